@@ -4,7 +4,7 @@ import os
 import sys
 
 if not sys.flags.safe_path and sys.path and sys.path[0] == os.getcwd():
-    # `python -m` looks into the current folder first: a user's click.py or numpy.py there is not what is meant.
+    # `python -m` puts the current folder first in the path, but a user's click.py or numpy.py must not be imported.
     del sys.path[0]
 
 from driftway.cli import main

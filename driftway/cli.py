@@ -23,9 +23,9 @@ from driftway.config import read_config, require_known_variables
 from driftway.worker.errors import Failure
 
 INTERRUPTED = 130
-"""Exit code of what Ctrl-C has ended, as shells have it."""
+"""Exit code after Ctrl-C, as in shells."""
 AGAIN_SECONDS = 0.1
-"""After which a Ctrl-C that was lost is raised once more: by then the callback is over."""
+"""Delay before a lost Ctrl-C is raised again: by then the callback has returned."""
 
 
 class LazyGroup(click.Group):
@@ -59,13 +59,13 @@ class LazyGroup(click.Group):
         except click.NoSuchOption as error:
             if error.option_name != "--config":
                 raise
-            place = "It stands before the command: driftway --config FILE COMMAND ..."
+            place = "It goes before the command: driftway --config FILE COMMAND ..."
             raise click.UsageError(f"{error.format_message()} {place}", error.ctx) from None
         except Failure as failure:
             _say(str(failure))
             ctx.exit(failure.exit_code)
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is ending: one more would change the exit code
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # already exiting: another one would change the exit code
             _say("interrupted")
             ctx.exit(INTERRUPTED)
         except OSError as error:
@@ -77,22 +77,22 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def no_interrupt_lost() -> Iterator[None]:
-    """Let Ctrl-C have its way where it came inside a library that loses it or makes another exception of it.
+    """Make Ctrl-C effective even inside a library that loses it or turns it into another exception.
 
-    A callback of compiled code lets none through: it is raised once more. The Kafka client's constructors make a
-    TypeError of it. From the first one on, nothing is told of exceptions that nobody can catch: half-made objects
-    cannot be cleared up.
+    It cannot pass through a callback of compiled code: there it is raised again later. The Kafka client's constructors
+    turn it into a TypeError. After the first Ctrl-C, unraisable exceptions are not reported: half-made objects cannot
+    be cleaned up.
     """
-    told, pressed = sys.unraisablehook, False
+    previous, pressed = sys.unraisablehook, False
 
     def press(number: int, frame: FrameType | None) -> None:
         nonlocal pressed
         pressed = True
         signal.default_int_handler(number, frame)
 
-    def tell(lost: sys.UnraisableHookArgs) -> None:
+    def hook(lost: sys.UnraisableHookArgs) -> None:
         if not pressed:
-            told(lost)
+            previous(lost)
         elif issubclass(lost.exc_type, KeyboardInterrupt):
             main_thread = threading.main_thread().ident
             again = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (main_thread, signal.SIGINT))
@@ -100,7 +100,7 @@ def no_interrupt_lost() -> Iterator[None]:
             again.start()
 
     default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    sys.unraisablehook = tell
+    sys.unraisablehook = hook
     if default:
         signal.signal(signal.SIGINT, press)
     try:
@@ -113,7 +113,7 @@ def no_interrupt_lost() -> Iterator[None]:
         raise
     finally:
         if not pressed:
-            sys.unraisablehook = told
+            sys.unraisablehook = previous
         if default:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -122,13 +122,13 @@ def _say(sentence: str) -> None:
     try:
         click.echo(f"driftway: {sentence}", err=True)
     except OSError:
-        sys.stderr = None  # else Python tries once more at exit, and makes 120 of the code
+        sys.stderr = None  # else Python retries at exit, and exits with 120
 
 
 def open_stream(name: str, **options: Any) -> Any:
-    """Open a stream for a command of the worker: the joint between `driftway.worker.cli` and `producers`.
+    """Open a stream for a command of the worker, which does not import `producers` itself.
 
-    With `raw` its rows are events as they stand in the file, JSON texts.
+    With `raw`, its rows are the file's events as JSON text.
     """
     from driftway.producers.streams import open_events
     from driftway.producers.streams import open_stream as opened
@@ -137,7 +137,7 @@ def open_stream(name: str, **options: Any) -> Any:
 
 
 def open_rows(name: str) -> Any:
-    """Open a file's rows as JSON text, for a command of the worker; None where the name is no file's."""
+    """Open a file's rows as JSON text, for a command of the worker; None if the name does not mean a file."""
     from driftway.producers.streams import means_file, open_events
 
     if not means_file(name):
@@ -146,7 +146,7 @@ def open_rows(name: str) -> Any:
 
 
 def write_table(name: str, **request: Any) -> Any:
-    """Measure a table for `driftway evaluate --table`: the joint between `worker.evaluation` and `workbench`."""
+    """Measure a table for `driftway evaluate --table`; `worker.evaluation` does not import `workbench` itself."""
     from driftway.workbench.paper_tables import write_table as write
     from driftway.workbench.paper_tables.request import TableRequest
 
@@ -162,7 +162,7 @@ def main(ctx: click.Context, config: str | None) -> None:
 
     Every option of every command is also an environment variable, DRIFTWAY_ followed by its name
     (DRIFTWAY_BOOTSTRAP, DRIFTWAY_LEARNER, ...), and a key of the TOML file given with --config.
-    A flag wins over the environment, the environment over the file.
+    An option on the command line wins over the environment, the environment over the file.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The commands by name, each imported only when it is called, with what a shell completes and what variables set."""
+"""The commands by name, each imported only when it is called, with shell completion and environment variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": (
         "driftway.workbench.cli.demo:demo",
-        "The whole way on one machine: Kafka, replay, workers, live table, plot.",
+        "The whole pipeline on one machine: Kafka, replay, workers, live table, plot.",
     ),
     "broker": ("driftway.workbench.cli.broker:broker", "A real single-node Apache Kafka on loopback, without Docker."),
     "topics": ("driftway.worker.cli.topics:topics", "Create or check the topics of an input."),
@@ -21,27 +21,36 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plot": ("driftway.worker.admin.cli.plot:plot", "Rolling accuracy as a picture: PNG, SVG or HTML."),
     "rejected": (
         "driftway.worker.admin.cli.rejected:rejected",
-        "Why events were rejected, with samples; send them again.",
+        "Show why events were rejected, with samples; send them again.",
     ),
-    "audit": ("driftway.worker.admin.cli.audit:audit", "Prove exactly once and same bits from the topics alone."),
+    "audit": (
+        "driftway.worker.admin.cli.audit:audit",
+        "Prove exactly-once and bit-identical outputs from the topics alone.",
+    ),
     "snapshot": (
         "driftway.worker.admin.cli.snapshot:snapshot",
-        "States: list, show, at any offset, to a file and back.",
+        "Learner states: list, show, at any offset, export to a file and import.",
     ),
     "schema": (
         "driftway.worker.admin.cli.schema:schema",
-        "A schema of events: propose one from a topic's or a file's first rows.",
+        "Propose a schema of events from a topic's or a file's first rows.",
     ),
     "explain": (
         "driftway.worker.admin.cli.explain:explain",
-        "Why this prediction: what each feature added to its score.",
+        "Explain a prediction: what each feature contributed to its score.",
     ),
-    "evaluate": ("driftway.worker.evaluation.cli.evaluate:evaluate", "The same kernels on streams, without Kafka."),
+    "evaluate": (
+        "driftway.worker.evaluation.cli.evaluate:evaluate",
+        "Evaluate learners on streams with the same kernels, without Kafka.",
+    ),
     "train": (
         "driftway.worker.evaluation.cli.train:train",
-        "A final model from a bounded set of rows, for a worker to begin with.",
+        "Train a final model on a bounded set of rows, for a worker to start from.",
     ),
-    "bench": ("driftway.workbench.cli.bench:bench", "Throughput and latency beside the bare client, in one run."),
+    "bench": (
+        "driftway.workbench.cli.bench:bench",
+        "Throughput and latency compared with the bare client, in one run.",
+    ),
     "learners": ("driftway.worker.cli.learners:learners", "List and describe the learners."),
     "streams": ("driftway.producers.cli.streams:streams", "List and describe the streams."),
 }
@@ -63,12 +72,12 @@ def load(name: str) -> click.Command:
 
 
 class Completed(click.types.StringParamType):
-    """Text that a shell completes.
+    """A text parameter with shell completion.
 
     Parameters
     ----------
     names : callable
-        Whole words.
+        Returns all candidates.
     """
 
     def __init__(self, names: Callable[[], Iterable[str]]) -> None:
@@ -80,14 +89,14 @@ class Completed(click.types.StringParamType):
 
 
 def learner_names() -> Iterable[str]:
-    """Every learner."""
+    """Return the name of every learner."""
     from driftway.learners import LEARNERS
 
     return LEARNERS
 
 
 def stream_names() -> Iterable[str]:
-    """Every generator, and every stream of the catalogue; files are completed by the shell."""
+    """Return the name of every generator and of every stream of the catalogue; the shell completes files."""
     from driftway.producers.streams import GENERATORS
     from driftway.producers.streams.catalogue import CATALOGUE
 
@@ -98,20 +107,20 @@ COMPLETED = {
     ("", "learner"): learner_names, ("learners", "names"): learner_names, ("evaluate", "streams"): stream_names,
     ("replay", "stream"): stream_names, ("train", "source"): stream_names, ("streams", "name"): stream_names,
 }  # fmt: skip
-"""Command (empty: any) and parameter -> what a shell completes it with."""
+"""Command (empty: any) and parameter -> function that returns its completions."""
 
 
 def leaves(command: click.Command) -> dict[str, click.Command]:
-    """The commands of a group by name; a command that is no group stands alone, under no name."""
+    """Return the commands of a group by name; a command that is no group has the empty name."""
     return dict(command.commands) if isinstance(command, click.Group) else {"": command}
 
 
 def options_of(command: click.Command) -> dict[str, click.Option]:
-    """A command's options by their long name, with _ for -: what variables and the config file call them."""
+    """Return a command's options by long name, with _ for -, as variables and the config file call them."""
     options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
     return {plain(max(option.opts, key=len)): option for option in options}
 
 
 def plain(key: str) -> str:
-    """An option's name as variables and keys of a config file have it."""
+    """Return an option's name as variables and config keys contain it."""
     return key.lstrip("-").replace("-", "_")

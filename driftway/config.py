@@ -1,4 +1,4 @@
-"""Defaults of options from a TOML file, and variables that no option has."""
+"""Option defaults from a TOML file, and a check for unknown environment variables."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from driftway.worker.errors import UsageFailure
 
 EVENT = "event"
 EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_indicators")
-"""Of the table `event` in a config file: how events are read, for every command that has all of these options."""
+"""Keys of a config file's table `event`: how events are read, for every command that has all of these options."""
 EVENT_KEYS_OF_SOME = ("unknown_fields",)
-"""Of the same table, for those of these commands that have the option."""
+"""Further keys of that table, for those of these commands that have the option."""
 PREFIX = "DRIFTWAY_"
 OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
-"""Variables that are no option's: of this file, and of the tests."""
+"""Variables that belong to no command's option: the one for the config file, and those for tests."""
 
 
 def read_config(path: str | None) -> dict[str, Any]:
-    """Defaults per command from a TOML file: top-level keys for all that have them, a table for one command.
+    """Read defaults per command from a TOML file: top-level keys apply to all commands that have them, a table to one.
 
-    The commands of a group (`topics`) take their group's table, and may have one each inside it. The table `event`
-    says how events are read, to every command that reads them.
+    The table of a group (`topics`) applies to its commands, and may contain a table for each. The table `event` says
+    how events are read, for every command that reads them.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def read_config(path: str | None) -> dict[str, Any]:
         raise UsageFailure(f"config {path} is not TOML: {error}") from None
     event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})
     if inside:
-        raise UsageFailure(f"config {path}: [{EVENT}] holds keys, no tables such as {min(inside)!r}")
+        raise UsageFailure(f"config {path}: [{EVENT}] takes keys, not tables such as {min(inside)!r}")
     _require_known(path, f"[{EVENT}]", event, EVENT_KEYS + EVENT_KEYS_OF_SOME)
     common, tables = _parted(given)
     for name in tables:
@@ -69,12 +69,12 @@ def read_config(path: str | None) -> dict[str, Any]:
 
 
 def require_known_variables(environ: Mapping[str, str]) -> None:
-    """Fail on a variable DRIFTWAY_... that no command looks at: what it was meant to say would be left out in silence.
+    """Fail on a variable DRIFTWAY_... that no command reads, because it would be ignored silently.
 
     Raises
     ------
     UsageFailure
-        There is one; the sentence has the nearest name.
+        There is one; the message suggests the nearest name.
     """
     given = [name for name in environ if name.startswith(PREFIX) and name not in OTHER_VARIABLES]
     if not given:
@@ -93,23 +93,23 @@ def require_known_variables(environ: Mapping[str, str]) -> None:
 
 
 def _parted(table: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """A TOML table's options, and the tables inside it."""
+    """Split a TOML table into its options and the tables inside it."""
     options = {plain(key): value for key, value in table.items() if not isinstance(value, dict)}
     inside = {key: value for key, value in table.items() if isinstance(value, dict)}
     return options, {key: {plain(k): v for k, v in value.items()} for key, value in inside.items()}
 
 
-def _require(path: str, whose: str, given: dict[str, Any], commands: list[click.Command]) -> None:
-    """Fail on the first key that is an option of none of the commands."""
-    _require_known(path, whose, given, {key for command in commands for key in options_of(command)})
+def _require(path: str, owner: str, given: dict[str, Any], commands: list[click.Command]) -> None:
+    """Fail on the first key that is not an option of any of the commands."""
+    _require_known(path, owner, given, {key for command in commands for key in options_of(command)})
 
 
 def _of_events(command: click.Command, event: dict[str, Any]) -> dict[str, Any]:
-    """What the table `event` says to a command: nothing to one whose --label, say, means something else."""
+    """Return the table `event` for a command that reads events, else nothing: its --label may mean something else."""
     return event if options_of(command).keys() >= set(EVENT_KEYS) else {}
 
 
-def _require_known(path: str, whose: str, given: dict[str, Any], known: Collection[str]) -> None:
+def _require_known(path: str, owner: str, given: dict[str, Any], known: Collection[str]) -> None:
     """Fail on the first key that is not known."""
     from difflib import get_close_matches
 
@@ -117,11 +117,11 @@ def _require_known(path: str, whose: str, given: dict[str, Any], known: Collecti
         if key not in known:
             near = get_close_matches(key, known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageFailure(f"config {path}: no option {key!r} of {whose}{hint}")
+            raise UsageFailure(f"config {path}: no option {key!r} of {owner}{hint}")
 
 
 def _filled(path: str, command: click.Command, given: dict[str, Any]) -> dict[str, Any]:
-    """What click takes as a command's defaults; a repeatable option may be given as one value."""
+    """Return a command's defaults as click takes them; a repeatable option may be given as one value."""
     defaults: dict[str, Any] = {}
     for key, option in options_of(command).items():
         if key not in given or option.name is None:

@@ -29,7 +29,7 @@ def create(
     standardize: bool = False,
     **parameters: Any,
 ) -> Learner:
-    """Make a learner by its registry name.
+    """Create a learner by its registry name.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def create(
     n_features, n_classes, task
         Shape of the problem, see `driftway.learners.learner.Learner`.
     standardize : bool
-        Put the online standardiser in front (its statistics join the snapshot).
+        Put the online standardiser in front (its statistics are part of the snapshot).
     **parameters
-        The learner's own.
+        The learner's hyper-parameters.
 
     Raises
     ------

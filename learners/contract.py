@@ -1,4 +1,4 @@
-"""All that a learner is written with, by one name: the contract, its parameters, its state, its fragments."""
+"""Everything that a learner's module imports: the base class, parameters, state fields and fragments."""
 
 from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.learners.engine.parameters import (

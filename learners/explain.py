@@ -1,6 +1,6 @@
-"""Why a learner scores a row as it does: what each feature adds, seen from outside.
+"""Explain a score by the contribution of each feature.
 
-Only `Learner.predict` is called, so that this works for any learner, behind any feature maps.
+Only `Learner.predict` is called, so this works for any learner, behind any feature maps.
 """
 
 from typing import NamedTuple
@@ -12,28 +12,28 @@ from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.feature_map import Mapped
 
 MEANS = ("standardize.mean", "scaled.mean")
-"""Fields that hold the features' means: of the online standardiser, of a fixed scaling."""
+"""State fields that hold the features' means: of the online standardiser, of a fixed scaling."""
 BLOCK_NUMBERS = 1_000_000
-"""Numbers of the rows that are scored at a time: with d features there are d rows of d numbers."""
+"""Numbers per block of rows to score: with d features there are d rows of d numbers."""
 
 
 class Explanation(NamedTuple):
-    """A score taken apart; ``score = baseline_score + contributions + remainder``."""
+    """A score split into parts: ``score = baseline_score + sum(contributions) + remainder``."""
 
     baseline: Array
     """x0, f8[d]"""
     baseline_score: float
     contributions: Array
-    """f8[d]: s(x0 with x_j put in) - s(x0) for each feature j"""
+    """f8[d]: s(x0 with feature j from x) - s(x0) for each feature j"""
     remainder: float
-    """What features do together and not each alone."""
+    """The joint effect of features beyond their single contributions."""
     score: float
 
 
 def baseline_of(learner: Learner) -> Array:
-    """The row that contributions are counted from, f8[d]: the features' means where the learner keeps them, else 0.
+    """Return the baseline row, f8[d]: the features' means if the learner has them, else 0.
 
-    Behind feature maps the means are those of mapped features, and no row's: it is 0 there, too.
+    Behind feature maps the means are those of the mapped features, not of a row's, so the baseline is 0 there, too.
     """
     if not isinstance(learner, Mapped):
         for name in MEANS:
@@ -43,35 +43,35 @@ def baseline_of(learner: Learner) -> Array:
 
 
 def explain(learner: Learner, x: Array, column: int = 0, baseline: Array | None = None) -> Explanation:
-    """Take the score of one row apart, from the learner's present state; changes no byte of it.
+    """Split the score of one row into contributions, using the learner's current state without changing it.
 
-    With s the score and x0 the baseline, feature j contributes s(x0 with x_j put in) - s(x0). What is left,
-    s(x) - s(x0) - the sum of the contributions, is 0 up to rounding where the score is linear in the features
-    (standardised or not); elsewhere it is what several features do together.
+    With s the score and x0 the baseline, feature j contributes s(x0 with feature j from x) - s(x0). The remainder,
+    s(x) - s(x0) - the sum of the contributions, is 0 up to rounding if the score is linear in the features
+    (standardised or not); otherwise it is the joint effect of several features.
 
     Parameters
     ----------
     learner : Learner
-        Any.
+        Any learner.
     x : f8[d]
         The row, finite.
     column : int
-        Which score, 0 <= column < k: a class's in multiclass.
+        Index of the score, 0 <= column < k; the class in multiclass.
     baseline : f8[d] or None
-        x0; None: `baseline_of`, with the ids of the row (`Learner.unscaled`).
+        x0; None means `baseline_of`, with the row's own ids (`Learner.unscaled`).
 
     Raises
     ------
     ValueError
-        A shape is not the stated one, or there is no such column.
+        A shape is wrong, or there is no such column.
     """
     d = learner.n_features
     x0 = baseline_of(learner) if baseline is None else baseline
     if x.shape != (d,) or x0.shape != (d,):
         raise ValueError(f"row and baseline have shapes {x.shape} and {x0.shape}, expected {(d,)}")
     if baseline is None:
-        named = list(learner.unscaled)
-        x0[named] = x[named]  # a mean of ids is none, and features mean something within a task
+        ids = list(learner.unscaled)
+        x0[ids] = x[ids]  # a mean of ids is meaningless, and features have a meaning only within a task
     if not 0 <= column < learner.n_scores:
         raise ValueError(f"there is no score {column}, only 0 to {learner.n_scores - 1}")
     s0, s = scores(learner, np.array([x0, x]), column).tolist()
@@ -89,7 +89,7 @@ def explain(learner: Learner, x: Array, column: int = 0, baseline: Array | None 
 
 
 def scores(learner: Learner, rows: Array, column: int) -> Array:
-    """One column of the scores of rows, f8[n]. Shapes: rows f8[n, d]."""
+    """Return one column of the rows' scores, f8[n]. Shapes: rows f8[n, d]."""
     score = np.empty((len(rows), learner.n_scores))
     learner.predict(rows, score)
     return score[:, column].copy()

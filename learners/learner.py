@@ -1,7 +1,7 @@
-"""The contract that every learner keeps, and what it gives them for free: checks, snapshot, restore.
+"""The base class of every learner: the contract, and the checks, snapshot and restore that all of them inherit.
 
-A learner is an algorithm with state. It implements `rule` (what it remembers, how a row is scored and learned from,
-which `driftway.learners.engine.update_loop` compiles into one loop) and, where parameters decide how the state begins,
+A learner is an algorithm with state. It implements `rule` (its state and how a row is scored and learned from, which
+`driftway.learners.engine.update_loop` compiles into one loop) and, if the initial state depends on parameters,
 `initialise`.
 """
 
@@ -23,7 +23,7 @@ from driftway.learners.engine.update_loop import DelayedRows, UpdateRule, delaye
 
 MAGIC = b"DWL2"
 FIRST_MAGIC = b"DWL1"
-"""Of states that were computed with the C library's exp and log, whose bits differ between machines."""
+"""Format of snapshots computed with the C library's exp and log, whose bits differ between machines."""
 DIGEST_BYTES = 16
 CLASSIFICATION, REGRESSION = "classification", "regression"
 
@@ -33,21 +33,21 @@ class SnapshotMismatch(ValueError):
 
 
 def as_behaved(array: Array) -> Array:
-    """`array`, or a copy if it is read-only or unaligned, for which numba would compile once more."""
+    """Return `array`, or a copy if it is read-only or unaligned: numba would compile another specialisation for it."""
     return array if array.flags.behaved else array.copy()
 
 
 def check_labels(y: Array, n_classes: int) -> None:
-    """Refuse labels that are neither a class index nor NaN: kernels index by them, and compiled code does not check.
+    """Reject labels that are neither a class index nor NaN: kernels use them as indices without a bounds check.
 
     Raises
     ------
     ValueError
-        Of y f8[n], a label is outside 0..n_classes - 1 or between two of them.
+        A label in y f8[n] is outside 0..n_classes - 1 or not a whole number.
     """
     if len(y) == 0:
         return
-    outside = np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > n_classes - 1  # these pass over NaN
+    outside = np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > n_classes - 1  # these ignore NaN
     whole = y == np.rint(y)
     if outside or not (whole.all() or (whole | np.isnan(y)).all()):
         label = next(one for one in y.tolist() if not math.isnan(one) and one not in range(n_classes))
@@ -55,23 +55,23 @@ def check_labels(y: Array, n_classes: int) -> None:
 
 
 class Learner:
-    """An online learner: predict first, then learn, one row after the other.
+    """An online learner: predicts each row, then learns from it, in order.
 
     Parameters
     ----------
     n_features : int
-        d, the length of a row as the caller has it (without the intercept).
+        d, the length of the caller's rows (without the intercept).
     n_classes : int
         K >= 2; ignored in regression.
     task : str
         ``classification`` or ``regression``.
     **parameters
-        The algorithm's own, see its `Params`.
+        The algorithm's hyper-parameters, see its `Params`.
 
     Raises
     ------
     ParameterError
-        Unknown or invalid parameter, or a task that the algorithm does not have.
+        Unknown or invalid parameter, or a task that the algorithm does not support.
     """
 
     name: str
@@ -79,21 +79,21 @@ class Learner:
     """Any of ``binary``, ``multiclass``, ``regression``."""
     Params: ClassVar[type[Parameters]]
     uses_features: bool = True
-    """False for baselines that look at labels only; they are never standardised."""
+    """False for baselines that use labels only; they are never standardised."""
     standardizable: bool = True
-    """False where features mean something as they stand, like truth values; they are never standardised."""
+    """False if the features' raw values have a meaning, like truth values; they are never standardised."""
     unscaled: tuple[int, ...] = ()
-    """Columns that name something, like a task: they stay as they are where the others are standardised."""
+    """Columns that hold ids, such as a task's; they are left as they are when the others are standardised."""
     composite: bool = False
-    """Whether it is made of other learners, so that it cannot be the base or an expert of an ensemble."""
+    """Whether it consists of other learners and so cannot be the base or an expert of an ensemble."""
     link: str | None = None
-    """How the score of two classes stands for the probability of class 1: ``logistic`` 1 / (1 + exp(-s)), ``probit``
-    Phi(s); None: it is a margin, which says which class and not how likely it is."""
+    """How a binary score s maps to the probability of class 1: ``logistic`` 1 / (1 + exp(-s)), ``probit`` Phi(s);
+    None if s is only a margin, which gives the class but no probability."""
     multiclass_link: str | None = None
-    """How the scores of more classes stand for probabilities: ``softmax``, ``direct`` as they are; None: not at all."""
+    """How multiclass scores map to probabilities: ``softmax``, or ``direct`` as they are; None if they do not."""
 
     mixes: bool = False
-    """Whether it asks experts of which some count for more than others, see `experts`."""
+    """Whether it combines weighted experts, see `experts`."""
 
     def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:
@@ -112,7 +112,7 @@ class Learner:
                 if what != self.kind and "binary" in self.tasks
                 else ""
             )
-            raise ParameterError(f"{self.name} does not learn {what}; it does: {', '.join(self.tasks)}{hint}")
+            raise ParameterError(f"{self.name} does not learn {what}; it learns: {', '.join(self.tasks)}{hint}")
         self.parameters: Any = self._read(parameters)
         self._intercept = bool(getattr(self.parameters, "intercept", False))
         self.width = n_features + self._intercept
@@ -120,9 +120,9 @@ class Learner:
         self._rows = np.empty((0, self.width), np.float64)
         self._place_state(None)
         self._delayed: DelayedRows | None = None
-        """What is left of that of a batch, while one that has late rows is run."""
+        """The rows of the current batch that are still to be run, if it has delayed rows."""
         self._bound: State | None = None
-        """The state whose views the kernel has been given."""
+        """The state whose views the kernel holds."""
         self._begin()
 
     @property
@@ -140,14 +140,14 @@ class Learner:
     # What an algorithm implements.
 
     def rule(self) -> UpdateRule:
-        """What is remembered, and how a row is scored and learned from; must not look at the state."""
+        """Return the state's declaration and how a row is scored and learned from; must not read the state."""
         raise NotImplementedError
 
     def initialise(self) -> None:
-        """Write the starting values that a memory cannot declare, because parameters decide, into the state."""
+        """Write the initial values that depend on parameters into the state; others are declared with the fields."""
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
-        """For each row write the score, then learn unless its label is NaN.
+        """Write the score of each row, then learn from it unless its label is NaN.
 
         Shapes: rows f8[n, width], y f8[n], score f8[n, k]; all C-contiguous.
         """
@@ -156,18 +156,18 @@ class Learner:
         if self._delayed is None:
             self._kernel(rows, y, score, self._constants, self._memory)
             return
-        # Wrappers may call this in pieces, but give every row, in order.
-        slot, opinion = self._delayed
+        # Wrappers may split a batch over several calls, but pass every row, in order.
+        slot, predictions = self._delayed
         assert self._delayed_kernel is not None  # noqa: S101
-        self._delayed_kernel(rows, y, score, self._constants, self._memory, slot[: len(rows)], opinion)
-        self._delayed = DelayedRows(slot[len(rows) :], opinion)
+        self._delayed_kernel(rows, y, score, self._constants, self._memory, slot[: len(rows)], predictions)
+        self._delayed = DelayedRows(slot[len(rows) :], predictions)
 
     def _set_delayed(self, late: DelayedRows | None) -> None:
-        """Have the next rows run as `late` says; None: as ever."""
+        """Run the next rows with the delays in `late`; None means that no rows are delayed."""
         self._delayed = late
 
     def _bind_kernels(self) -> None:
-        """Make what the kernel takes beside a batch, for the state as it lies now."""
+        """Look up the kernels and build their arguments other than the batch, as views of the current state."""
         rule = self.rule()
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._delayed_kernel = delayed_kernel_of(rule, signed=self.task == CLASSIFICATION)
@@ -179,11 +179,11 @@ class Learner:
 
     @cached_property
     def uses_unlabelled(self) -> bool:
-        """Whether it learns from rows whose label never came, see `predict_then_update_delayed`."""
+        """Whether it learns from rows whose label never arrived, see `predict_then_update_delayed`."""
         return self.rule().uses_unlabelled
 
     def prediction_cache(self, slots: int) -> Array:
-        """Room for what is kept of so many waiting rows, f4[slots, ...]; empty where nothing is kept."""
+        """Allocate the cached predictions of `slots` waiting rows, f4[slots, ...]; empty if the rule caches none."""
         rule = self.rule()
         if not rule.cached_prediction:
             return np.zeros((slots, 0), np.float32)
@@ -191,11 +191,12 @@ class Learner:
         return np.zeros((slots, *shape_of(shape, self._sizes(rule))), np.float32)
 
     def predict_then_update_delayed(self, X: Array, y: Array, score: Array, late: DelayedRows) -> None:
-        """As `predict_then_update`, where labels come late.
+        """As `predict_then_update`, with delayed labels.
 
-        A row without a label that waits stands in the batch once more where its label has come, with the features of
-        then; its score there is not the one that was emitted. One whose label never comes stands in it once more where
-        it is let go, still without one: most learners make nothing of that. Without waiting rows no bit is another one.
+        A row that waits for its label appears a second time, with the same features, in the batch in which the label
+        arrives; the score of the second pass is not emitted. A row whose label expires also appears a second time, but
+        without a label; most learners ignore it. Without delayed rows the result is bitwise that of
+        `predict_then_update`.
         """
         if late.cached_prediction.size or self.uses_unlabelled:
             self._set_delayed(late)
@@ -205,21 +206,21 @@ class Learner:
             self._set_delayed(None)
 
     def predict_then_update(self, X: Array, y: Array, score: Array) -> None:
-        """Score every row from the state that the rows before it left, then learn from its label.
+        """Score each row with the state after the preceding rows, then learn from its label.
 
         Parameters
         ----------
         X : f8[n, d]
             Rows, C-contiguous and finite. Not changed.
         y : f8[n]
-            Class index or target; NaN = not known, the row is scored and not learned. Not changed.
+            Class index or target; NaN if unknown: the row is scored but not learned from. Not changed.
         score : f8[n, k]
-            Written: the signed margin (binary), the prediction (regression), one column per class.
+            Output: the signed margin (binary), the prediction (regression), one column per class (multiclass).
 
         Raises
         ------
         ValueError
-            A shape, dtype or memory layout is not the stated one, or a label is no class index.
+            A shape, dtype or memory layout is wrong, or a label is not a class index.
         """
         n = len(X)
         self._check(X, (n, self.n_features), "X")
@@ -232,16 +233,16 @@ class Learner:
         self._run(self._prepare(as_behaved(X)), as_behaved(y), score)
 
     def predict(self, X: Array, score: Array) -> None:
-        """Score rows without learning; changes no byte of the state. Shapes as `predict_then_update`."""
+        """Score rows without learning; does not change the state. Shapes as in `predict_then_update`."""
         self.predict_then_update(X, np.full(len(X), math.nan), score)
 
     def move_state_to(self, memory: Bytes) -> None:
-        """Move the state into `memory`, u1[state.nbytes], and live there from now on."""
+        """Move the state into `memory`, u1[state.nbytes], and use that buffer from now on."""
         memory[:] = self.state.memory
         self._place_state(memory)
 
     def identity(self) -> dict[str, Any]:
-        """Everything a snapshot must agree on: name, parameters, task, shape and state layout."""
+        """Everything in which a snapshot must match: name, parameters, task, shape and state layout."""
         return {
             "learner": self.name,
             "parameters": self.parameters.as_dict(),
@@ -252,23 +253,23 @@ class Learner:
         }
 
     def reset(self) -> None:
-        """Begin anew in place: the state of a fresh learner, where it lives."""
+        """Reset the state in place to that of a new learner."""
         self.state.memory[:] = 0
         self._begin()
 
     def experts(self) -> dict[str, float]:
-        """What each expert counts for, in shares of 1, by its name; empty if it does not mix."""
+        """Expert name -> normalised weight (they sum to 1); empty if it does not mix."""
         return {}
 
     @property
     def sharing(self) -> SharedFields | None:
-        """What learners of other partitions may see of it; None: it learns alone."""
+        """The fields shared with the learners of other partitions; None if its model cannot be shared."""
         return self.rule().sharing
 
     def shared_model(self) -> SharedModel | None:
-        """What it believes now, in arrays of its own; None: its covariance is not positive definite any more.
+        """Return a copy of its current model, or None if its covariance is no longer positive definite.
 
-        Only of a learner that has `sharing`.
+        Only for a learner that has `sharing`.
         """
         weight, sharing = self.state["weight"], self.sharing
         if sharing is None or not sharing.covariance:
@@ -276,7 +277,7 @@ class Learner:
         return to_information(weight, self.state[sharing.covariance])
 
     def set_shared_model(self, model: SharedModel) -> bool:
-        """Go on from a model of the kind that `model` gives; False, and the state is as it was, if nobody could."""
+        """Replace its model by an averaged one; return False and change nothing if that one is not usable."""
         sharing = self.sharing
         if sharing is None or not sharing.covariance:
             if model.finite:
@@ -288,29 +289,29 @@ class Learner:
         return found is not None
 
     def snapshot(self) -> bytes:
-        """The state as bytes: magic, header length, header (JSON), state, digest of all before it."""
+        """Serialise the state: magic, header length, header (JSON), state, digest of everything before it."""
         header = json.dumps(self.identity(), sort_keys=True).encode()
         body = MAGIC + len(header).to_bytes(4, "little") + header + self.state.memory.tobytes()
         return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
 
     def restore(self, blob: bytes) -> None:
-        """Take over a snapshot's state; scores continue bit for bit.
+        """Replace the state by a snapshot's; scores continue bit for bit.
 
         Raises
         ------
         SnapshotMismatch
-            Damaged, truncated, or of another learner, parameters, shape or format. State unchanged.
+            The snapshot is damaged, or of another learner, parameters, shape or format. State unchanged.
         """
         body = blob[:-DIGEST_BYTES]
         if blob[: len(MAGIC)] == FIRST_MAGIC:
             raise SnapshotMismatch(
                 f"the snapshot is of format {FIRST_MAGIC.decode()}, from before Driftway had its own exp and log: its "
-                "scores would go on with other last bits; train anew, or restore it with the version that wrote it"
+                "scores would differ in the last bits; train again, or restore it with the version that wrote it"
             )
         if blob[: len(MAGIC)] != MAGIC:
             raise SnapshotMismatch(f"not a learner snapshot of format {MAGIC.decode()}")
         if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != blob[len(body) :]:
-            raise SnapshotMismatch("the snapshot is damaged: its checksum does not fit")
+            raise SnapshotMismatch("the snapshot is damaged: its checksum does not match")
         start = len(MAGIC) + 4
         end = start + int.from_bytes(body[len(MAGIC) : start], "little")
         try:
@@ -325,17 +326,17 @@ class Learner:
         self.state.memory[:] = np.frombuffer(body, np.uint8, offset=end)
 
     def compile_kernels(self) -> None:
-        """Compile (or load) the kernels on a scratch instance, so that no message waits for a compiler."""
+        """Compile (or load) the kernels with a throwaway instance, so that no message waits for the compiler."""
         scratch = self.clone_empty()
         score = np.empty((1, scratch.n_scores))
         scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), score)
 
     def clone_empty(self) -> "Learner":
-        """Another learner with the same parameters and shape, that has seen nothing."""
+        """Create an untrained learner with the same parameters and shape."""
         return type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
-        """The parameters, checked."""
+        """Build and validate the parameters."""
         return type(self).Params.build(parameters)
 
     def fields(self) -> Fields:
@@ -344,7 +345,7 @@ class Learner:
         return fields_of(rule.memory, self._sizes(rule))
 
     def scratch_arrays(self, *axes: int) -> dict[str, Array]:
-        """Scratch of its own, with more axes in front."""
+        """Allocate its scratch arrays, with `axes` as additional leading axes."""
         rule = self.rule()
         return allocate_scratch(rule.memory, self._sizes(rule), *axes)
 
@@ -352,16 +353,16 @@ class Learner:
         return {"d": self.width, "n": self.n_features, "K": self.n_classes, **rule.sizes}
 
     def _begin(self) -> None:
-        """Write what a zeroed state begins as."""
+        """Write the initial values into a zeroed state."""
         write_defaults(self.rule().memory, self.state)
         self.initialise()
 
     def _place_state(self, memory: Bytes | None) -> None:
-        """Have the state in `memory`, which holds it already, or in new zeros."""
+        """Use `memory`, which already holds the state, as its buffer, or a new zeroed one."""
         self.state = State(self.fields(), memory)
 
     def _prepare(self, X: Array) -> Array:
-        """What the kernel sees of X: X itself, or with a constant 1 as last column."""
+        """Return X as the kernel reads it: with a constant 1 as last column if there is an intercept."""
         if not self._intercept:
             return X
         rows = self.row_buffer(len(X))
@@ -369,7 +370,7 @@ class Learner:
         return rows
 
     def row_buffer(self, n: int) -> Array:
-        """Room for `n` rows as the kernel sees them, reused between batches; the intercept is filled in."""
+        """Return a buffer for `n` kernel rows, reused between batches; the intercept column is filled in."""
         if len(self._rows) < n:
             self._rows = np.ones((n, self.width), np.float64)
         return self._rows[:n]

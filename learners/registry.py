@@ -1,6 +1,6 @@
-"""Every learner by name: the one place to look, and the one line to add.
+"""The registry of all learners by name; a new learner adds one line here.
 
-Names map to ``module:Class`` so that importing this module, or listing names, compiles nothing.
+Names map to ``module:Class`` so that neither importing this module nor listing names compiles anything.
 """
 
 from __future__ import annotations
@@ -149,37 +149,37 @@ LEARNERS: dict[str, str] = {
 }
 
 ALIASES: dict[str, str] = {"lms": "ogd_square", "aroma": "arowa"}
-"""Other names in use -> the name here; listings do not repeat them, and snapshots say the latter."""
+"""Alias -> registered name; listings omit aliases, and snapshots hold the registered name."""
 
 WRAPPERS: dict[str, str] = {
     "on_drift": "driftway.learners.ensembles.on_drift:OnDrift",
     "ova": "driftway.learners.ensembles.one_vs_all:OneVsAll",
     "scaled": "driftway.learners.preprocessing.fixed_scaler:FixedScaler",
 }
-"""What stands before a learner's name, as in ``ova:pa1``, and makes another learner of it."""
+"""Prefixes of a learner's name, as in ``ova:pa1``, that wrap the learner in another one."""
 
 
 STANDARDIZER = "driftway.learners.preprocessing.standardizer:OnlineStandardizer"
-"""What stands before nearly every learner, unless it is told not to."""
+"""The standardiser in front of nearly every learner, unless it is switched off."""
 
 
 class UnknownLearner(ValueError):
-    """No learner has that name; the message names the nearest one."""
+    """No learner has that name; the message suggests the closest one."""
 
 
 def find(name: str) -> type[Learner]:
-    """The class registered under `name`, or under what it is an alias of.
+    """Return the class registered under `name`, which may be an alias.
 
     Raises
     ------
     UnknownLearner
-        Not in the registry.
+        The name is not in the registry.
     """
     try:
         path = LEARNERS[ALIASES.get(name, name)]
     except KeyError:
         if name in WRAPPERS:
-            raise UnknownLearner(f"{name} stands before the name of a learner, as in {name}:pa1") from None
+            raise UnknownLearner(f"{name} goes before the name of a learner, as in {name}:pa1") from None
         from difflib import get_close_matches
 
         near = get_close_matches(name, LEARNERS, n=1)
@@ -190,13 +190,13 @@ def find(name: str) -> type[Learner]:
 
 
 def find_wrapper(name: str) -> Callable[..., Learner]:
-    """The wrapper registered under `name`, called as a learner's class is but with that class as first argument."""
+    """Return the wrapper registered under `name`; it is called like a learner's class, which is its first argument."""
     found: Callable[..., Learner] = _imported(WRAPPERS[name])
     return found
 
 
 def find_standardizer() -> Callable[[Learner], Learner]:
-    """The online standardiser, called with the learner behind it."""
+    """Return the online standardiser; it is called with the learner to wrap."""
     found: Callable[[Learner], Learner] = _imported(STANDARDIZER)
     return found
 

@@ -1,6 +1,6 @@
-"""A learner as users write it: ``name`` or ``name:parameter=value,parameter=value``, behind wrappers or not.
+"""A learner as users write it: ``name`` or ``name:parameter=value,parameter=value``, optionally with wrappers.
 
-A wrapper stands before the name, as in ``ova:arow:q=1e-4``. There the parameters may also follow a comma,
+A wrapper precedes the name, as in ``ova:arow:q=1e-4``. In that case the parameters may also follow a comma,
 ``ova:arow,q=1e-4``, which means the same.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spec:
-    """A name, with its wrappers before it, and the parameters that were given; `text` travels in messages."""
+    """A learner's name with its wrappers, and the parameters that were given; messages carry its `text`."""
 
     name: str
     parameters: tuple[tuple[str, str], ...] = ()
@@ -39,14 +39,14 @@ class Spec:
         Raises
         ------
         ParameterError
-            Not of the form ``name:parameter=value,...``, or a parameter given twice.
+            The text is not of the form ``name:parameter=value,...``, or a parameter is given twice.
         """
         wrappers, name, rest = _split(text)
         return cls(":".join([*wrappers, name]), tuple(parse_pairs(rest, text).items()))
 
     @classmethod
     def parse_nested(cls, text: str) -> Spec:
-        """Read a spec as it stands for a parameter of another one, ``name/parameter=value/..``, for commas part those.
+        """Read a spec nested in another one, ``name/parameter=value/..``: commas separate the outer parameters.
 
         Raises
         ------
@@ -58,9 +58,9 @@ class Spec:
 
     @classmethod
     def parse_list(cls, text: str) -> tuple[Spec, ...]:
-        """Read specs as they stand for a parameter of another one, each as `parse_nested` reads it, parted by +.
+        """Read several specs nested in another one, each as in `parse_nested`, separated by +.
 
-        Before a digit + parts nothing: it is an exponent's, as in ``1e+4``.
+        A + before a digit does not separate specs: it belongs to an exponent, as in ``1e+4``.
 
         Raises
         ------
@@ -76,14 +76,14 @@ class Spec:
         task: str = "classification",
         standardize: bool = False,
     ) -> Learner:
-        """Make the learner.
+        """Create the learner.
 
         Parameters
         ----------
         n_features, n_classes, task
-            As `driftway.learners.learner.Learner`.
+            As in `driftway.learners.learner.Learner`.
         standardize : bool
-            Wrap it into the online standardiser, unless it ignores features or needs them as they stand.
+            Wrap it in the online standardiser, unless it ignores features or needs them unscaled.
 
         Raises
         ------
@@ -101,12 +101,12 @@ class Spec:
         return registry.find_standardizer()(learner)
 
     def min_features(self, n_classes: int = 2, task: str = "classification") -> int:
-        """The fewest features that its parameters fit; 1 for nearly all learners.
+        """Return the smallest number of features that its parameters allow; 1 for nearly all learners.
 
         Raises
         ------
         UnknownLearner, ParameterError
-            The name, or a parameter, is not valid, however many features there are.
+            The name, or a parameter, is not valid for any number of features.
         """
         try:
             self.create(1, n_classes, task)
@@ -116,7 +116,7 @@ class Spec:
 
 
 def _split(text: str) -> tuple[list[str], str, str]:
-    """Wrappers, name, and what follows it."""
+    """Split a spec into wrappers, name and parameters."""
     wrappers: list[str] = []
     name, _, rest = text.strip().partition(":")
     while rest and name.strip() in registry.WRAPPERS:

@@ -1,4 +1,4 @@
-"""Labels that travel later than their rows, as messages of their own behind later rows."""
+"""Delayed labels: sent later than their rows, in messages of their own after later rows."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from driftway.worker.wire import codec
 
 GEOMETRIC, COLUMN = "geometric", "column"
 MOST_ROWS = 10**12
-"""Of a delay, or a mean: beyond, the logarithm of a geometric one's parameter would lose its last digits."""
+"""Largest delay or mean; above it, the logarithm of a geometric delay's parameter would lose its last digits."""
 
 
 class DelayedLabels:
-    """Holds labels back until so many later rows have been sent.
+    """Holds each label back until a number of later rows have been sent.
 
     A label's message has its row's id and key, and goes to its row's partition.
 
     Parameters
     ----------
     text : str
-        Rows: a number, ``geometric:MEAN`` for one drawn for each row, or ``column:NAME`` for each row's own, which
-        `DelayColumn` takes along.
+        The delay in rows: a number, ``geometric:MEAN`` to draw one for each row, or ``column:NAME`` to read it from a
+        column, which `DelayColumn` provides.
     seed : int
-        Of the draws, 0 <= seed < 2^64.
+        Seed of the draws, 0 <= seed < 2^64.
     labels : tuple of str or None
-        What classes are called.
+        Class names.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class DelayedLabels:
     Attributes
     ----------
     column : str or None
-        The NAME.
+        The NAME of ``column:NAME``.
     """
 
     def __init__(self, text: str, seed: int, labels: tuple[str, ...] | None) -> None:
@@ -59,26 +59,26 @@ class DelayedLabels:
         self._draws = RowRandom(seed, DELAYS, 1) if word == GEOMETRIC else None
         self._labels = labels
         self._due: list[tuple[int, int, float, bytes | None]] = []
-        """Behind which row, which row's, the label, the key; a heap."""
+        """Heap of (row after which it is due, its own row, label, key)."""
 
     @property
     def waiting(self) -> int:
-        """Labels that are held back."""
+        """Number of labels held back."""
         return len(self._due)
 
     def split(self, block: Block) -> tuple[Block, Array | None]:
-        """A block as it is sent, and each row's delay if a column says it. Shapes: returns Block, f8[n]."""
+        """The block to send, and each row's delay if a column holds it. Shapes: returns Block, f8[n]."""
         return (block, None) if self.column is None else split_delays(block)
 
     def interleave(self, messages: Messages, y: NDArray[np.float64], given: Array | None = None) -> Messages:
-        """Rows' messages, one per row and without labels, and those of the labels that are due.
+        """Add messages of the labels that are due to the rows' messages, one per row and without labels.
 
         Shapes: y, given f8[n].
 
         Raises
         ------
         UsageFailure
-            A delay that is given for a row with a label is no number of rows.
+            The given delay of a row with a label is not a number of rows.
         """
         delays = (
             self._delays(messages.first, messages.rows) if given is None else self._checked(messages.first, y, given)
@@ -113,12 +113,12 @@ class DelayedLabels:
     def _delays(self, first: int, rows: int) -> NDArray[np.int64]:
         if self._draws is None:
             return np.full(rows, self._rows, np.int64)
-        share = self._draws.uniforms(first, rows)[:, 0].tolist()
-        stays = log(self._rows / (self._rows + 1.0))
-        return np.array([math.floor(log(1.0 - one) / stays) for one in share], np.int64)
+        draws = self._draws.uniforms(first, rows)[:, 0].tolist()
+        log_survival = log(self._rows / (self._rows + 1.0))
+        return np.array([math.floor(log(1.0 - one) / log_survival) for one in draws], np.int64)
 
     def _checked(self, first: int, y: Array, given: Array) -> NDArray[np.int64]:
-        """Delays from a column; where there is no label, whatever stands there."""
+        """Delays from a column; 0 for rows without a label, whatever the column holds."""
         delays = np.where(np.isnan(y), 0.0, given)
         usable = (delays >= 0.0) & (delays <= MOST_ROWS) & (delays == np.floor(delays))
         if not usable.all():
@@ -130,9 +130,9 @@ class DelayedLabels:
 
 
 class DelayColumn(Stream):
-    """The rows of a stream with one of its columns, the labels' delays, behind all others: X f8[n, d] for d - 1 names.
+    """The rows of a stream with its column of label delays moved to the end: X f8[n, d] for d - 1 feature names.
 
-    Whoever cuts or shuffles blocks takes the delays along; see `split_delays`.
+    Blocks can be cut or shuffled without losing the delays; see `split_delays`.
 
     Parameters
     ----------
@@ -151,7 +151,8 @@ class DelayColumn(Stream):
         at = find_column(stream, column, "--label-delay")
         if stream.n_features in (at, 1):  # the label itself, or the only feature
             raise UsageFailure(
-                f"{stream.name}: --label-delay {COLUMN}:{column} needs a column beside the label and others beside both"
+                f"{stream.name}: --label-delay {COLUMN}:{column} needs a column other than the label, "
+                "and others as features"
             )
         self._stream = stream
         self._order = [i for i in range(stream.n_features) if i != at] + [at]

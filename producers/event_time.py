@@ -1,4 +1,4 @@
-"""Event-time replay: rows leave when a column of theirs says, slower or faster than it happened."""
+"""Event-time replay: rows are due at the times in one of their columns, optionally sped up or slowed down."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from driftway.producers.streams.stream import Array, Block, Stream, column_of, f
 from driftway.worker.errors import UsageFailure
 
 BLOCK = 1024
-"""Rows encoded at once, about a millisecond of work: how many are due together is not known before they are read."""
+"""Rows encoded at once, about 1 ms of work: how many are due together is unknown until they are read."""
 
 UNITS = {"s": 1000.0, "ms": 1.0, "us": 0.001}
-"""Of the column -> milliseconds."""
+"""Unit of the column -> milliseconds."""
 
 LATEST_MS = 2.0**53
-"""Times beyond are not whole milliseconds any more as floats."""
+"""A float above this no longer resolves single milliseconds."""
 
 
 class EventTime(Schedule):
-    """A schedule that is read from the rows, block by block.
+    """A schedule read from the rows, block by block.
 
-    Row i leaves (time of row i - time of the first row sent) / speed seconds after the start. A row whose time is
-    before that of a row that precedes it leaves right after that one: rows keep their order, and their own times.
+    Row i is due (time of row i - time of the first row sent) / speed seconds after the start. A row whose time is
+    earlier than that of a preceding row is due right after it: rows keep their order and their own times.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class EventTime(Schedule):
     speed : float
         > 0; 60 replays an hour in a minute.
     unit : str
-        Of the column since any zero: ``s``, ``ms`` or ``us``.
+        Unit of the column, counted from any origin: ``s``, ``ms`` or ``us``.
     """
 
     def __init__(self, column: str, speed: float = 1.0, unit: str = "ms") -> None:
@@ -50,7 +50,7 @@ class EventTime(Schedule):
         return BLOCK
 
     def bind(self, stream: Stream) -> None:
-        """Find the column in the stream that will be replayed.
+        """Find the column in the stream to be replayed.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class EventTime(Schedule):
         Raises
         ------
         UsageFailure
-            A row's time is missing, negative or too large; `position` tells its row.
+            A row's time is missing, negative or too large; `position` gives its row number.
         """
         times = column_of(block, self._at) * self._scale
         usable = (times >= 0.0) & (times < LATEST_MS)
@@ -78,11 +78,11 @@ class EventTime(Schedule):
         moments = np.maximum((times - self._zero) / (1000.0 * self.speed), 0.0)
         self._moments = np.maximum.accumulate(np.concatenate([earliest, moments]))[len(earliest) :]
         self._before = sent
-        whole: list[int] = np.rint(times).astype(np.int64).tolist()
-        return whole
+        rounded: list[int] = np.rint(times).astype(np.int64).tolist()
+        return rounded
 
     def rows(self, t: float) -> float:
-        """Rows of this block and of those before that are due by `t`."""
+        """Rows due by `t`, in this block and those before it."""
         return float(self._before + np.searchsorted(self._moments, t, "right"))
 
     def moments(self, n: Array) -> Array:

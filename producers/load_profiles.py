@@ -1,4 +1,4 @@
-"""When rows are due: schedules as functions of time, each with its inverse. No clock belongs here."""
+"""When rows are due: schedules as functions of time, each with its inverse. They read no clock."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from driftway.producers.streams.stream import BLOCK_ROWS, Array
 from driftway.worker.errors import UsageFailure
 
 PACED_BLOCK_SECONDS = 0.05
-"""A paced replay encodes this much ahead at once: longer blocks would hold a slice back while they encode."""
+"""A paced replay encodes rows for this time at once; encoding a longer block would delay a slice that is due."""
 
 SAME_BURST = 1e-9
-"""Of a burst's interval: a wait that ends exactly on time may compute as a hair too early."""
+"""Tolerance, as a share of a burst's interval: rounding may put a wait that ends on time slightly too early."""
 
 MOST_STEPS = 100
-"""Of Newton's method on the sine's inverse; some 20 are needed where the rate begins at 0, 5 elsewhere."""
+"""Most Newton steps for the sine's inverse; some 20 are needed if the rate starts at 0, 5 otherwise."""
 
 Read = dict[str, float]
 
 
 class Schedule(ABC):
-    """How many rows are due when. Row i, counted from 0, is due at `moments(i + 1)`."""
+    """The number of rows due as a function of time. Row i, counted from 0, is due at `moments(i + 1)`."""
 
     @property
     @abstractmethod
     def block_rows(self) -> int:
-        """How many rows to encode at once."""
+        """Number of rows to encode at once."""
 
     @abstractmethod
     def rows(self, t: float) -> float:
-        """Rows due by `t` seconds after the start, t >= 0; a fraction is a row on its way."""
+        """Rows due by `t` seconds after the start, t >= 0; may be fractional."""
 
     @abstractmethod
     def moments(self, n: Array) -> Array:
@@ -42,7 +42,7 @@ class Schedule(ABC):
 
 
 class Constant(Schedule):
-    """`rate` rows a second, > 0."""
+    """`rate` rows per second, > 0."""
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
@@ -59,7 +59,7 @@ class Constant(Schedule):
 
 
 class Burst(Schedule):
-    """`size` rows at once, at 0 and then `every` so many seconds: a staircase."""
+    """`size` rows at once, at time 0 and then every `every` seconds: a staircase."""
 
     def __init__(self, every: float, size: int) -> None:
         self.every = every
@@ -78,9 +78,9 @@ class Burst(Schedule):
 
 
 class Ramp(Schedule):
-    """A rate that goes from `start` to `end` in a straight line within `seconds`, and stays there.
+    """A rate that changes linearly from `start` to `end` within `seconds` and then stays constant.
 
-    Rows are the rate's integral, a t + (b - a) t^2 / (2 T); the inverse is the root of that quadratic, in the
+    The rows due are the rate's integral, a t + (b - a) t^2 / (2 T); the inverse is the root of that quadratic, in the
     form that does not subtract nearly equal numbers.
     """
 
@@ -101,7 +101,7 @@ class Ramp(Schedule):
         return t * (self.start + self._slope * t / 2.0)
 
     def moments(self, n: Array) -> Array:
-        # Beyond the ramp the root may not exist; what is computed there is replaced.
+        # Beyond the ramp the root may not exist; the values computed there are replaced below.
         inside = np.minimum(n, self._whole)
         root = np.sqrt(np.maximum(self.start**2 + 2.0 * self._slope * inside, 0.0))
         after: Array = self.seconds + (n - self._whole) / self.end
@@ -109,10 +109,10 @@ class Ramp(Schedule):
 
 
 class Sine(Schedule):
-    """A rate that swings between `low` and `high` once a `period`, beginning at `low`.
+    """A rate that swings between `low` and `high` once a `period`, starting at `low`.
 
     The rate is m - a cos(2 pi t / P) with m the middle and a half the swing, so m t - a P / (2 pi) sin(2 pi t / P)
-    rows are due by t. Turned into angles, E - (a / m) sin E = M, the inverse is Kepler's equation.
+    rows are due by t. Written in angles, E - (a / m) sin E = M, the inverse solves Kepler's equation.
     """
 
     def __init__(self, low: float, high: float, period: float) -> None:
@@ -140,10 +140,10 @@ class Sine(Schedule):
 
 
 def kepler(mean: Array, e: float) -> Array:
-    """E with E - e sin E = mean, for 0 <= mean <= pi and 0 <= e <= 1. Shapes: mean f8[m]; returns f8[m].
+    """Solve E - e sin E = mean for E, for 0 <= mean <= pi and 0 <= e <= 1. Shapes: mean f8[m]; returns f8[m].
 
-    The left side is convex there and not below `mean` at the starting point, so Newton's steps only descend, to
-    the root and never past it.
+    The left side is convex there and not below `mean` at the starting point, so Newton's steps only descend and
+    never pass the root.
     """
     angle: Array = np.minimum(mean + e, math.pi)
     for _ in range(MOST_STEPS):
@@ -157,7 +157,7 @@ def kepler(mean: Array, e: float) -> Array:
 
 
 def block_of(rate: float) -> int:
-    """Rows to encode at once at `rate` rows a second."""
+    """Number of rows to encode at once, at `rate` rows per second."""
     return min(BLOCK_ROWS, max(1, math.ceil(rate * PACED_BLOCK_SECONDS)))
 
 
@@ -172,7 +172,7 @@ def _sine(read: Read) -> Schedule:
 
 
 SLOWEST = 1e-6
-"""Rows a second, and seconds; below, a replay would seem to stand still (or never stop)."""
+"""Least rate in rows per second, and least time in seconds; below it, a replay would seem to hang or never end."""
 
 PROFILES: dict[str, tuple[tuple[Option, ...], Callable[[Read], Schedule]]] = {
     "constant": (
@@ -203,16 +203,16 @@ PROFILES: dict[str, tuple[tuple[Option, ...], Callable[[Read], Schedule]]] = {
         _sine,
     ),
 }
-"""Name -> options, and what makes the schedule of their values."""
+"""Name -> (options, function from their values to the schedule)."""
 
 
 def parse_profile(text: str) -> Schedule:
-    """Read ``NAME:option=value,...``, all of whose options must be given.
+    """Parse ``NAME:option=value,...``, where all options must be given.
 
     Raises
     ------
     UsageFailure
-        An unknown name or option, an option missing, or a value out of bounds.
+        An unknown name or option, a missing option, or a value out of bounds.
     """
     name, given = parse_spec(text)
     if name not in PROFILES:
@@ -221,7 +221,7 @@ def parse_profile(text: str) -> Schedule:
     known = [option.name for option in options]
     for key in given:
         if key not in known:
-            raise UsageFailure(f"--profile {name} has no parameter {key!r}; there is: {', '.join(known)}")
+            raise UsageFailure(f"--profile {name} has no parameter {key!r}; available: {', '.join(known)}")
     missing = [key for key in known if key not in given]
     if missing:
         raise UsageFailure(f"--profile {name} needs {', '.join(missing)}: {name}:{','.join(f'{k}=..' for k in known)}")

@@ -1,4 +1,4 @@
-"""What a row becomes on its way: messages in columns, cut by rows."""
+"""Messages made from rows, stored as columns and sliced by rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.schema.paths import ABSENT, ROW, Path, look_up
 
 LARGEST_PLAIN = 1e15
-"""Whole numbers below are written without a fraction in keys; above, digits would pretend to exist."""
+"""Whole numbers below this are written in keys without a fraction; above it the digits would feign precision."""
 
 Encoded = tuple[Sequence[bytes | None], list[bytes] | None]
 Places = NDArray[np.int64]
@@ -26,7 +26,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a row becomes a message: `form` json or packed, `named` features, the `key`'s column, classes by `labels`."""
+    """How a row is serialized: `form` json or packed, `named` features, the `key` column, class names `labels`."""
 
     form: str = codec.JSON
     named: bool = False
@@ -36,29 +36,29 @@ class Encoding:
 
 @dataclass(frozen=True)
 class Messages:
-    """The messages of `rows` consecutive rows; columns of equal length.
+    """The messages of `rows` consecutive rows, as columns of equal length.
 
     Parameters
     ----------
     first : int
         Position of the first row.
     rows : int
-        How many rows.
+        Number of rows.
     values : BytesColumn or list of bytes
-        None: a null value.
+        None is a null value.
     keys : list of bytes or None
         None: no keys.
     times : list of int or None
         Timestamps in ms; None: the time of sending.
     positions : i8[m] or None
-        Each message's row, rising; None: one message per row. Malformed messages stand before a row and share its
-        position, and with it partition and key; late labels stand behind one.
+        Position of each message's row, ascending; None: one message per row. A malformed message precedes a row and
+        shares its position, and so its partition and key; a delayed label follows a row.
     truth : f8[rows, 2] or None
-        Of each row, for the headers, as `WithGroundTruth` has it; None: no headers.
+        Truth of each row for the headers, as in `WithGroundTruth`; None: no headers.
     partition_rows : i8[m] or None
-        The row whose partition each message belongs to; None: its own.
+        Position of the row whose partition each message goes to; None: its own row.
     is_label : b1[m] or None
-        Which are late labels; None: none is.
+        Which messages are delayed labels; None: none.
     """
 
     first: int
@@ -75,7 +75,7 @@ class Messages:
         return len(self.values)
 
     def of_rows(self, low: int, high: int) -> Messages:
-        """The messages of rows low..high of these, counted from 0."""
+        """The messages of rows low <= i < high, counted from 0 within this object."""
         part = slice(low, high)
         positions = self.positions
         if positions is not None:
@@ -84,65 +84,65 @@ class Messages:
             positions = positions[part]
         keys, times = (None if column is None else column[part] for column in (self.keys, self.times))
         truth = None if self.truth is None else self.truth[low:high]
-        homes = None if self.partition_rows is None else self.partition_rows[part]
-        late = None if self.is_label is None else self.is_label[part]
+        partition_rows = None if self.partition_rows is None else self.partition_rows[part]
+        is_label = None if self.is_label is None else self.is_label[part]
         values = self.values[part]
-        return Messages(self.first + low, high - low, values, keys, times, positions, truth, homes, late)  # type: ignore[arg-type]
+        return Messages(self.first + low, high - low, values, keys, times, positions, truth, partition_rows, is_label)  # type: ignore[arg-type]
 
     def select(self, places: Places) -> Messages:
-        """Those at `places`, i8[k], of the same rows."""
+        """The messages at indices `places`, i8[k], of the same rows."""
         values = [self.values[place] for place in places.tolist()]
         keys, times = (
             None if column is None else [column[place] for place in places.tolist()]
             for column in (self.keys, self.times)
         )
-        positions, homes = self.first + self.row_indices()[places], self.effective_partition_rows()[places]
-        late = None if self.is_label is None else self.is_label[places]
-        return Messages(self.first, self.rows, values, keys, times, positions, self.truth, homes, late)
+        positions, partition_rows = self.first + self.row_indices()[places], self.effective_partition_rows()[places]
+        is_label = None if self.is_label is None else self.is_label[places]
+        return Messages(self.first, self.rows, values, keys, times, positions, self.truth, partition_rows, is_label)
 
     def row_indices(self) -> Places:
-        """Each message's row, counted from 0. Shapes: returns i8[m]."""
+        """Each message's row, counted from 0 within this object. Shapes: returns i8[m]."""
         return np.arange(len(self)) if self.positions is None else self.positions - self.first
 
     def effective_partition_rows(self) -> Places:
-        """The row by which each message's partition goes. Shapes: returns i8[m]."""
+        """Position of the row that decides each message's partition. Shapes: returns i8[m]."""
         return self.first + self.row_indices() if self.partition_rows is None else self.partition_rows
 
     def by_partition(self, partitions: int) -> Iterator[tuple[int, Sequence[int]]]:
-        """(partition, which messages go there) with row i in partition i mod `partitions`."""
+        """Yield (partition, indices of its messages), with row i in partition i mod `partitions`."""
         for partition in range(partitions):
-            share: Sequence[int]
+            indices: Sequence[int]
             if self.positions is None:
-                share = range((partition - self.first) % partitions, len(self), partitions)
+                indices = range((partition - self.first) % partitions, len(self), partitions)
             else:
-                share = np.flatnonzero(self.effective_partition_rows() % partitions == partition).tolist()
-            if share:
-                yield partition, share
+                indices = np.flatnonzero(self.effective_partition_rows() % partitions == partition).tolist()
+            if indices:
+                yield partition, indices
 
     def max_value_bytes(self) -> int:
-        """Bytes of the longest value."""
+        """Length of the longest value in bytes."""
         if isinstance(self.values, BytesColumn):
             return int(self.values.lengths().max(initial=0))
         return max(map(len, self._present()), default=0)
 
     def value_bytes(self) -> int:
-        """Bytes of all values."""
+        """Total length of all values in bytes."""
         if isinstance(self.values, BytesColumn):
             return self.values.nbytes
         return sum(map(len, self._present()))
 
     def _present(self) -> Iterable[bytes]:
-        """The values that are not null; only malformed messages can be."""
+        """The values that are not null; only a malformed message can have a null value."""
         return cast(Sequence[bytes], self.values) if self.positions is None else filter(None, self.values)
 
 
 def encoder(stream: Stream, encoding: Encoding, columns: bool = False) -> Callable[[int, Block], Encoded]:
-    """The function that turns a block and its first id into values and keys; values as `BytesColumn` if `columns`.
+    """Return a function (first id, block) -> (values, keys); the values are a `BytesColumn` if `columns`.
 
     Raises
     ------
     UsageFailure
-        `named` with the packed format, which has no names, or a key column that the stream does not have.
+        An unknown format, `named` with the packed format, which has no names, or an unknown key column.
     """
     if encoding.named and encoding.form == codec.PACKED:
         raise UsageFailure("--named needs --format json: packed messages carry no names")
@@ -167,12 +167,12 @@ def encoder(stream: Stream, encoding: Encoding, columns: bool = False) -> Callab
 
 
 def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Callable[[BytesColumn], Encoded]:
-    """The function that turns a file's events into values and keys; values as `BytesColumn` if `columns`.
+    """Return a function events -> (values, keys) for a file; the values are a `BytesColumn` if `columns`.
 
     Raises
     ------
     UsageFailure
-        `key` is no path into an event, or its column is not there.
+        `key` is not a path into an event, or the file has no such column.
     """
     path = None if key is None else Path.parse(key)
     if path is not None and (path.source != ROW or (file.columns is not None and path.steps[0] not in file.columns)):
@@ -186,10 +186,10 @@ def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Call
 
 
 def field_text(event: bytes | None, path: Path) -> bytes:
-    """What stands at a path of an event, as a key: text as it is, ``null`` where there is nothing."""
+    """The value at a path of an event as a key: text unchanged, ``null`` if there is none."""
     try:
         found = look_up(codec.read_json(event or b""), path.steps)
-    except ValueError:  # no JSON
+    except ValueError:  # not JSON
         return b"null"
     if found is ABSENT:
         return b"null"
@@ -199,12 +199,12 @@ def field_text(event: bytes | None, path: Path) -> bytes:
 
 
 def with_timestamps(values: Sequence[bytes | None], times: Sequence[int]) -> list[bytes]:
-    """JSON events with their `t`, in ms."""
+    """Add the timestamp `t`, in ms, to JSON events."""
     return [b'%s,"t":%d}' % ((value or b"")[:-1], t) for value, t in zip(values, times, strict=True)]
 
 
 def key_text(value: float) -> bytes:
-    """A column's value as a key: ``3``, ``0.25``, or ``null`` where it is missing."""
+    """A column's value as a key: ``3``, ``0.25``, or ``null`` if it is missing."""
     if math.isnan(value):
         return b"null"
     if value.is_integer() and abs(value) < LARGEST_PLAIN:
@@ -213,7 +213,7 @@ def key_text(value: float) -> bytes:
 
 
 def insert_items(column: Sequence[Any], places: Sequence[int], items: Sequence[Any]) -> list[Any]:
-    """`column` with items[k] put before its place places[k], places rising."""
+    """Return `column` with items[k] inserted before its index places[k]; `places` ascend."""
     out: list[Any] = []
     at = 0
     for place, item in zip(places, items, strict=True):

@@ -1,4 +1,4 @@
-"""When rows may leave: a schedule against one monotonic clock, so that errors never add up."""
+"""When rows may be sent: compares a schedule with a monotonic clock, so that errors do not accumulate."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from driftway.producers.load_profiles import Constant, Schedule
 from driftway.producers.streams.stream import Array
 
 SLICE_SECONDS = 0.005
-"""Rows leave in slices of about 5 ms: 200 wake-ups a second at most; the client lingers as long anyway."""
+"""Rows are sent in slices of about 5 ms: at most 200 wake-ups per second, and the client lingers that long anyway."""
 
 SHORTEST_WAIT_SECONDS = 0.0005
-"""Below this a wait is a busy loop; rounding of the schedule may ask for less."""
+"""A shorter wait would be a busy loop; rounding in the schedule may ask for one."""
 
 ROUNDING_ROWS = 1e-6
-"""A wait that ends exactly on time may compute as a hair too early; without this it would wait once more."""
+"""Rounding may put a wait that ends exactly on time slightly too early; without this it would wait again."""
 
 
 class Pacer:
-    """A schedule of rows, held against the clock.
+    """Compares a schedule of rows with the clock.
 
-    Each answer is computed from the start and the clock alone. A wait that overslept, or a broker that
-    stalled, therefore delays single rows and not the rate: what has become due leaves at once.
+    Each result depends on the start and the clock alone. A wait that overslept or a broker that stalled
+    therefore delays single rows but not the rate: everything that has become due is sent at once.
 
     Parameters
     ----------
     schedule : Schedule, float or None
-        When rows are due; a number is a constant rate in rows a second, > 0; None = as fast as possible.
+        When rows are due; a number is a constant rate in rows per second, > 0; None = as fast as possible.
     clock : callable
-        Seconds, monotonic.
+        Monotonic clock in seconds.
     """
 
     def __init__(self, schedule: Schedule | float | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,7 +41,7 @@ class Pacer:
         self.latest = 0.0
 
     def start(self) -> None:
-        """Begin the schedule now."""
+        """Start the schedule now."""
         self._began = self._clock()
         self.latest = 0.0
 
@@ -50,9 +50,9 @@ class Pacer:
         return self._clock() - self._began
 
     def due(self, sent: int, left: int) -> int:
-        """How many of the next `left` rows may leave, after `sent` have left: none, or at least a slice.
+        """How many of the next `left` rows may be sent, after `sent` rows: none, or at least a slice.
 
-        Also keeps in `latest` how many seconds the most delayed row was behind its schedule.
+        Also updates `latest`, the longest delay of a row behind the schedule, in seconds.
         """
         if self.schedule is None:
             return left
@@ -67,7 +67,7 @@ class Pacer:
         return ready
 
     def wait(self, sent: int, left: int) -> float:
-        """Seconds until `due` will not be 0."""
+        """Seconds until `due` will be positive."""
         if self.schedule is None:
             return 0.0
         first = self._moment(self.schedule, sent + 1)
@@ -75,12 +75,12 @@ class Pacer:
         return max(last - self.elapsed(), SHORTEST_WAIT_SECONDS)
 
     def moments(self, sent: int, rows: int) -> Array:
-        """When the next `rows` rows are due, on this clock. Shapes: returns f8[rows].
+        """Times on this clock at which the next `rows` rows are due. Shapes: returns f8[rows].
 
         Raises
         ------
         ValueError
-            There is no schedule, so that no row is due before it leaves.
+            There is no schedule, so no row has a time at which it is due.
         """
         if self.schedule is None:
             raise ValueError("as fast as possible is no schedule")
@@ -95,5 +95,5 @@ class Pacer:
         return float(schedule.moments(np.array([float(n)]))[0])
 
     def _slice(self, schedule: Schedule, first: float, sent: int, left: int) -> int:
-        """How many rows leave together: those due within `SLICE_SECONDS` of the first, at `first`."""
+        """Number of rows to send together: those due within `SLICE_SECONDS` of the first, which is due at `first`."""
         return min(max(self._ready(schedule, first + SLICE_SECONDS) - sent, 1), left)

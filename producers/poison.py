@@ -1,7 +1,7 @@
-"""Malformed messages among the rows: every kind that a worker sets aside, seeded, to see that it does.
+"""Seeded malformed messages among the rows, of every kind that a worker must reject, to test that it does.
 
-A worker whose partition has no shape yet takes it from the first good event. No kind here can be taken for one: what
-has the wrong length also has a defect that an event of any length may not have.
+A worker whose partition has no shape yet takes it from the first valid event. No kind here can pass for one: a message
+of the wrong length also has a defect that makes an event of any length invalid.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from driftway.producers.streams.stream import Stream
 from driftway.worker.wire import codec, packed
 
 TOO_DEEP = 300
-"""Levels of a list that JSON parsers read and the worker's writer does not write back."""
+"""Depth of a nested list that JSON parsers read but the worker's writer cannot write."""
 
 Value = bytes | None
 Kind = Callable[[bytes], Value]
-"""Makes a malformed message from the good one behind it."""
+"""Makes a malformed message from the valid one that follows it."""
 
 
 class Poison:
-    """Puts a malformed message before a share of the rows; it takes no id, and its row's partition and key.
+    """Inserts a malformed message before a share of the rows, with the row's partition and key but no id.
 
     Parameters
     ----------
     share : float
-        Of the rows, in [0, 1].
+        Share of the rows, in [0, 1].
     seed : int
         0 <= seed < 2^64.
     stream : Stream or EventFile
-        Whose rows they stand among.
+        The stream of the rows.
     encoding : Encoding
-        Of the rows.
+        Encoding of the rows.
     """
 
     def __init__(self, share: float, seed: int, stream: Stream | EventFile, encoding: Encoding) -> None:
@@ -49,7 +49,7 @@ class Poison:
         self._draws = RowRandom(seed, POISON, 2)
 
     def interleave(self, messages: Messages) -> Messages:
-        """Rows' messages, one per row, with malformed ones between them."""
+        """Insert malformed messages between the rows' messages, one per row."""
         draws = self._draws.uniforms(messages.first, messages.rows)
         places = np.flatnonzero(draws[:, 0] < self.share)
         if not len(places):
@@ -68,12 +68,12 @@ class Poison:
 
 
 def kinds(n_features: int, names: Sequence[str] | None, form: str) -> list[Kind]:
-    """The kinds of malformed messages of one format, beside rows of `n_features`, named or not."""
+    """The kinds of malformed messages for one format and for rows of `n_features`, named or not."""
     return _packed(n_features) if form == codec.PACKED else _json(n_features, names)
 
 
 def raw_kinds() -> list[Kind]:
-    """Those beside events as they are: no schema takes one for an event."""
+    """The kinds for events that are sent unchanged: no schema accepts any of them."""
     fixed: list[Value] = [None, b"", b"\xff\xfe poison", b'{"poison":NaN}', b"[1,2,3]", b'"poison"']
     return [_torn, *(_constant(value) for value in fixed)]
 
@@ -95,7 +95,7 @@ def _json(d: int, names: Sequence[str] | None) -> list[Kind]:
         b"[1,2,3]",  # not an object
         b'"poison"',
         b'{"y":1}',  # no x
-        b'{"x":"poison"}',  # x neither a list nor an object
+        b'{"x":"poison"}',  # x is neither a list nor an object
         b'{"x":[]}' if names is None else b'{"x":{}}',
         other,
         event("poison", length=d + 1),  # of another length
@@ -103,7 +103,7 @@ def _json(d: int, names: Sequence[str] | None) -> list[Kind]:
         event(None),
         event(True),
         infinite,
-        event(y="\u2620 poison"),  # no label of any target
+        event(y="\u2620 poison"),  # not a label of any task
         event(y=[1]),
         deep,
     ]
@@ -134,12 +134,12 @@ def _packed(d: int) -> list[Kind]:
 
 
 def _cut(value: bytes) -> bytes:
-    """A message without its last byte."""
+    """The message without its last byte."""
     return value[:-1]
 
 
 def _torn(value: bytes) -> bytes:
-    """Another bracket than the one that ends it: no JSON, whatever stands between."""
+    """Mismatched brackets around the message, which is not JSON whatever it contains."""
     return b"[" + value + b"}"
 
 

@@ -1,4 +1,4 @@
-"""Replay: a stream's rows onto a topic, in order, at a rate. Start reading in `Replay.run`."""
+"""Replay of a stream's rows onto a topic, in order and at a given rate. Start reading at `Replay.run`."""
 
 from __future__ import annotations
 
@@ -39,24 +39,24 @@ from driftway.worker.wire.columns import BytesColumn
 
 @dataclass(frozen=True)
 class Delivery:
-    """How messages travel.
+    """How messages are delivered.
 
     Parameters
     ----------
     partition : int or None
-        All to this one; None: row i to i mod the number of partitions, or by the hash of its key.
+        Partition for all messages; None: row i goes to i mod the number of partitions, or by the hash of its key.
     transaction : TransactionOption or None
-        Rows become visible together.
+        Produce in transactions, so that the rows of each become visible together.
     resume : ReplayPosition or None
-        Where the position is kept, and where to go on.
+        Stores the position and, after an interruption, says where to resume.
     latencies : Latencies or None
-        Where to count how long rows take from being due to being acknowledged.
+        Collects the time of each message from due to acknowledged.
     dry_run : str or None
-        A file that gets the values, instead of Kafka.
+        File to write the values to, instead of Kafka.
     client : str
-        NATIVE: past confluent-kafka's objects, where nothing else here asks for them.
+        NATIVE calls librdkafka directly, unless another option needs confluent-kafka; see `Replay.client`.
     label_topic : str or None
-        Where late labels go, of as many partitions as the rows' topic; None: to that one.
+        Topic of delayed labels, with as many partitions as the rows' topic; None: the rows' topic.
     """
 
     partition: int | None = None
@@ -69,7 +69,7 @@ class Delivery:
 
 
 class EncodedBlock(NamedTuple):
-    """A block as messages, and of which rows the label is withheld, or travels later. Shapes: b1[n], b1[n]."""
+    """A block's messages, and which rows have their label withheld or sent later. Shapes: b1[n], b1[n]."""
 
     messages: Messages
     withheld: NDArray[np.bool_]
@@ -77,7 +77,7 @@ class EncodedBlock(NamedTuple):
 
 
 Write = Callable[[int, int, Any], EncodedBlock]
-"""Of how many rows were sent before, the first row's position, and the rows."""
+"""(number of rows sent before, the first row's position, rows) -> the encoded block."""
 
 
 @dataclass
@@ -88,29 +88,29 @@ class Sent:
     bytes: int = 0
     poison: int = 0
     unlabelled: int = 0
-    late_labels: int = 0
+    delayed_labels: int = 0
     waiting_labels: int = 0
 
     def add(self, block: EncodedBlock, rows: int) -> None:
         """Count the first `rows` rows of a block."""
-        whole = block.messages
-        sent = whole.of_rows(0, rows) if rows < whole.rows else whole
+        messages = block.messages
+        sent = messages.of_rows(0, rows) if rows < messages.rows else messages
         labels = 0 if sent.is_label is None else int(sent.is_label.sum())
         self.rows += rows
         self.bytes += sent.value_bytes()
         self.poison += len(sent) - rows - labels
         self.unlabelled += int(block.withheld[:rows].sum())
-        self.late_labels += labels
+        self.delayed_labels += labels
         self.waiting_labels += int(block.later[:rows].sum()) - labels
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a replay did.
+    """The outcome of a replay.
 
-    `rows` were queued, and beside them `poison` malformed messages and `late_labels`; `errors` of all these were not
-    delivered; `unlabelled` rows travelled without the label they have; `waiting_labels` were not due by the last row;
-    `late` is in seconds; `began` and `next_id` are the first row's position and the one after the last.
+    `rows` were queued, plus `poison` malformed messages and `delayed_labels`; `errors` counts those of them that were
+    not delivered; `unlabelled` rows were sent without their label; `waiting_labels` were not due by the last row;
+    `late` is the longest delay of a row in seconds; `began` is the first row's position, `next_id` that after the last.
     """
 
     rows: int
@@ -123,41 +123,41 @@ class Report:
     began: int = 0
     poison: int = 0
     unlabelled: int = 0
-    late_labels: int = 0
+    delayed_labels: int = 0
     waiting_labels: int = 0
 
     @property
     def rate(self) -> float:
-        """Rows a second, from the first row to the broker's last answer."""
+        """Rows per second, from the first row to the broker's last response."""
         return self.rows / self.seconds if self.seconds > 0 else 0.0
 
 
 @dataclass
 class Replay:
-    """One stream on its way to one topic.
+    """Sends one stream to one topic.
 
     Parameters
     ----------
     stream : Stream or EventFile
-        The rows; of a file of events as they stand, and whatever changes rows is left out.
+        The rows. The events of an EventFile are sent unchanged, without the options that alter rows.
     topic : str
-        Where to.
+        Topic to write to.
     schedule : Schedule or None
-        When rows leave; None = as fast as the client goes.
+        When rows are due; None: as fast as the client accepts them.
     selection : Selection
-        Which rows.
+        Which rows to send.
     encoding : Encoding
-        How they are written.
+        How rows are serialized.
     delivery : Delivery
-        How they travel.
+        How messages are delivered.
     withheld : LabelDropper or None
-        Takes labels away.
+        Removes labels.
     poison : Poison or None
-        Puts malformed messages among the rows.
+        Inserts malformed messages between the rows.
     truth : bool
-        The stream is a `WithGroundTruth`, or its rows in another order: each message gets its row's truth as headers.
+        The stream is a `WithGroundTruth`, possibly shuffled; each message gets its row's truth as headers.
     delayed_labels : DelayedLabels or None
-        Sends labels behind later rows.
+        Sends labels in messages of their own, after later rows.
     stop : StopRequest
         Call it to end the replay early.
     on_progress : callable
@@ -179,13 +179,13 @@ class Replay:
 
     @property
     def client(self) -> str:
-        """What messages go through: latencies, timestamps, headers and transactions are the plain client's."""
-        way = self.delivery
-        plain = way.latencies or way.transaction or way.dry_run or self.truth or isinstance(self.schedule, EventTime)
-        return PYTHON if plain else way.client
+        """The client in use: latencies, transactions, dry runs, headers and timestamps need PYTHON."""
+        how = self.delivery
+        python = how.latencies or how.transaction or how.dry_run or self.truth or isinstance(self.schedule, EventTime)
+        return PYTHON if python else how.client
 
     def run(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None = None) -> Report:
-        """Send the rows and wait until the broker has answered for each.
+        """Send the rows and wait for the delivery report of each.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class Replay:
         properties : mapping
             Client properties to pass through.
         partitions : int or None
-            Of the topic. None: as many as it has, or 1 if it must be created.
+            Partitions of the topic. None: as many as it has, or 1 if it must be created.
 
         Raises
         ------
@@ -202,43 +202,43 @@ class Replay:
             No broker answers.
         UsageFailure
             A topic has another number of partitions, the stream has no rows or no such column, a property cannot be
-            set, or a label's delay cannot be used.
+            set, or a label's delay is not valid.
         Failure
-            A file cannot be written, or a transaction's outcome is not known.
+            A file cannot be written, or a transaction's outcome is unknown.
         """
         check_owned(properties)
         write = self._writer()
-        began = self._position(bootstrap, properties)
-        if began is not None and self.selection.ends_before(began):
-            return Report(0, 0, 0.0, 0, None, began, 0.0, began)
-        selection = self.selection if began is None else self.selection.since(began)
-        sent = Sent(waiting_labels=self._reload_delayed_labels(write, began))
+        resumed = self._position(bootstrap, properties)
+        if resumed is not None and self.selection.ends_before(resumed):
+            return Report(0, 0, 0.0, 0, None, resumed, 0.0, resumed)
+        selection = self.selection if resumed is None else self.selection.since(resumed)
+        sent = Sent(waiting_labels=self._reload_delayed_labels(write, resumed))
         size = self.schedule.block_rows if self.schedule else BLOCK_ROWS
         blocks = (write(sent.rows, position, block) for position, block in select(self.stream, selection, size))
-        # The first block compiles the generator's kernel or shows that the file is unusable: neither is the
-        # schedule's business, and the second should not leave a topic behind.
+        # Reading the first block compiles the generator's kernel, which must not count against the schedule, and
+        # shows whether a file is usable before any topic is created.
         first = next(blocks, None)
         if first is None:
-            if began is not None:
-                return Report(0, 0, 0.0, 0, None, began, 0.0, began)
+            if resumed is not None:
+                return Report(0, 0, 0.0, 0, None, resumed, 0.0, resumed)
             raise UsageFailure(f"{self.stream.name} has no rows after the first {selection.skip}")
         start = first.messages.first
-        outlet = self._make_sink(bootstrap, properties, partitions)
-        outlet.open()
-        if self.delivery.resume is not None and began is None:
+        sink = self._make_sink(bootstrap, properties, partitions)
+        sink.open()
+        if self.delivery.resume is not None and resumed is None:
             self.delivery.resume.save(start)
         pace = Pacer(self.schedule)
         pace.start()
         for block in itertools.chain([first], blocks):
-            rows = self._send(outlet, pace, sent.rows, block.messages)
+            rows = self._send(sink, pace, sent.rows, block.messages)
             sent.add(block, rows)
             if rows < block.messages.rows:
                 break
-        outlet.finish()
+        sink.finish()
         return Report(
             seconds=pace.elapsed(),
-            errors=outlet.errors,
-            first_error=outlet.first_error,
+            errors=sink.errors,
+            first_error=sink.first_error,
             next_id=start + sent.rows,
             late=pace.latest,
             began=start,
@@ -246,9 +246,9 @@ class Replay:
         )
 
     def _reload_delayed_labels(self, write: Write, began: int | None) -> int:
-        """Write the rows before a resumed replay's first once more, for the labels of theirs that are still due.
+        """Encode the rows before a resumed replay's first one again, to queue those of their labels still due.
 
-        Returns how many.
+        Returns the number of these labels.
         """
         if self.delayed_labels is None or began is None:
             return 0
@@ -260,8 +260,8 @@ class Replay:
         return self.delayed_labels.waiting
 
     def _send(self, outlet: Sink, pace: Pacer, sent: int, messages: Messages) -> int:
-        """Send a block in the slices that the schedule allows; return how many rows left before a stop."""
-        heaviest = messages.max_value_bytes()
+        """Send a block in slices as the schedule allows; return the number of rows sent, fewer after a stop."""
+        largest = messages.max_value_bytes()
         at = 0
         while at < messages.rows and not self.stop.requests:
             rows = pace.due(sent + at, messages.rows - at)
@@ -270,7 +270,7 @@ class Replay:
                 continue
             rows = min(rows, outlet.max_rows or rows)
             part = messages.of_rows(at, at + rows)
-            if not outlet.wait_for_capacity(len(part), heaviest):
+            if not outlet.wait_for_capacity(len(part), largest):
                 break
             due = None if self.delivery.latencies is None else pace.moments(sent + at, rows)[part.row_indices()]
             outlet.send(part, due)
@@ -280,7 +280,7 @@ class Replay:
         return at
 
     def _writer(self) -> Write:
-        """What turns a block into messages; see `driftway.producers.messages`."""
+        """The function that encodes a block as messages; see `driftway.producers.messages`."""
         if isinstance(self.stream, EventFile):
             return self._raw_writer(self.stream)
         encode = encoder(self.stream, self.encoding, self.client == NATIVE)
@@ -293,9 +293,9 @@ class Replay:
             if self.truth:
                 block, truth = split_truth(block)
             times = None if timed is None else timed.read_times(sent, position, block)
-            without = later = np.zeros(len(block.y), np.bool_)
+            withheld = later = np.zeros(len(block.y), np.bool_)
             if self.withheld is not None:
-                block, without = self.withheld.apply(position, block)
+                block, withheld = self.withheld.apply(position, block)
             y = block.y
             if self.delayed_labels is not None:
                 block, delays = self.delayed_labels.split(block)
@@ -309,12 +309,12 @@ class Replay:
             if self.poison is not None:
                 messages = self.poison.interleave(messages)
             messages = messages if truth is None else dataclasses.replace(messages, truth=truth)
-            return EncodedBlock(messages, without, later)
+            return EncodedBlock(messages, withheld, later)
 
         return write
 
     def _raw_writer(self, file: EventFile) -> Write:
-        """The same of events as they stand."""
+        """Like `_writer`, for a file whose events are sent unchanged."""
         encode = raw_encoder(file, self.encoding.key, self.client == NATIVE)
 
         def write(_sent: int, position: int, events: BytesColumn) -> EncodedBlock:
@@ -326,32 +326,32 @@ class Replay:
         return write
 
     def _position(self, bootstrap: str, properties: Mapping[str, Any]) -> int | None:
-        """Where an interrupted replay goes on; None: this one begins."""
+        """Position at which an interrupted replay resumes; None for a new one."""
         resume, transaction = self.delivery.resume, self.delivery.transaction
         if resume is None or resume.position is None:
             return None
         if transaction is None:
             return resume.position
         require_broker(bootstrap, properties)
-        carried = last_committed(bootstrap, properties, transaction, self.topic, resume.run)
-        return resume.position if carried is None else max(carried, resume.position)
+        committed = last_committed(bootstrap, properties, transaction, self.topic, resume.run)
+        return resume.position if committed is None else max(committed, resume.position)
 
     def _make_sink(self, bootstrap: str, properties: Mapping[str, Any], partitions: int | None) -> Sink:
-        """Where the messages go; makes the topics."""
-        way = self.delivery
-        if way.dry_run is not None:
-            topics = None if way.label_topic is None else (self.topic, way.label_topic)
-            return DryRun(way.dry_run, self.encoding.form, self.stop, topics)
-        count = ensure_topics(bootstrap, properties, self.topic, way.label_topic, partitions, way.partition)
-        keep = None if way.resume is None else way.resume.save
-        given = (bootstrap, properties, self.topic, count, self.stop)
-        more: dict[str, Any] = {"partition": way.partition, "keep": keep, "label_topic": way.label_topic}
+        """Create the sink and, unless it is a dry run, the topics that are missing."""
+        delivery = self.delivery
+        if delivery.dry_run is not None:
+            topics = None if delivery.label_topic is None else (self.topic, delivery.label_topic)
+            return DryRun(delivery.dry_run, self.encoding.form, self.stop, topics)
+        count = ensure_topics(bootstrap, properties, self.topic, delivery.label_topic, partitions, delivery.partition)
+        keep = None if delivery.resume is None else delivery.resume.save
+        common = (bootstrap, properties, self.topic, count, self.stop)
+        options: dict[str, Any] = {"partition": delivery.partition, "keep": keep, "label_topic": delivery.label_topic}
         if self.client == NATIVE:
-            return LibrdkafkaSink(*given, **more)
-        if way.transaction is None:
-            return ConfluentSink(*given, latencies=way.latencies, **more)
-        run = None if way.resume is None else way.resume.run
-        return TransactionalSink(way.transaction, run, *given, latencies=way.latencies, **more)
+            return LibrdkafkaSink(*common, **options)
+        if delivery.transaction is None:
+            return ConfluentSink(*common, latencies=delivery.latencies, **options)
+        run = None if delivery.resume is None else delivery.resume.run
+        return TransactionalSink(delivery.transaction, run, *common, latencies=delivery.latencies, **options)
 
 
 def ensure_topics(
@@ -362,15 +362,15 @@ def ensure_topics(
     partitions: int | None,
     partition: int | None = None,
 ) -> int:
-    """Create the topics that are missing, that of labels with as many partitions; return how many.
+    """Create the missing topics, both with the same number of partitions; return that number.
 
     Raises
     ------
     Unreachable
         No broker answers.
     UsageFailure
-        `topic` exists with another number of partitions than `partitions`, or has no `partition`, or `label_topic`
-        has another number.
+        `topic` exists with a number of partitions other than `partitions`, it has no `partition`, or `label_topic`
+        exists with another number.
     """
     present = partition_counts(require_broker(bootstrap, properties))
     count = partitions or present.get(topic) or 1
@@ -378,8 +378,8 @@ def ensure_topics(
         raise UsageFailure(f"topic {topic} has no partition {partition}: it has {count}, counted from 0 (--partitions)")
     if label_topic is not None and present.get(topic, count) == count != present.get(label_topic, count):
         raise UsageFailure(
-            f"topic {label_topic} has {present[label_topic]} partitions, and {topic} {count}: "
-            "a label goes to the partition of its row, so that both need as many (--partitions)"
+            f"topic {label_topic} has {present[label_topic]} partitions, but {topic} has {count}: "
+            "labels go to the partition of their row, so both need the same number (--partitions)"
         )
     names = [topic] if label_topic is None else [topic, label_topic]
     if partitions is not None or not present.keys() >= {*names}:

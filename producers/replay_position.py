@@ -1,9 +1,9 @@
-"""Where a replay stands, in a small JSON file: an interrupted one goes on where delivery ended.
+"""The position of a replay in a small JSON file, so that an interrupted replay resumes where delivery ended.
 
-The file is written once the broker has answered for every row before the position in it. Rows that left after the last
-write and arrived before a crash are sent again: at least once. With a transaction the position travels in it as well,
-as the committed offset of a group called like the transactional id, and the file only tells which run that is: exactly
-once. Time begins anew: a profile at its start, event time at the first row that is left.
+The file is written once the broker has acknowledged every row before the position in it. Rows that were sent after the
+last write and arrived before a crash are sent again: at least once. With transactions, each one also commits the
+position, as the offset of a group named like the transactional id, and the file identifies the run: exactly once. Time
+starts over: a profile at its start, event time at the first row that is left.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ class ReplayPosition:
     Parameters
     ----------
     path : str
-        The file; made if missing.
+        The file; created if missing.
     facts : mapping
-        What decides which rows go where: a file of another replay is refused. JSON values.
+        JSON values that decide which rows go where; a file with other ones belongs to another replay and is refused.
 
     Raises
     ------
     UsageFailure
-        The file cannot be read, is no such file, or belongs to another replay.
+        The file cannot be read, has another format, or belongs to another replay.
 
     Attributes
     ----------
     position : int or None
-        Where to go on; None: from the start.
+        Where to resume; None: from the start.
     run : str
-        Tells this replay, through all its interruptions, from any other.
+        Identifies this replay across all its interruptions.
     """
 
     def __init__(self, path: str, facts: ReplayFingerprint) -> None:
@@ -55,7 +55,7 @@ class ReplayPosition:
             self.position, self.run = found
 
     def save(self, position: int) -> None:
-        """Write that every row before `position` has arrived; survives a power cut.
+        """Record durably that every row before `position` has arrived.
 
         Raises
         ------
@@ -63,17 +63,17 @@ class ReplayPosition:
             The file cannot be written.
         """
         content = {"version": VERSION, "position": position, "run": self.run, "replay": self._facts}
-        beside = self.path.with_name(f"{self.path.name}.tmp")
+        temporary = self.path.with_name(f"{self.path.name}.tmp")
         try:
-            with beside.open("w", encoding="utf-8") as file:
+            with temporary.open("w", encoding="utf-8") as file:
                 json.dump(content, file, indent=1)
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(self.path)
+            temporary.replace(self.path)
         except OSError as error:
             with contextlib.suppress(OSError):
-                beside.unlink(missing_ok=True)
+                temporary.unlink(missing_ok=True)
             raise Failure(f"cannot write {self.path}: {error.strerror}") from None
         self.position = position
 
@@ -85,22 +85,22 @@ class ReplayPosition:
         except OSError as error:
             raise UsageFailure(f"cannot read {self.path}: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise UsageFailure(f"{self.path} is no file of --resume") from None
+            raise UsageFailure(f"{self.path} is not a file of --resume") from None
         try:
             found = json.loads(text)
             version, position, run, facts = (found[key] for key in ("version", "position", "run", "replay"))
         except (ValueError, TypeError, KeyError):
-            raise UsageFailure(f"{self.path} is no file of --resume") from None
+            raise UsageFailure(f"{self.path} is not a file of --resume") from None
         if version != VERSION:
             raise UsageFailure(f"{self.path} has version {version}, not {VERSION}")
         usable = isinstance(position, int) and not isinstance(position, bool) and position >= 0
         if not usable or not isinstance(run, str) or not isinstance(facts, dict):
-            raise UsageFailure(f"{self.path} is no file of --resume")
+            raise UsageFailure(f"{self.path} is not a file of --resume")
         for name in sorted({*facts, *self._facts}):
-            was, now = facts.get(name), self._facts.get(name)
-            if was != now:
+            stored, current = facts.get(name), self._facts.get(name)
+            if stored != current:
                 raise UsageFailure(
-                    f"{self.path} belongs to a replay with {name.replace('_', '-')} {json.dumps(was)}, "
-                    f"not {json.dumps(now)}; name another file to begin anew"
+                    f"{self.path} belongs to a replay with {name.replace('_', '-')} {json.dumps(stored)}, "
+                    f"not {json.dumps(current)}; give another file to start over"
                 )
         return position, run

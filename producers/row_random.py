@@ -1,6 +1,6 @@
-"""Seeded choices about rows: each follows from the seed and the row's position alone.
+"""Seeded random choices about rows, each a function of the seed and the row's position alone.
 
-However rows are cut into blocks, and wherever a replay begins (--skip, --resume), row i is treated in the same way.
+Row i is treated the same however rows are cut into blocks and wherever a replay starts (--skip, --resume).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from driftway.producers.streams.options import read_seed
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, copy_schema
 
 SHUFFLE, POISON, LABELS, DELAYS = 1, 2, 3, 4
-"""What is drawn for: purposes do not share numbers."""
+"""Purposes of the draws, each with its own random numbers."""
 
 
 @kernel
 def fill_uniforms(state: Words, base: np.uint64, first: np.uint64, out: Array) -> None:
-    """Fill row i of `out` with uniforms of a generator seeded with base + first + i.
+    """Fill row i of `out` with uniforms from a generator seeded with base + first + i.
 
     Shapes: state u8[4] (scratch), out [n, k].
     """
@@ -33,7 +33,7 @@ def fill_uniforms(state: Words, base: np.uint64, first: np.uint64, out: Array) -
 
 
 def generator_for(seed: int, purpose: int) -> Words:
-    """The generator of one purpose. Shapes: returns u8[4].
+    """Random state for one purpose. Shapes: returns u8[4].
 
     Raises
     ------
@@ -49,7 +49,7 @@ def generator_for(seed: int, purpose: int) -> Words:
 
 
 class RowRandom:
-    """Uniform numbers by position.
+    """Uniform random numbers by row position.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class RowRandom:
     def __init__(self, seed: int, purpose: int, columns: int) -> None:
         self._base = np.uint64(random.next_u64(generator_for(seed, purpose)))
         self._columns = columns
-        self.uniforms(0, 1)  # compiles the kernel, which is not the schedule's business
+        self.uniforms(0, 1)  # compiles the kernel before a schedule starts
 
     def uniforms(self, position: int, rows: int) -> Array:
         """Numbers in [0, 1) of the rows from `position` on. Shapes: returns f8[rows, k]."""
@@ -79,7 +79,7 @@ class RowRandom:
 
 
 class LabelDropper:
-    """Takes the label from a share of rows.
+    """Removes the label of a share of the rows.
 
     Parameters
     ----------
@@ -94,21 +94,21 @@ class LabelDropper:
         self._draws = RowRandom(seed, LABELS, 1)
 
     def apply(self, position: int, block: Block) -> tuple[Block, NDArray[np.bool_]]:
-        """The block without the labels that are withheld, and which those were. Shapes: returns Block, b1[n]."""
-        taken = (self._draws.uniforms(position, len(block.y))[:, 0] < self.share) & ~np.isnan(block.y)
-        return Block(block.X, np.where(taken, np.nan, block.y)), taken
+        """The block without the withheld labels, and which rows they are from. Shapes: returns Block, b1[n]."""
+        withheld = (self._draws.uniforms(position, len(block.y))[:, 0] < self.share) & ~np.isnan(block.y)
+        return Block(block.X, np.where(withheld, np.nan, block.y)), withheld
 
 
 class Shuffled(Stream):
-    """Another stream's rows in a random order: each of the n! orders, as far as the generator knows them.
+    """Another stream's rows in a random order, any of the n! that the generator can produce.
 
-    Reads the whole stream at the first block and keeps it, 8 (d + 1) + 8 bytes a row (twice that while the parts of a
-    file are joined). Each lap has the same order.
+    Reads the whole stream for the first block and keeps it, 8 (d + 1) + 8 bytes per row (twice that while blocks are
+    concatenated). Each lap has the same order.
 
     Parameters
     ----------
     whole : Stream
-        A stream with an end.
+        A finite stream.
     seed : int
         0 <= seed < 2^64.
     """

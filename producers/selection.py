@@ -1,4 +1,4 @@
-"""Which rows of a stream a replay sends, and the position that each of them has."""
+"""Which rows of a stream a replay sends, and their positions."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from driftway.worker.wire.columns import BytesColumn
 
 @dataclass(frozen=True)
 class Selection:
-    """Which rows: `laps` times the stream (None = for ever), without the first `skip`, at most `limit`."""
+    """Which rows to send: the stream `laps` times (None = for ever), without the first `skip`, at most `limit`."""
 
     skip: int = 0
     limit: int | None = None
     laps: int | None = 1
 
     def since(self, position: int) -> Selection:
-        """What is left of it from `position` on."""
+        """The rest of this selection, from `position` on."""
         left = None if self.limit is None else self.skip + self.limit - position
         return dataclasses.replace(self, skip=position, limit=left)
 
     def ends_before(self, position: int) -> bool:
-        """Whether its limit leaves no row from `position` on."""
+        """Whether the limit leaves no row from `position` on."""
         return self.limit is not None and position >= self.skip + self.limit
 
 
 def select(stream: Stream | EventFile, selection: Selection, size: int) -> Iterator[tuple[int, Block | BytesColumn]]:
     """Yield the chosen rows as blocks with their first row's position.
 
-    Positions count rows from 0 through all laps, skipped ones included. They are the ids, and modulo the
-    number of partitions they choose the partition; ``--limit 1000`` and then ``--skip 1000`` equal one run.
+    Positions count rows from 0 across all laps, skipped ones included. They are the ids and, modulo the number
+    of partitions, the partitions; runs with ``--limit 1000`` and then ``--skip 1000`` equal a single run.
     """
     start = selection.skip
     end = math.inf if selection.limit is None else start + selection.limit

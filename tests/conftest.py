@@ -1,4 +1,4 @@
-"""Fixtures for every test: the broker (one per session), a topic of one's own, real streams."""
+"""Fixtures for every test: the broker (one per session), a unique topic name, real streams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Refuse a folder of real streams that is not there, in a sentence."""
+    """Fail with a usage error if the folder of real streams does not exist."""
     try:
         data_folder(None)
     except UsageFailure as failure:
@@ -41,7 +41,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what asks for the broker, so that ``-m "not broker"`` is exact, and sort it last."""
+    """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last."""
     for item in items:
         item.add_marker(pytest.mark.xdist_group(kernels_of(item)))
         fixtures = getattr(item, "fixturenames", ())
@@ -52,11 +52,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.fault)
         if "real_streams" in fixtures:
             item.add_marker(pytest.mark.data)
-    items.sort(key=lambda item: item.get_closest_marker("broker") is not None)  # stable: files stay together
+    items.sort(key=lambda item: item.get_closest_marker("broker") is not None)  # stable: keeps files together
 
 
 def kernels_of(item: pytest.Item) -> str:
-    """Tests with the same name here stay in one process (``--dist loadgroup``): two would both compile the kernels."""
+    """Return a test's xdist group: tests of one group run in one process, so the kernels are compiled only once."""
     if item.path.parent.name == "conformance" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
         return item.callspec.id.partition(":")[0].partition("{")[0].partition("@")[0]
     return str(item.path.relative_to(ROOT))
@@ -82,12 +82,12 @@ def group() -> str:
 
 @pytest.fixture
 def real_streams(request: pytest.FixtureRequest) -> RealStreams:
-    """The real streams, for a test that is skipped where what it needs of them is not on this machine."""
+    """The real streams; a test that asks for one that is not on this machine is skipped."""
     return RealStreams(request.node)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how to get the real streams for want of which tests were skipped: their count is in pytest's own line."""
+    """Print how to get the real streams whose absence made tests skip; pytest's own summary has the count."""
     properties = [pair for report in terminalreporter.getreports("skipped") for pair in report.user_properties]
     for line in how_to_get(value for name, value in properties if name == PROPERTY):
         terminalreporter.write_line(line)

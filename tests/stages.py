@@ -1,6 +1,7 @@
-"""`python -m tests.stages [STAGE ...]`: the stages of `make test` in their order, up to the first that fails.
+"""`python -m tests.stages [STAGE ...]`: run the stages of `make test` in order, up to the first that fails.
 
-At the end stand how each went, its time, and what was not reached. Stages that are named run alone, in the order given.
+At the end it prints each stage's result and time, and the stages not reached. If stages are named, only these run, in
+the order given.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ STAGES: dict[str, tuple[str, ...]] = {
     "types": ("mypy",),
     "rules": ("pytest", "-q", "-n", "2", "tests/meta"),
     "unit": ("pytest", "-n", "2", "--dist", "loadgroup", "--ignore=tests/meta", "-m", "not broker and not slow"),
-    # Each process has a broker of its own; files stay together, for their fixtures. Tests with a broker mostly wait:
-    # six processes on two cores.
+    # Each process has its own broker; `loadfile` keeps files together because of their fixtures. Tests with a broker
+    # mostly wait, hence six processes on two cores.
     "broker": ("pytest", "--require-broker", "-n", "6", "--dist", "loadfile", "-m", "broker and not slow"),
     "data": ("pytest", "--require-broker", "-n", "2", "--dist", "loadgroup", "-m", "data and not slow"),
 }
-"""Name -> a Python module and its arguments."""
+"""Name -> Python module and its arguments."""
 
 CHECKS = "format", "lint", "types", "rules"
 DEFAULT = *CHECKS, "unit", "broker"
 
 
 def main(names: Sequence[str]) -> int:
-    """Run the stages; the exit code of the first that fails."""
+    """Run the stages and return the exit code of the first that fails."""
     unknown = [name for name in names if name not in STAGES]
     if unknown:
         print(f"there is no stage {unknown[0]}: stages are {', '.join(STAGES)}", file=sys.stderr)

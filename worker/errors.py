@@ -1,4 +1,4 @@
-"""Failures that a user sees: one sentence and a documented exit code. Leaf module.
+"""Failures that are shown to the user: one sentence and a documented exit code. Leaf module.
 
 | code | meaning |
 |---|---|
@@ -16,7 +16,7 @@ from typing import ClassVar
 
 
 class Failure(Exception):
-    """Something went wrong that a sentence explains."""
+    """An error that one sentence explains to the user."""
 
     exit_code: ClassVar[int] = 1
 
@@ -28,7 +28,7 @@ class UsageFailure(Failure):
 
 
 class Fenced(Failure):
-    """Another owner holds what this process believed to own."""
+    """Another owner has taken over what this process owned."""
 
     exit_code = 3
 

@@ -1,8 +1,8 @@
-"""Jobs in processes of their own: results in the order asked, one progress count, a clean Ctrl-C, and no orphans.
+"""Run jobs in child processes: results in the jobs' order, one progress count, a clean Ctrl-C, and no orphans.
 
-Children are spawned, not forked: a fork would inherit the locks of whatever threads the parent has. This module
-imports no numerics, so that a child can set its threads before it loads them. A child ends with its parent, whatever
-ended that.
+Children are spawned, not forked: a fork would inherit the locks held by the parent's threads. This module imports no
+numeric library, so that a child can set their thread counts before it loads them. A child ends with its parent, however
+that ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ R = TypeVar("R")
 Progress = Callable[[int], None]
 
 POLL_SECONDS = 0.2
-"""Between two looks at the common count: smooth enough for an eye, and nothing for a processor."""
+"""Interval between reads of the shared count: smooth for a progress display, and of negligible cost."""
 ONE_THREAD = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -40,14 +40,14 @@ def run_jobs(
     Parameters
     ----------
     function : callable
-        Importable by name (or a partial of such), since it travels to the children; so do jobs and results. It calls
-        its second argument with whatever it has got on by; that is also where it notices that it should end.
+        Importable by name (or a partial of such), since it is pickled for the children, as jobs and results are. It
+        calls its second argument with the progress since the last call; that call raises if the job should stop.
     jobs : sequence
         Independent of one another.
     processes : int
-        At most this many at a time, >= 1; with 1, or a single job, everything happens in this process.
+        At most this many at a time, >= 1; with 1, or a single job, everything runs in this process.
     progress : callable or None
-        Told what the jobs have got on by, all together.
+        Called with the progress of all jobs since its last call.
 
     Returns
     -------
@@ -57,56 +57,56 @@ def run_jobs(
     Raises
     ------
     Failure
-        A process ended without an answer: killed, or out of memory.
+        A process ended without a result: killed, or out of memory.
     Exception
-        What the first failing job raised; the others are ended first. So they are on KeyboardInterrupt.
+        What the first failing job raised, once the others have been stopped; KeyboardInterrupt stops them too.
     """
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     if processes < 2 or len(jobs) < 2:
-        return [function(job, tell) for job in jobs]
+        return [function(job, report) for job in jobs]
     context = multiprocessing.get_context("spawn")
     count, stop = context.Value("q", 0), context.Value("b", 0, lock=False)
     pool = ProcessPoolExecutor(min(processes, len(jobs)), context, _prepare, (count, stop))
     try:
         with _interrupts_held():
             futures = [pool.submit(_call, function, job) for job in jobs]
-        return _collect(futures, lambda: int(count.value), tell)
+        return _collect(futures, lambda: int(count.value), report)
     except BrokenProcessPool:
-        raise Failure("a process of --jobs ended without an answer: was it killed, or is memory short?") from None
+        raise Failure("a process of --jobs ended without a result: was it killed, or is memory short?") from None
     finally:
         stop.value = 1
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _collect(futures: list[Future[R]], count: Callable[[], int], tell: Progress) -> list[R]:
-    pending, told = set(futures), 0
+def _collect(futures: list[Future[R]], count: Callable[[], int], report: Progress) -> list[R]:
+    pending, reported = set(futures), 0
     while pending:
         done, pending = wait(pending, POLL_SECONDS, FIRST_COMPLETED)
         for future in (f for f in futures if f in done):
             future.result()  # raises at once what a job raised
         now = count()
-        if now > told:
-            tell(now - told)
-            told = now
+        if now > reported:
+            report(now - reported)
+            reported = now
     return [future.result() for future in futures]
 
 
 def run_in_process(function: Callable[[J], object], job: J, over: Callable[[], bool]) -> bool:
-    """Call ``function(job)`` in a process of its own, for what it leaves elsewhere: its memory ends with it.
+    """Call ``function(job)`` in a child process, for its side effects; the child's end frees its memory.
 
     Parameters
     ----------
     function : callable
-        Importable by name, as the job's type is.
+        Importable by name, like the job's type.
     job : object
-        What it is given.
+        Its argument.
     over : callable
-        Asked several times a second; true ends the process.
+        Polled several times a second; true kills the process.
 
     Returns
     -------
     bool
-        Whether it came to its end without an error.
+        Whether the process ended by itself, without an error.
     """
     child = multiprocessing.get_context("spawn").Process(target=_alone, args=(function, job), daemon=True)
     with _interrupts_held():
@@ -121,12 +121,12 @@ def run_in_process(function: Callable[[J], object], job: J, over: Callable[[], b
 
 def _alone(function: Callable[[J], object], job: J) -> None:
     _end_with_the_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     function(job)
 
 
 def _end_with_the_parent() -> None:
-    """Children of a pool wait for their next job without end, even if nobody is left who could give them one."""
+    """Exit when the parent ends; a pool's children would otherwise wait for their next job forever."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -140,7 +140,7 @@ def _end_with_the_parent() -> None:
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Children inherit a blocked Ctrl-C, so that none dies of it, with a traceback, before `_prepare` has run."""
+    """Block Ctrl-C while children start: they inherit that, so none dies with a traceback before `_prepare`."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -152,12 +152,12 @@ def _interrupts_held() -> Iterator[None]:
 
 
 _shared: dict[str, Any] = {}
-"""In a child: the common count and the sign to stop, which reach a process at its start only."""
+"""In a child: the shared count and the stop flag, which can only be passed when a process starts."""
 
 
 def _prepare(count: Any, stop: Any) -> None:
     _end_with_the_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to end
     for name in ONE_THREAD:
         os.environ[name] = "1"
     _shared.update(count=count, stop=stop)

@@ -1,4 +1,4 @@
-"""Beginning in a trained state instead of an empty one."""
+"""Start learners from a trained model file instead of empty."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from driftway.worker.wire.events import Schema
 
 @dataclass(frozen=True)
 class WarmStart:
-    """A model file's champion, in whose state every partition begins.
+    """A model file's champion, from whose state every partition starts.
 
     Parameters
     ----------
     name : str
-        The file as it was named, for sentences.
+        The file's name as the user gave it, for messages.
     digest : str
-        The file's, in hexadecimal; part of what is learned.
+        The file's digest in hexadecimal; part of the model's identity.
     frozen : bool
         The champion only predicts.
     schema : Schema or None
-        The features that it takes.
+        The features that it expects.
     state : bytes
-        Its learner's whole memory. Empty where only a snapshot's header is known: such a model must be given a
-        snapshot's state before it is used.
+        The learner's complete state. Empty if only a snapshot's header is known: such a model must load a snapshot
+        before it is used.
     filling : bytes
-        What it knows of its columns to put in the place of missing values, likewise; empty: nothing.
+        The state that fills in missing values, likewise; empty if there is none.
     """
 
     name: str = field(compare=False)
@@ -41,14 +41,14 @@ class WarmStart:
         return f"frozen:{text}" if self.frozen else f"warm:{text}"
 
     def admit(self, found: Schema, what: str) -> Schema:
-        """The schema to go by where `what` has the features `found`: the file's, if it knows names.
+        """Return the schema to use for `what`, whose features are `found`: the file's if both have names, else `found`.
 
-        A list has no names: its features are taken for the file's, in their order.
+        Features of a list have no names; they are taken as the file's features in the same order.
 
         Raises
         ------
         Failure
-            Another number of features, or other names.
+            The number of features or their names differ, or only `found` has names.
         """
         ours = self.schema
         if ours is None:

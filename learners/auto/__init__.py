@@ -1,1 +1,1 @@
-"""`auto`: experts of many kinds side by side, and a mixture of them that learns which to believe."""
+"""`auto`: many kinds of experts, and a mixture that learns their weights."""

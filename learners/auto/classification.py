@@ -1,4 +1,4 @@
-"""`auto` on labels: what a row passes through, in order, to be scored and to be learned from."""
+"""`auto` for classification: the steps by which a row is scored and learned from."""
 
 import math
 from typing import Any, NamedTuple
@@ -30,14 +30,14 @@ from driftway.learners.engine.state_layout import Sizes
 
 LINEAR_RATE = 0.05
 WAVE_RATE = 0.3
-"""Of the experts with logistic loss."""
+"""Step sizes of the experts with logistic loss."""
 FILTERS_WORTH = 1.25
-"""When budgets are spent, beside 1 of waves and of neighbours: among 140 features filters gain 0.11 points, and those
+"""Value of filters in `affordable`; waves and neighbours have 1. With 140 features filters gain 0.11 points, the others
 0.04 (docs/decisions/0031)."""
 
 
 class ClassificationNumbers(NamedTuple):
-    """Which of the dearer experts there are."""
+    """Which of the more expensive experts are included."""
 
     waves: bool
     filters: bool
@@ -45,7 +45,7 @@ class ClassificationNumbers(NamedTuple):
 
 
 class ClassificationState(NamedTuple):
-    """Memory of `auto` on labels."""
+    """Memory of `auto` for classification."""
 
     history: Any = part(LabelHistory, "experts on the labels' order")
     linear: Array = field("f8[L, w]", "weights of the linear experts, 4 C rows; C = K, or 1 with two classes")
@@ -60,7 +60,7 @@ class ClassificationState(NamedTuple):
 
 
 def rule_for(n: int, K: int, budget: float) -> UpdateRule:
-    """Of K classes by n features."""
+    """Return the rule for n features and K classes."""
     C = 1 if K == 2 else K
     asked = ClassificationNumbers(
         *affordable(
@@ -99,7 +99,7 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
 
 
 def begin(state: State, seed: int) -> None:
-    """Write what a zeroed state begins as."""
+    """Write the initial values into a zeroed state."""
     inputs, share = state["mixing.weight"], state["mixing.share"]
     inputs[:] = mixing.TRUST / math.sqrt(len(inputs))
     share[:] = 1.0 / len(share)
@@ -110,7 +110,7 @@ def begin(state: State, seed: int) -> None:
 
 
 def names(asked: ClassificationNumbers) -> tuple[str, ...]:
-    """Of the experts, in order."""
+    """Return the names of the experts, in order."""
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
     return found + second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
@@ -118,11 +118,11 @@ def names(asked: ClassificationNumbers) -> tuple[str, ...]:
 
 @fragment
 def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
-    """Ask all experts, and mix what they say. Shapes: x f8[n]."""
+    """Evaluate all experts and mix their scores. Shapes: x f8[n]."""
     z, raw = memory.z, memory.mixing.raw
     clip_row(x, z)
     label_history.predict(memory.history, raw)
-    # Each family goes on where the one before it ended; of literals the compiler would make a kernel each.
+    # Each family writes after the previous one; with literal offsets numba would compile a kernel for each.
     e = first_order.margins(memory.linear, z, raw, label_history.EXPERTS)
     e = naive_bayes.log_likelihoods(memory.bells, z, raw, e)
     if p.waves:
@@ -140,7 +140,7 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
 def learn(
     _x: Array, y: int, _omega: float, _finite: bool, p: ClassificationNumbers, memory: ClassificationState
 ) -> None:
-    """Judge what was said, then let each expert learn."""
+    """Update the mixture by the experts' scores, then update each expert."""
     update_mixing(memory.mixing, memory.S, y)
     label_history.update(y, memory.history)
     teach(y, p, memory)
@@ -148,7 +148,7 @@ def learn(
 
 @kernel_without_refcounts
 def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None:
-    """Let each expert on features learn, as `score` has just asked it."""
+    """Update each expert on features, using the scores that `score` has just computed."""
     z, raw = memory.z, memory.mixing.raw
     e = first_order.descend(memory.linear, z, raw, label_history.EXPERTS, y, LINEAR_RATE) + naive_bayes.EXPERTS
     naive_bayes.update(memory.bells, z, y)
@@ -162,11 +162,11 @@ def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None
 
 @fragment
 def cache_prediction(opinion: Array, _p: ClassificationNumbers, memory: ClassificationState) -> None:
-    """Write down what the experts say of a row, and behind which labels it stands. Shapes: opinion f4[C E + 2]."""
+    """Cache the experts' scores of a row and its label contexts. Shapes: opinion f4[C E + 2]."""
     raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
     place = 0
     for e in range(E):
-        # Only differences count: with two classes one number says it.
+        # Only differences matter: one number suffices for two classes.
         for c in range(0 if K > 2 else 1, K):
             opinion[place] = raw[e, c] - (0.0 if K > 2 else raw[e, 0])
             place += 1
@@ -184,10 +184,10 @@ def learn_delayed(
     memory: ClassificationState,
     opinion: Array,
 ) -> None:
-    """Judge what was said when the row came, and count its label behind those that were known then.
+    """Update the mixture by the cached scores, and count the label in the contexts cached with them.
 
-    What the experts say of the row now, a day wiser, must not decide whom to believe of rows whose label is a day off.
-    Shapes: opinion f4[C E + 2].
+    The experts' current scores, which include what was learned during the delay, must not set the weights for rows
+    whose labels are delayed as well. Shapes: opinion f4[C E + 2].
     """
     raw, now, (E, K) = memory.mixing.raw, memory.now, memory.mixing.raw.shape
     place = 0

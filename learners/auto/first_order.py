@@ -1,8 +1,8 @@
-"""Linear experts that step along the row: four rules over the same inputs, the features or waves of them.
+"""First-order linear experts: four rules over the same inputs, the features or their random Fourier features.
 
-Steps are measured by the row's own length, so that a rate means the same whatever the features: 1 would put a row's
-margin right at once. docs/algorithms/linear.md#linear-learners (`ogd_logistic`, `pa`), 8; the loss of the sigmoid rules
-is (1 - p)^2, which no single wrong label can make large.
+Steps are relative to the row's squared norm, so that a rate has the same meaning for any features: a rate of 1 would
+correct the row's margin in one step. docs/algorithms/linear.md#linear-learners (`ogd_logistic`, `pa`); the loss of the
+sigmoid rules is (1 - p)^2, which no single wrong label can make large.
 """
 
 from driftway.learners.contract import Array, fragment, kernel_without_refcounts
@@ -22,7 +22,7 @@ FLAT = 35.0
 
 @kernel_without_refcounts
 def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
-    """Write the four experts' scores of each class; the row of `raw` behind theirs.
+    """Write the four experts' scores of each class; return the next row of `raw`.
 
     Shapes: weight f8[4 C, d] with C = K, or with two classes C = 1 for the difference; x f8[d]; raw f8[E, K], from row
     `first` on.
@@ -37,9 +37,9 @@ def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
 
 @kernel_without_refcounts
 def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> int:
-    """Let the four experts learn class y; `rate` is the logistic one's. Uses up their rows of `raw`; the one behind.
+    """Update the four experts with class y and return the next row of `raw`; theirs are overwritten.
 
-    Shapes: weight f8[4 C, d], x f8[d], raw f8[E, K].
+    Shapes: weight f8[4 C, d], x f8[d], raw f8[E, K]. `rate` is that of the logistic expert.
     """
     squared = dot(x, x)
     softmax_steps(raw[first], y, 2.0 * rate / squared)
@@ -58,7 +58,7 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
 
 @kernel_without_refcounts
 def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
-    """Turn scores into the least steps that put y one ahead of its rival. Shapes: s f8[K]; squared = |x|^2."""
+    """Replace scores by the smallest steps that give y a lead of 1 over its rival. Shapes: s f8[K]; squared = |x|^2."""
     r = best_wrong(s, y)
     lacking = max(1.0 - (s[y] - s[r]), 0.0)
     s[:] = 0.0
@@ -68,7 +68,7 @@ def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
 
 @kernel_without_refcounts
 def sigmoid_step(s: Array, y: int, rate: float) -> None:
-    """Turn scores into steps against the gradient of (1 - p)^2, p the sigmoid of y's lead. Shapes: s f8[K]."""
+    """Replace scores by gradient steps on (1 - p)^2, with p the sigmoid of y's lead. Shapes: s f8[K]."""
     r = best_wrong(s, y)
     p = sigmoid(s[y] - s[r])
     s[:] = 0.0
@@ -78,7 +78,7 @@ def sigmoid_step(s: Array, y: int, rate: float) -> None:
 
 @fragment
 def sigmoid(margin: float) -> float:
-    """1 / (1 + exp(-margin)), 0 and 1 far out."""
+    """1 / (1 + exp(-margin)), exactly 0 or 1 beyond `FLAT`."""
     if abs(margin) > FLAT:
         return 1.0 if margin > 0.0 else 0.0
     return 1.0 / (1.0 + exp(-margin))

@@ -1,4 +1,4 @@
-"""What the labels say of the next one, whatever the features are: they repeat, alternate, come in runs or cycles."""
+"""Experts that predict the next label from the previous ones alone: repeats, alternation, runs and cycles."""
 
 from typing import NamedTuple
 
@@ -6,24 +6,24 @@ from driftway.learners.contract import Array, Counts, field, fragment, kernel_wi
 from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "after_run", "after_past"
-"""By the last label and how often it has come in succession; by the last few labels."""
+"""Contexts: the last label with its run length; the last few labels."""
 EXPERTS = len(NAMES)
 KEEP = 0.99
-"""What a count keeps when its context has been seen once more."""
+"""Factor by which the counts of a context decay each time it occurs."""
 UNSEEN = 0.5
-"""Rows that a context is thought to have had before any, spread over the classes."""
+"""Prior rows of a context, spread over the classes."""
 VANISHING = 1e-9
 
 
 def contexts(K: int) -> tuple[int, int]:
-    """How many lengths of a run are told apart, and how many pasts: of six labels of two classes, of fewer of more."""
+    """Return the number of distinct run lengths and of distinct pasts (six labels for two classes, fewer for more)."""
     runs = 64 if K <= 4 else 16 if K <= 8 else 4
     pasts = 64 if K == 2 else K * K * K if K <= 4 else K * K if K <= 10 else K
     return runs, pasts
 
 
 class LabelHistory(NamedTuple):
-    """Counts of labels by what came before them, the old ones fading."""
+    """Decaying counts of labels by context."""
 
     after_run: Array = field("f8[K R, K]", "labels after a run of each class and length")
     after_past: Array = field("f8[H, K]", "labels after each sequence of the last few")
@@ -34,14 +34,14 @@ class LabelHistory(NamedTuple):
 
 @fragment
 def current_contexts(history: LabelHistory) -> tuple[int, int]:
-    """Which counts speak of the next label: after the present run, after the last few labels."""
+    """Return the contexts of the next label: indices for the current run and for the last few labels."""
     R = history.after_run.shape[0] // history.after_run.shape[1]
     return history.last[0] * R + history.run[0], history.past[0]
 
 
 @kernel_without_refcounts
 def predict(history: LabelHistory, raw: Array) -> None:
-    """Write both experts' logarithms of how likely each class is to the first rows of `raw`. Shapes: raw f8[E, K]."""
+    """Write both experts' log-probabilities of each class to the first rows of `raw`. Shapes: raw f8[E, K]."""
     after_run, after_past = current_contexts(history)
     predict_one(history.after_run[after_run], raw[0])
     predict_one(history.after_past[after_past], raw[1])
@@ -49,14 +49,14 @@ def predict(history: LabelHistory, raw: Array) -> None:
 
 @kernel_without_refcounts
 def predict_one(count: Array, raw: Array) -> None:
-    """Logarithms of the counts, up to what all classes share. Shapes: count f8[K], raw f8[K]."""
+    """Write the logarithms of the smoothed counts, unnormalised. Shapes: count f8[K], raw f8[K]."""
     for c in range(count.shape[0]):
         raw[c] = log(count[c] + UNSEEN / count.shape[0])
 
 
 @kernel_without_refcounts
 def update(y: int, history: LabelHistory) -> None:
-    """Take in the next label."""
+    """Count the next label and advance the history."""
     after_run, after_past = current_contexts(history)
     count_at(y, after_run, after_past, history)
     advance(y, history)
@@ -64,14 +64,14 @@ def update(y: int, history: LabelHistory) -> None:
 
 @kernel_without_refcounts
 def count_at(y: int, after_run: int, after_past: int, history: LabelHistory) -> None:
-    """Count a label at the places that spoke of it."""
+    """Count a label in the given contexts."""
     count_in(history.after_run[after_run], y)
     count_in(history.after_past[after_past], y)
 
 
 @kernel_without_refcounts
 def advance(y: int, history: LabelHistory) -> None:
-    """Let what comes next stand behind this label."""
+    """Append a label to the history."""
     K = history.after_run.shape[1]
     R = history.after_run.shape[0] // K
     history.run[0] = min(history.run[0] + 1, R - 1) if y == history.last[0] else 0
@@ -81,7 +81,7 @@ def advance(y: int, history: LabelHistory) -> None:
 
 @kernel_without_refcounts
 def count_in(count: Array, y: int) -> None:
-    """Let the counts of a context fade, then count a label. Shapes: count f8[K]."""
+    """Decay the counts of a context, then count a label. Shapes: count f8[K]."""
     for c in range(count.shape[0]):
         faded = count[c] * KEEP
         count[c] = faded if faded > VANISHING else 0.0

@@ -1,9 +1,9 @@
-"""One judgement of many experts: logistic regression on what they say, learned as fast as its covariance allows.
+"""The mixture of classification experts: logistic regression on their scores, with second-order updates.
 
-Each expert is heard twice. As it is, its score adds to the others' like evidence; squashed, it is a vote that counts
-about the same however sure it is, which is what labels with noise want. Weights are shared by all classes, and a label
-says that its class is ahead of its rival: with two classes that is logistic regression, in the extended Kalman filter
-of `second_order`, with hardly any drift.
+Each expert provides two inputs. Its raw score adds to the others' like evidence; its squashed score is a vote with
+about the same weight however confident it is, which suits noisy labels. Weights are shared by all classes, and a label
+is an observation that its class is ahead of its rival: with two classes that is logistic regression, by the extended
+Kalman filter of `second_order`, with hardly any drift.
 """
 
 from typing import NamedTuple
@@ -15,18 +15,18 @@ from driftway.learners.numeric.symmetric import downdate
 from driftway.learners.numeric.vectors import axpy
 
 FIRST = 0.03
-"""Variance of a weight at the start, and above which it gains none."""
+"""Initial variance of a weight, and the limit above which drift adds none."""
 NOISE = Noise(1e-6, FIRST, 0.01)
 TRUST = 0.5
-"""Length of the weights at the start, which are all the same."""
+"""Norm of the initial weights, which are all equal."""
 SUREST = 8.0
-"""How far behind the best a class counts at most."""
+"""Limit of a class's distance from the best class."""
 FADING = 0.999
-"""What a row leaves of the experts' shares before."""
+"""Decay per row of the experts' shares."""
 
 
 class MixingState(NamedTuple):
-    """Memory of the mixture; the second E of its 2 E inputs are the first ones squashed."""
+    """Memory of the mixture; the second E of its 2 E inputs are the squashed first ones."""
 
     weight: Array = field("f8[M]", "weights of the inputs")
     P: Array = field("f8[M, M]", "their covariance; bitwise symmetric")
@@ -39,20 +39,20 @@ class MixingState(NamedTuple):
 
 @kernel_without_refcounts
 def mix(mixing: MixingState, S: Array) -> None:
-    """Make inputs of what experts say, and write the weighted sum of each class. Shapes: S f8[K]."""
+    """Compute the inputs from the experts' scores, and write their weighted sum for each class. Shapes: S f8[K]."""
     E, K = mixing.raw.shape
     for c in range(K):
         S[c] = 0.0
     for e in range(E):
-        said, evidence, squashed = mixing.raw[e], mixing.input[e], mixing.input[E + e]
+        scores, evidence, squashed = mixing.raw[e], mixing.input[e], mixing.input[E + e]
         top = 0
         for c in range(1, K):
-            if said[c] > said[top]:
+            if scores[c] > scores[top]:
                 top = c
-        second = said[best_wrong(said, top)]
+        second = scores[best_wrong(scores, top)]
         for c in range(K):
-            evidence[c] = max(said[c] - said[top], -SUREST)
-            ahead = 2.0 * (said[c] - (second if c == top else said[top]))
+            evidence[c] = max(scores[c] - scores[top], -SUREST)
+            ahead = 2.0 * (scores[c] - (second if c == top else scores[top]))
             squashed[c] = ahead / (1.0 + abs(ahead))
             S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * squashed[c]
 
@@ -71,7 +71,7 @@ def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
 
 @kernel_without_refcounts
 def update_weights(mixing: MixingState) -> None:
-    """Note how much of the row's lead each expert made up, whichever way it spoke; all together 1."""
+    """Update each expert's share of the row's lead by absolute contribution; the row's contributions sum to 1."""
     share, E, total = mixing.share, mixing.share.shape[0], 0.0
     for e in range(E):
         total += prediction_of(mixing, e)
@@ -82,6 +82,6 @@ def update_weights(mixing: MixingState) -> None:
 
 @fragment
 def prediction_of(mixing: MixingState, e: int) -> float:
-    """What expert e added to the row's lead, without its sign."""
+    """Absolute contribution of expert e to the row's lead."""
     E = mixing.share.shape[0]
     return abs(mixing.weight[e] * mixing.lead[e] + mixing.weight[E + e] * mixing.lead[E + e])

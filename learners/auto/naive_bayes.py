@@ -1,4 +1,4 @@
-"""Each class as independent bell bells that forget: a border of second degree without a single matrix."""
+"""Each class as independent decaying Gaussians: a quadratic decision boundary without matrices."""
 
 from typing import NamedTuple
 
@@ -8,19 +8,19 @@ from driftway.learners.numeric.elementary.logarithm import log
 NAMES = "bayes_long", "bayes_short"
 EXPERTS = len(NAMES)
 LONG, SHORT = 0.999, 0.98
-"""What a row leaves of the weight of those before."""
+"""Decay per row of the weight of earlier rows."""
 NARROWEST = 1e-2
-"""Least variance of a feature within a class; over all rows it has variance 1."""
+"""Minimum variance of a feature within a class; over all rows it has variance 1."""
 FORGOTTEN = 1e-3
-"""Least weight of a class."""
+"""Minimum weight of a class."""
 SMALL, LARGE = 1e-200, 1e200
-"""A product of variances is turned into its logarithm before it leaves float64."""
+"""A product of variances is replaced by its logarithm before it leaves the range of float64."""
 
 
 class DiagonalGaussians(NamedTuple):
-    """Memory of the two experts, each with K classes."""
+    """Memory of the two experts, each for K classes."""
 
-    weight: Array = field("f8[2, K]", "rows of each class, the old ones fading", start=1.0)
+    weight: Array = field("f8[2, K]", "rows of each class, old ones discounted", start=1.0)
     mean: Array = field("f8[2, K, n]", "means of the features")
     variance: Array = field("f8[2, K, n]", "variances of the features", start=1.0)
     precision: Array = field("f8[2, K, n]", "1 / variance", start=1.0)
@@ -29,7 +29,7 @@ class DiagonalGaussians(NamedTuple):
 
 @kernel_without_refcounts
 def log_likelihoods(bells: DiagonalGaussians, x: Array, raw: Array, first: int) -> int:
-    """Write both experts' logarithms of how likely each class is. Shapes: x f8[n or more], raw f8[E, K]."""
+    """Write both experts' log-likelihoods of each class. Shapes: x f8[n or more], raw f8[E, K]."""
     for m in range(EXPERTS):
         for c in range(raw.shape[1]):
             misfit, mean, precision = bells.spread[m, c], bells.mean[m, c], bells.precision[m, c]
@@ -41,7 +41,7 @@ def log_likelihoods(bells: DiagonalGaussians, x: Array, raw: Array, first: int) 
 
 @kernel_without_refcounts
 def update(bells: DiagonalGaussians, x: Array, y: int) -> None:
-    """Let both experts take in a row of class y. Shapes: x f8[n or more]."""
+    """Update both experts with a row of class y. Shapes: x f8[n or more]."""
     for m in range(EXPERTS):
         keep = LONG if m == 0 else SHORT
         for c in range(bells.weight.shape[1]):
@@ -53,7 +53,7 @@ def update(bells: DiagonalGaussians, x: Array, y: int) -> None:
 
 @kernel_without_refcounts
 def update_one(mean: Array, variance: Array, precision: Array, x: Array, share: float) -> float:
-    """Move mean and variance towards the row by `share`; the sum of ln variance. Shapes: f8[n], x f8[n or more]."""
+    """Move mean and variance towards the row by `share`; return sum of ln variance. Shapes: f8[n], x f8[n or more]."""
     total, product = 0.0, 1.0
     for j in range(mean.shape[0]):
         away = x[j] - mean[j]

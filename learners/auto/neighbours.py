@@ -1,4 +1,4 @@
-"""The nearest of the last few hundred rows: borders of any shape, learned at once."""
+"""Nearest neighbours among the last few hundred rows: decision boundaries of any shape, learned immediately."""
 
 import math
 from typing import NamedTuple
@@ -12,11 +12,11 @@ EXPERTS = len(NAMES)
 WINDOW = 512
 NEAREST = 5
 BLOCK = 16
-"""Rows that are passed over at once if none is near."""
+"""Rows that are skipped together if none of them is near."""
 
 
 class NearestNeighbours(NamedTuple):
-    """The last W labelled rows, by columns: distances to several are computed at a time."""
+    """The last W labelled rows, stored by columns so that several distances are computed at a time."""
 
     column: Array = field("f8[n, W]", "their features")
     label: Array = field("f8[W]", "their classes or targets")
@@ -28,7 +28,7 @@ class NearestNeighbours(NamedTuple):
 
 @kernel_without_refcounts
 def search(near: NearestNeighbours, x: Array) -> None:
-    """Find the nearest rows, of equally far ones that of the first slot. Shapes: x f8[n or more]."""
+    """Find the nearest rows; ties go to the lower slot. Shapes: x f8[n or more]."""
     distance, W = near.distance, near.label.shape[0]
     n = min(near.taken[0], W)
     squared_distances(x, near.column, n, distance)
@@ -47,7 +47,7 @@ def search(near: NearestNeighbours, x: Array) -> None:
 
 @fragment
 def insert(near: NearestNeighbours, i: int) -> None:
-    """Put row i in its place among the nearest, if it is one of them."""
+    """Insert row i into the nearest rows if it is one of them."""
     least, who, d = near.least, near.who, near.distance[i]
     if d < least[NEAREST - 1]:
         place = NEAREST - 1
@@ -59,7 +59,7 @@ def insert(near: NearestNeighbours, i: int) -> None:
 
 @kernel_without_refcounts
 def vote(near: NearestNeighbours, raw: Array, first: int) -> None:
-    """Write two experts' logarithms of how likely each class is. Shapes: raw f8[E, K], from row `first` on."""
+    """Write two experts' unnormalised log-probabilities of each class. Shapes: raw f8[E, K], from row `first` on."""
     K = raw.shape[1]
     for c in range(K):
         raw[first, c] = raw[first + 1, c] = 1.0 / K
@@ -75,7 +75,7 @@ def vote(near: NearestNeighbours, raw: Array, first: int) -> None:
 
 @kernel_without_refcounts
 def mean_of(near: NearestNeighbours, enough: int) -> float:
-    """Mean of the nearest rows' targets; 0 before `enough` rows."""
+    """Return the mean of the nearest rows' targets, or 0 before `enough` rows."""
     total = 0.0
     for place in range(NEAREST):
         total += near.who[place]
@@ -84,7 +84,7 @@ def mean_of(near: NearestNeighbours, enough: int) -> float:
 
 @kernel_without_refcounts
 def append(near: NearestNeighbours, x: Array, y: float) -> None:
-    """Put the row where the oldest stands. Shapes: x f8[n or more]; y a class or a target."""
+    """Overwrite the oldest row. Shapes: x f8[n or more]; y a class or a target."""
     slot = near.taken[0] % near.label.shape[0]
     for j in range(near.column.shape[0]):
         near.column[j, slot] = x[j]

@@ -1,4 +1,4 @@
-"""Waves of the features at random frequencies: a linear expert on them draws curved borders.
+"""Random Fourier features: a linear expert on them has curved decision boundaries.
 
 Their inner products approximate Gaussian kernels of four widths, exp(-gamma |x - z|^2) with gamma from 0.5 / n to
 4 / n. Rahimi and Recht, NIPS 2007. docs/algorithms/kernel_methods.md#fogd.
@@ -15,11 +15,11 @@ from driftway.learners.numeric.random import Words, normal, seed, uniform
 
 WAVES = 128
 WIDEST = 0.5
-"""n gamma of the widest kernel; of the others 1, 2 and 4, by turns."""
+"""n gamma of the widest kernel; the waves cycle through it and 1, 2 and 4."""
 
 
 class FourierFeatures(NamedTuple):
-    """Frequencies and phases, in turns, as they were drawn."""
+    """Frequencies and phases, in turns, fixed once drawn."""
 
     frequency: Array = field("f8[n, D]", "turns per unit of a feature")
     phase: Array = field("f8[D]", "turns at 0")
@@ -55,9 +55,9 @@ def transform(waves: FourierFeatures, x: Array) -> None:
 
 @fragment
 def cosine(turns: float) -> float:
-    """cos(2 pi turns), off by less than 1e-5: side by side with others, as no table or branch would let it.
+    """cos(2 pi turns) with an error below 1e-5, without a table or branch so that it vectorizes.
 
-    It is sin(2 pi z) with z the distance from a quarter of a turn, by a series for |z| <= 1/4.
+    Computed as sin(2 pi z), with z the distance from a quarter turn, by a series for |z| <= 1/4.
     """
     z = 0.25 - abs(turns - np.floor(turns + 0.5))
     a = z * z

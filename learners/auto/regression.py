@@ -1,7 +1,7 @@
-"""`auto` on targets: what a row passes through, in order, to be forecast and to be learned from.
+"""`auto` for regression: the steps by which a target is forecast and learned from.
 
-Most experts forecast the change from the last target: with weights of 0 they say that nothing changes, which is hard to
-beat where targets go on and on, and the last target among their inputs lets them say anything else.
+Most experts forecast the change from the last target: with weights of 0 they forecast no change, which is hard to beat
+for slowly varying targets, and with the last target among their inputs they can still represent any level.
 """
 
 from typing import Any, NamedTuple
@@ -40,27 +40,27 @@ from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.numeric.vectors import dot
 
 NAMES = "mean", "last", "step_slow", "step_fast"
-"""The last two step along the row, towards the change."""
+"""The last two are first-order experts that forecast the change."""
 ALWAYS = len(NAMES)
 SLOW = 0.05
 FAST = 0.3
 NAMES_CHANGE = "change_all", "change_1000", "change_50"
-"""By least squares; how many rows count."""
+"""Least squares on changes; the suffix is the effective number of rows."""
 NAMES_CURVE = "curve_all", "curve_1000"
-"""On changes, from products of features too."""
+"""Least squares on changes, with products of features as further inputs."""
 NAMES_LEVEL = "level_all", "level_1000", "level_50"
 ON_CHANGES, ON_CURVES, ON_LEVELS = len(NAMES_CHANGE), len(NAMES_CURVE), len(NAMES_LEVEL)
 WIDEST = 12
-"""Features of which all products are made; of more, their squares only."""
+"""Up to this many features all products are used, with more only the squares."""
 SQUARES_WORTH = 2.5
-"""Of least squares when budgets are spent, beside 1 of neighbours, who among 60 features or more gain hardly anything:
-least squares make errors up to half smaller there (docs/decisions/0031)."""
+"""Value of least squares in `affordable`; neighbours have 1. With 60 or more features neighbours gain hardly anything,
+while least squares halve the error at best (docs/decisions/0031)."""
 ENOUGH = 25
-"""Rows before neighbours are asked."""
+"""Rows before neighbours are used."""
 
 
 class RegressionNumbers(NamedTuple):
-    """Which of the dearer experts there are."""
+    """Which of the more expensive experts are included."""
 
     squares: bool
     curves: bool
@@ -68,7 +68,7 @@ class RegressionNumbers(NamedTuple):
 
 
 class RegressionState(NamedTuple):
-    """Memory of `auto` on targets."""
+    """Memory of `auto` for regression."""
 
     history: Any = part(TargetHistory, "the targets' scale and past")
     step: Array = field("f8[2, u]", "weights of the two that step along the row")
@@ -90,7 +90,7 @@ class RegressionState(NamedTuple):
 
 
 def rule_for(n: int, budget: float) -> UpdateRule:
-    """Of targets by n features."""
+    """Return the rule for n features."""
     u, w = n + 1 + LAGS, n + 1
     q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
     asked = RegressionNumbers(
@@ -125,7 +125,7 @@ def rule_for(n: int, budget: float) -> UpdateRule:
 
 
 def begin(state: State) -> None:
-    """Write what a zeroed state begins as."""
+    """Write the initial values into a zeroed state."""
     share = state["stacking.share"]
     share[:] = 1.0 / len(share)
     np.fill_diagonal(state["stacking.P"], stacking.FIRST)
@@ -135,14 +135,14 @@ def begin(state: State) -> None:
 
 
 def names(asked: RegressionNumbers) -> tuple[str, ...]:
-    """Of the experts, in order."""
+    """Return the names of the experts, in order."""
     found = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     return found + NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
 
 
 @fragment
 def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
-    """Ask all experts, and mix what they say; after two wild targets it is as the last. Shapes: x f8[n]."""
+    """Evaluate all experts and mix their forecasts; after two wild targets return the last. Shapes: x f8[n]."""
     clip_row(x, memory.z)
     look_back(memory.history, memory.z)
     ask(p, memory)
@@ -154,36 +154,36 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
 
 @kernel_without_refcounts
 def ask(p: RegressionNumbers, memory: RegressionState) -> None:
-    """Write all forecasts, in deviations of the targets."""
-    said, z, u = memory.stacking.said, memory.z, memory.history.u
+    """Write all forecasts, in standard deviations of the targets."""
+    forecasts, z, u = memory.stacking.forecasts, memory.z, memory.history.u
     of_level, of_changes = scales(memory.history)
-    said[0] = 0.0
-    said[1] = last = (memory.history.last[0] - memory.history.mean[NOW]) / of_level
+    forecasts[0] = 0.0
+    forecasts[1] = last = (memory.history.last[0] - memory.history.mean[NOW]) / of_level
     e = ALWAYS - memory.step.shape[0]
-    e = forecast(memory.step, u, said, e)
+    e = forecast(memory.step, u, forecasts, e)
     if p.squares:
-        e = forecast(memory.change, u, said, e)
+        e = forecast(memory.change, u, forecasts, e)
     if p.curves:
         bend(z, u, memory.bent)
-        e = forecast(memory.curve, memory.bent, said, e)
+        e = forecast(memory.curve, memory.bent, forecasts, e)
     for changed in range(2, e):
-        said[changed] = last + said[changed] * (of_changes / of_level)
+        forecasts[changed] = last + forecasts[changed] * (of_changes / of_level)
     if p.squares:
-        e = forecast(memory.level, z, said, e)
+        e = forecast(memory.level, z, forecasts, e)
     if p.near:
         neighbours.search(memory.near, z)
-        said[e] = said[best_of(p)] + neighbours.mean_of(memory.near, ENOUGH) / of_level
+        forecasts[e] = forecasts[best_of(p)] + neighbours.mean_of(memory.near, ENOUGH) / of_level
 
 
 @fragment
 def best_of(p: RegressionNumbers) -> int:
-    """Which expert neighbours correct: of those on changes that remember a thousand rows, the one with most inputs."""
+    """Return the expert that neighbours correct: on changes, with a thousand rows if there is one, and most inputs."""
     return ALWAYS + ON_CHANGES * p.squares + 1 if p.curves else ALWAYS + 1 if p.squares else ALWAYS - 1
 
 
 @kernel_without_refcounts
 def bend(z: Array, u: Array, bent: Array) -> None:
-    """Write half the products of features, or of more than 12 half their squares, then u. Shapes: z f8[w], u f8[u]."""
+    """Write half the products of features (of more than 12 only the squares), then u. Shapes: z f8[w], u f8[u]."""
     n, place = z.shape[0] - 1, 0
     for i in range(n):
         for j in range(0 if n <= WIDEST else i, i + 1):
@@ -195,9 +195,9 @@ def bend(z: Array, u: Array, bent: Array) -> None:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState) -> None:
-    """Judge what was said, let each expert learn, then move on, since all saw the row on the old scales.
+    """Update the mixture and each expert, then the history: all of them scored the row on the old scales.
 
-    A wild target teaches nobody, nor does the one behind it, which was forecast from it.
+    Neither a wild target nor the one after it, which was forecast from it, is learned from.
     """
     target, history = bounded(y, LARGEST), memory.history
     wild = is_wild(history, target)
@@ -209,46 +209,46 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
 
 @fragment
 def cache_prediction(opinion: Array, _p: RegressionNumbers, memory: RegressionState) -> None:
-    """Write down what the experts say of a row. Shapes: opinion f4[E]."""
+    """Cache the experts' forecasts of a row. Shapes: opinion f4[E]."""
     for e in range(opinion.shape[0]):
-        opinion[e] = memory.stacking.said[e]
+        opinion[e] = memory.stacking.forecasts[e]
 
 
 @fragment
 def learn_delayed(
     _x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState, opinion: Array
 ) -> None:
-    """As `learn`, but what is judged is what was said when the row came. Shapes: opinion f4[E]."""
-    target, history, said, now = bounded(y, LARGEST), memory.history, memory.stacking.said, memory.now
+    """As `learn`, but the mixture is updated by the cached forecasts. Shapes: opinion f4[E]."""
+    target, history, forecasts, now = bounded(y, LARGEST), memory.history, memory.stacking.forecasts, memory.now
     wild = is_wild(history, target)
     if not wild and history.wild[0] == 0:
-        for e in range(said.shape[0]):
-            now[e] = said[e]
-            said[e] = opinion[e]
+        for e in range(forecasts.shape[0]):
+            now[e] = forecasts[e]
+            forecasts[e] = opinion[e]
         stacking.mix(memory.stacking)
         stacking.update_stacking(memory.stacking, in_deviations(target, memory))
-        for e in range(said.shape[0]):
-            said[e] = now[e]
+        for e in range(forecasts.shape[0]):
+            forecasts[e] = now[e]
         teach(target, p, memory)
     advance(history, target, wild)
 
 
 @kernel_without_refcounts
 def in_deviations(y: float, memory: RegressionState) -> float:
-    """A target in deviations from the mean of those before."""
+    """Return a target as its bounded distance from the mean, in standard deviations."""
     of_level, _ = scales(memory.history)
     return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
 
 
 @kernel_without_refcounts
 def teach(y: float, p: RegressionNumbers, memory: RegressionState) -> None:
-    """Let all experts learn."""
-    said, z, u, skipped = memory.stacking.said, memory.z, memory.history.u, memory.skipped
+    """Update all experts."""
+    forecasts, z, u, skipped = memory.stacking.forecasts, memory.z, memory.history.u, memory.skipped
     of_level, of_changes = scales(memory.history)
     level = in_deviations(y, memory)
-    change = bounded((level - said[1]) * (of_level / of_changes), FAR)
+    change = bounded((level - forecasts[1]) * (of_level / of_changes), FAR)
     if p.near:
-        neighbours.append(memory.near, z, (level - said[best_of(p)]) * of_level)
+        neighbours.append(memory.near, z, (level - forecasts[best_of(p)]) * of_level)
     squared = dot(u, u)
     for m in range(2):
         step = (SLOW if m == 0 else FAST) * (change - dot(memory.step[m], u)) / squared

@@ -1,6 +1,7 @@
-"""Linear experts that know how sure they are of each direction: logistic regression by a Kalman filter.
+"""Linear experts with a covariance of their weights: logistic regression by an extended Kalman filter.
 
-Weights wander a little from row to row, so that old rows fade; one expert expects hardly any, the other much drift.
+The weights are assumed to drift a little with each row, so that old rows fade: hardly at all in one expert, much in the
+other.
 """
 
 import math
@@ -15,20 +16,20 @@ from driftway.learners.numeric.vectors import axpy, dot
 NAMES = "filter_calm", "filter_restless"
 EXPERTS = len(NAMES)
 FIRST = 1.0
-"""Variance of a weight at the start."""
+"""Initial variance of a weight."""
 PROBIT = math.pi / 8.0
-"""A Gaussian margin of variance v is as likely right as one that is sqrt(1 + PROBIT v) times nearer to 0 (MacKay)."""
+"""A margin with variance v gives the probability of that margin divided by sqrt(1 + PROBIT v) (MacKay)."""
 
 
 class Noise(NamedTuple):
-    """What a filter takes for granted."""
+    """Assumptions of a filter."""
 
     drift: float
-    """Variance that a weight gains by each row,"""
+    """Variance that each row adds to a weight."""
     most: float
-    """unless it has as much."""
+    """Variance of a weight from which on drift adds none."""
     flattest: float
-    """Least curvature of the logistic loss that is counted with."""
+    """Lower bound of the logistic loss's curvature."""
 
 
 CALM, RESTLESS = Noise(1e-5, 10.0, 0.02), Noise(1e-3, 10.0, 0.02)
@@ -55,7 +56,7 @@ def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
 
 @kernel_without_refcounts
 def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
-    """Let both experts see that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
+    """Update both experts with the observation that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
     C, k = filters.weight.shape[1], filters.k
     for m in range(EXPERTS):
         r = best_wrong(raw[first + m], y)
@@ -70,9 +71,9 @@ def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
 
 @kernel_without_refcounts
 def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise) -> tuple[float, float]:
-    """Add the drift, write k = P x; 1 / (1 / h + x.k), and the step along k that a lead of margin `lead` is worth.
+    """Add the drift and write k = P x; return 1 / (1 / h + x.k) and the step along k for a margin of `lead`.
 
-    Shapes: P f8[s, s], x f8[s], k f8[s]. h is the curvature of the logistic loss where the margin is.
+    Shapes: P f8[s, s], x f8[s], k f8[s]. h is the curvature of the logistic loss at the margin.
     """
     for i in range(x.shape[0]):
         if P[i, i] < noise.most:

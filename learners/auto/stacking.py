@@ -1,8 +1,8 @@
-"""One forecast of many: the experts' mean by how well they did of late, put right by least squares on them.
+"""The mixture of regression experts: their mean weighted by recent errors, corrected by least squares on them.
 
-The mean is that of exponential weights: an expert's likelihood over some hundred rows, if errors are normal with the
-variance that the best expert has. What is left of the target is fitted to how far each expert is from the mean, by a
-Kalman filter that begins with no correction. Both are heard by their own likelihood.
+The mean uses exponential weights: an expert's likelihood over some hundred rows, if errors are normal with the variance
+of the best expert's. The residual is fitted to the experts' distances from the mean by a Kalman filter that starts with
+no correction. The forecast weights the plain and the corrected mean by their likelihoods.
 """
 
 import math
@@ -15,15 +15,15 @@ from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.symmetric import downdate, matvec
 
 FADING = 0.99
-"""What a row leaves of the losses before it."""
+"""Decay per row of the earlier losses."""
 DRIFT = 1e-6
-"""Variance that a weight of the correction gains by each row."""
+"""Variance that each row adds to a weight of the correction."""
 FIRST = 0.05
-"""Variance of a weight at the start, and above which it gains none."""
+"""Initial variance of a weight, and the limit above which drift adds none."""
 LEAST = 1e-9
-"""Least variance of errors, in that of the targets."""
+"""Minimum variance of errors, in units of the targets' variance."""
 FURTHEST = 50.0
-"""Logarithms of likelihoods further apart than this are the same to the mean."""
+"""Limit of differences between log-likelihoods."""
 
 
 class StackingState(NamedTuple):
@@ -34,7 +34,7 @@ class StackingState(NamedTuple):
     weight: Array = field("f8[E]", "weights of the correction")
     P: Array = field("f8[E, E]", "their covariance; bitwise symmetric")
     share: Array = field("f8[E]", "the experts' weights in the mean, as after the last row")
-    said: Array = scratch("f8[E]", "the experts' forecasts, in deviations of the targets")
+    forecasts: Array = scratch("f8[E]", "the experts' forecasts, in deviations of the targets")
     away: Array = scratch("f8[E]", "how far they are from the mean")
     both: Array = scratch("f8[2]", "the mean, and the corrected one")
     k: Array = scratch("f8[E]", "P away")
@@ -42,25 +42,25 @@ class StackingState(NamedTuple):
 
 @kernel_without_refcounts
 def mix(stacking: StackingState) -> float:
-    """The forecast, in deviations of the targets."""
-    said, away, both = stacking.said, stacking.away, stacking.both
+    """Return the mixture's forecast, in standard deviations of the targets."""
+    forecasts, away, both = stacking.forecasts, stacking.away, stacking.both
     both[0] = 0.0
-    for e in range(said.shape[0]):
-        said[e] = bounded(said[e], FAR)
-        both[0] += stacking.share[e] * said[e]
+    for e in range(forecasts.shape[0]):
+        forecasts[e] = bounded(forecasts[e], FAR)
+        both[0] += stacking.share[e] * forecasts[e]
     both[1] = both[0]
-    for e in range(said.shape[0]):
-        away[e] = said[e] - both[0]
+    for e in range(forecasts.shape[0]):
+        away[e] = forecasts[e] - both[0]
         both[1] += stacking.weight[e] * away[e]
     both[1] = bounded(both[1], FAR)
     ahead = (stacking.of_both[0] - stacking.of_both[1]) / (2.0 * variance_of(stacking))
-    mean_counts = exp(bounded(-ahead, FURTHEST))
-    return (mean_counts * both[0] + both[1]) / (mean_counts + 1.0)
+    mean_weight = exp(bounded(-ahead, FURTHEST))
+    return (mean_weight * both[0] + both[1]) / (mean_weight + 1.0)
 
 
 @kernel_without_refcounts
 def variance_of(stacking: StackingState) -> float:
-    """Variance of the best expert's errors of late."""
+    """Return the variance of the best expert's recent errors."""
     least = math.inf
     for e in range(stacking.loss.shape[0]):
         least = min(least, stacking.loss[e])
@@ -69,11 +69,11 @@ def variance_of(stacking: StackingState) -> float:
 
 @kernel_without_refcounts
 def update_stacking(stacking: StackingState, y: float) -> None:
-    """Learn from a target, in deviations: losses, shares, correction."""
+    """Update losses, shares and correction with a target, in standard deviations."""
     loss, of_both, both = stacking.loss, stacking.of_both, stacking.both
     P, away, k = stacking.P, stacking.away, stacking.k
     for e in range(loss.shape[0]):
-        loss[e] = FADING * loss[e] + (y - stacking.said[e]) * (y - stacking.said[e])
+        loss[e] = FADING * loss[e] + (y - stacking.forecasts[e]) * (y - stacking.forecasts[e])
         if P[e, e] < FIRST:
             P[e, e] += DRIFT
     for i in range(2):
@@ -88,7 +88,7 @@ def update_stacking(stacking: StackingState, y: float) -> None:
 
 @kernel_without_refcounts
 def update_weights(stacking: StackingState) -> None:
-    """Weights of the mean: likelihoods, made to sum to 1."""
+    """Set the weights of the mean to the normalised likelihoods."""
     loss, share, twice, total = stacking.loss, stacking.share, 2.0 * variance_of(stacking), 0.0
     least = math.inf
     for e in range(loss.shape[0]):

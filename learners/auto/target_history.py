@@ -1,9 +1,9 @@
-"""Where targets have been: their scale, that of their changes, and the last few, as inputs of experts.
+"""The history of the targets: their scale, that of their changes, and the last few as inputs of experts.
 
-One target a million deviations away, a sensor's error say, would spoil the scale for thousands of rows, and what
-experts have learned in it. So what is too far away is wild: it moves no scale and teaches nobody. Five wild ones are no
-error but a stream that has moved. All targets since the first of them have made a scale of their own, on trial, which
-now takes the place of the old one; what experts know in deviations goes on to be true.
+A single target a million deviations away, e.g. a sensor error, would spoil the scale for thousands of rows, and with it
+what the experts have learned. So a target too far away is wild: it updates neither the scale nor the experts. Five wild
+targets mean that the stream has moved. A trial scale counts all targets since the first of them and now replaces the
+old one; what the experts learned in deviations remains valid.
 """
 
 import math
@@ -13,25 +13,25 @@ from driftway.learners.auto.bounds import FURTHEST, bounded
 from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
 
 LAGS = 5
-"""The last targets that experts see: the last one, and the changes between them."""
+"""Number of last targets among the experts' inputs: the last one, and the changes between them."""
 LARGEST = 1e100
-"""Larger targets count as this: sums of their squares stay finite."""
+"""Bound of a target's size, so that sums of squares stay finite."""
 FAR = 10.0
-"""Deviations of a target; what an expert says beyond counts as this."""
+"""Bound of targets and forecasts, in standard deviations."""
 WILD = 20.0
-"""Deviations beyond which a target is wild: no real one of the six streams of targets here is, sru1's come to 19."""
+"""Deviations beyond which a target is wild; none in the six regression streams here is, sru1's reach 19."""
 WIDER = 4.0
-"""How much further a target may be after a wild one: what comes now and then is no error, however far it is."""
+"""Factor on that limit after a wild target: values that recur are not errors, however far away they are."""
 NARROWER = 1.0 - 1.0 / 4096.0
-"""What each target that is not wild leaves of that; wild ones 6,000 rows apart stay wild."""
+"""Factor by which each other target reduces the limit again; wild ones 6,000 rows apart remain wild."""
 RUN = 5
-"""Wild targets, less others since, that end the trial; also the targets before the first that can be wild."""
+"""Wild targets, minus others since, that end the trial; also the number of targets before the first can be wild."""
 NOW, TRIAL = 0, 1
-"""Places of the scale in force and of that on trial."""
+"""Indices of the current scale and of the trial scale."""
 
 
 class TargetHistory(NamedTuple):
-    """Past of the targets, and two scales: the one in force, and the one on trial."""
+    """The last targets and two scales: the current one and the trial one."""
 
     mean: Array = field("f8[2]", "mean of the targets")
     squares: Array = field("f8[2]", "sum of their squared deviations from the mean")
@@ -46,13 +46,13 @@ class TargetHistory(NamedTuple):
 
 @fragment
 def deviation(squares: float, rows: int) -> float:
-    """What a scale is made of; 1 where there is none."""
+    """Return sqrt(squares / rows), or 1 if that is 0 or undefined."""
     return math.sqrt(squares / rows) if rows > 0 and squares > 0.0 else 1.0
 
 
 @kernel_without_refcounts
 def look_back(history: TargetHistory, z: Array) -> None:
-    """Write u: z, then the last target in deviations from the mean, then the last changes. Shapes: z f8[w]."""
+    """Write u: z, the last target's distance from the mean in deviations, the last changes. Shapes: z f8[w]."""
     u, last, w = history.u, history.last, z.shape[0]
     for j in range(w):
         u[j] = z[j]
@@ -64,21 +64,21 @@ def look_back(history: TargetHistory, z: Array) -> None:
 
 @kernel_without_refcounts
 def scales(history: TargetHistory) -> tuple[float, float]:
-    """Deviation of the targets, and of their changes."""
+    """Return the standard deviation of the targets and the root mean square of their changes."""
     rows = history.rows[NOW]
     return deviation(history.squares[NOW], rows), deviation(history.changes[NOW], rows)
 
 
 @kernel_without_refcounts
 def is_wild(history: TargetHistory, y: float) -> bool:
-    """Whether the next target is too far away to be believed."""
+    """Whether the next target is too far from the mean to be learned from."""
     of_level, _ = scales(history)
     return history.rows[NOW] >= RUN and abs(y - history.mean[NOW]) > history.reach[0] * of_level
 
 
 @kernel_without_refcounts
 def advance(history: TargetHistory, y: float, wild: bool) -> None:
-    """Take in the next target, |y| <= LARGEST."""
+    """Add the next target, |y| <= LARGEST, to the history."""
     last, run, reach = history.last, history.run, history.reach
     if history.rows[NOW] == 0:
         for i in range(LAGS):
@@ -104,7 +104,7 @@ def advance(history: TargetHistory, y: float, wild: bool) -> None:
 
 @fragment
 def count_in(history: TargetHistory, scale: int, y: float, follows: bool) -> None:
-    """Let a scale count y, and the change to it if the scale counts the target before, too."""
+    """Add y to a scale, and the change from the last target if the scale counts that one, too."""
     history.rows[scale] += 1
     if follows:
         history.changes[scale] += (y - history.last[0]) * (y - history.last[0])
@@ -115,6 +115,6 @@ def count_in(history: TargetHistory, scale: int, y: float, follows: bool) -> Non
 
 @fragment
 def put(history: TargetHistory, scale: int, mean: float, squares: float, changes: float, rows: int) -> None:
-    """Make a scale what it is to be."""
+    """Overwrite a scale."""
     history.mean[scale], history.squares[scale] = mean, squares
     history.changes[scale], history.rows[scale] = changes, rows

@@ -1,1 +1,1 @@
-"""What the learners of several partitions tell each other, and how it is averaged."""
+"""Model averaging between the learners of several partitions."""

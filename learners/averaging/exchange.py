@@ -1,4 +1,4 @@
-"""A learner's part in the talk between partitions: it takes in what others have told, and tells its model."""
+"""A learner's part in model averaging between partitions: it merges the others' updates and sends its own."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -9,7 +9,7 @@ from driftway.learners.engine.state import State
 
 
 class Sharer(Protocol):
-    """What is needed of a learner; see `driftway.learners.learner.Learner`."""
+    """The part of `driftway.learners.learner.Learner` that averaging needs."""
 
     name: str
 
@@ -22,45 +22,45 @@ class Sharer(Protocol):
 
 
 class ModelUpdate(NamedTuple):
-    """What a learner has told."""
+    """An update that a learner sends."""
 
     rows: int
-    """Labelled rows that it has learned since it told something before; of several goes together."""
+    """Labelled rows learned since its previous update; combined updates add them up."""
     model: SharedModel
-    """What it believes; where information adds up, what these rows have brought and no more."""
+    """Its model; where information adds up, only what these rows contributed."""
 
 
 class Aggregate(NamedTuple):
-    """What a learner is to take in."""
+    """Updates of other learners, combined for one learner to merge."""
 
     rows: int
-    """Labelled rows of others behind it, by which older information fades."""
+    """Number of the others' labelled rows in it, over which older information fades."""
     model: SharedModel
-    """What is to be added to its own."""
+    """What to add to the learner's own model."""
 
 
 class ModelAverager:
-    """What a learner tells, and how it takes in what others have told.
+    """Merges the updates of other learners into one learner, and makes its own.
 
-    Now and then `exchange`: take in what was heard, tell. Whoever gives a copy the same rows, and at the same places
-    what was heard there, gets the same bits.
+    A copy of the learner that is given the same rows, and the same aggregates at the same places, ends up with the same
+    bits.
 
-    Averages (docs/algorithms/averaging.md#averaging-by-all and #gossip) are of what all had told when it told last:
-    what it has learned since then is kept as it is, instead of being averaged with what others have not heard of yet.
-    Where information adds up it is as if the learner had learned the others' rows itself.
+    Averages (docs/algorithms/averaging.md#averaging-by-all and #gossip) are taken against the learner's model at its
+    last update: what it has learned since is kept in full, since the others have not seen it yet.
+    Where information adds up, the result is as if the learner had learned the others' rows itself.
 
     Parameters
     ----------
     learner : Learner
-        One that has `sharing`. It may be moved afterwards, see `Learner.move_state_to`.
+        One that has `sharing`. Its state may be moved later, see `Learner.move_state_to`.
     gossip : bool
-        Take in a fixed share of each neighbour's model, instead of the average of all by their rows or, where
+        Merge a fixed share of each neighbour's model, instead of the average of all weighted by rows or, where
         information adds up, the sum.
 
     Raises
     ------
     ValueError
-        The learner shares nothing.
+        The learner cannot be shared.
     """
 
     def __init__(self, learner: Sharer, gossip: bool = False) -> None:
@@ -74,7 +74,7 @@ class ModelAverager:
         if begun.R is not None:
             fields["sent.R"] = ("f8", begun.R.shape)
         self.state = State(fields)
-        """Its model when it told last; at first what it begins with."""
+        """Its model after its last update; at first the initial one."""
         self._remember(begun)
 
     @property
@@ -84,35 +84,35 @@ class ModelAverager:
 
     @property
     def template(self) -> SharedModel:
-        """Of the shapes that are told and heard."""
+        """A model of the shapes that are sent and received."""
         return self._last
 
-    def combine(self, before: ModelUpdate | None, told: ModelUpdate) -> ModelUpdate:
-        """What somebody has told in two goes, as one."""
+    def combine(self, before: ModelUpdate | None, update: ModelUpdate) -> ModelUpdate:
+        """Combine two consecutive updates of one learner."""
         if before is None:
-            return told
+            return update
         if not self._adds:
-            return ModelUpdate(before.rows + told.rows, told.model)
-        earlier = before.model.times(decay_power(self._factor, told.rows))
-        return ModelUpdate(before.rows + told.rows, earlier.plus(told.model))
+            return ModelUpdate(before.rows + update.rows, update.model)
+        earlier = before.model.times(decay_power(self._factor, update.rows))
+        return ModelUpdate(before.rows + update.rows, earlier.plus(update.model))
 
-    def aggregate(self, rows: int, told: Sequence[ModelUpdate], neighbour: float = 0.0) -> Aggregate | None:
-        """What is to be taken in of what others have told; None: nothing.
+    def aggregate(self, rows: int, updates: Sequence[ModelUpdate], neighbour: float = 0.0) -> Aggregate | None:
+        """Combine the updates of other learners for merging; None if there are none.
 
         Parameters
         ----------
         rows : int
-            Labelled rows since it told last.
-        told : sequence of Told
-            At most one of each other learner. Their order decides the last bits.
+            Labelled rows since its last update.
+        updates : sequence of ModelUpdate
+            At most one of each other learner. Their order affects the last bits.
         neighbour : float
-            The share of each one's model in gossip, in (0, 1); 0: by their rows.
+            The weight of each one's model in gossip, in (0, 1); 0: weighted by rows.
         """
-        if not told:
+        if not updates:
             return None
-        theirs = sum(one.rows for one in told)
-        total = told[0].model.times(0.0)
-        for one in told:
+        theirs = sum(one.rows for one in updates)
+        total = updates[0].model.times(0.0)
+        for one in updates:
             if self._adds:
                 total = total.plus(one.model)
             else:
@@ -120,36 +120,36 @@ class ModelAverager:
                 total = total.plus(one.model.plus(self._last.times(-1.0)).times(factor))
         return Aggregate(theirs, total)
 
-    def exchange(self, rows: int, heard: Aggregate | None) -> tuple[ModelUpdate | None, bool]:
-        """Take in what was heard, and tell.
+    def exchange(self, rows: int, received: Aggregate | None) -> tuple[ModelUpdate | None, bool]:
+        """Merge an aggregate, and make an update.
 
         Parameters
         ----------
         rows : int
-            Labelled rows since it told last.
-        heard : Aggregate or None
-            None: nothing.
+            Labelled rows since its last update.
+        received : Aggregate or None
+            What to merge; None: nothing.
 
         Returns
         -------
-        Told or None
-            None: it cannot tell, for its covariance is not positive definite any more.
+        ModelUpdate or None
+            None: its model is not finite, or its covariance is no longer positive definite.
         bool
-            Whether it has taken in what was heard. It has not where that makes no sense together with its own.
+            Whether `received` was merged. It is not if the result would not be a valid model.
         """
         now = self._learner.shared_model()
         if now is None or not now.finite:
             return None, False
         earlier = self._last.times(decay_power(self._factor, rows)) if self._adds else None
-        brought, taken = None if earlier is None else now.plus(earlier.times(-1.0)), False
-        if heard is not None:
-            made = now.plus(heard.model)
+        contribution, merged = None if earlier is None else now.plus(earlier.times(-1.0)), False
+        if received is not None:
+            total = now.plus(received.model)
             if earlier is not None:
-                made = made.plus(earlier.times(decay_power(self._factor, heard.rows) - 1.0))
-            taken = self._learner.set_shared_model(made)
-            now = (self._learner.shared_model() if taken else None) or now
+                total = total.plus(earlier.times(decay_power(self._factor, received.rows) - 1.0))
+            merged = self._learner.set_shared_model(total)
+            now = (self._learner.shared_model() if merged else None) or now
         self._remember(now)
-        return ModelUpdate(rows, brought or now), taken
+        return ModelUpdate(rows, contribution or now), merged
 
     def _remember(self, model: SharedModel) -> None:
         self.state["sent.weight"][:] = model.weight

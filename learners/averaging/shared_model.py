@@ -1,9 +1,9 @@
-"""What linear learners of several partitions tell each other of what they believe.
+"""The model that linear learners exchange between partitions.
 
 See docs/algorithms/averaging.md#averaging-between-partitions.
 
-A model is weights w, or for least squares the information R = P^-1 and b = R w. Weights behind a standardiser are
-meant for deviations from the mean, and stay so: each partition keeps a scaling of its own (docs/decisions/0036).
+A model is weights w, or for least squares the information R = P^-1 and b = R w. Weights behind a standardiser
+refer to its scaled features and are not translated: each partition keeps its own scaling (docs/decisions/0036).
 """
 
 from typing import NamedTuple
@@ -24,15 +24,15 @@ class SharedModel(NamedTuple):
 
     @property
     def finite(self) -> bool:
-        """Whether all of it is."""
+        """Whether all numbers are finite."""
         return bool(np.isfinite(self.weight).all()) and (self.R is None or bool(np.isfinite(self.R).all()))
 
     def times(self, factor: float) -> "SharedModel":
-        """Every number multiplied."""
+        """Multiply every number."""
         return SharedModel(factor * self.weight, None if self.R is None else factor * self.R)
 
     def plus(self, other: "SharedModel") -> "SharedModel":
-        """Number by number; `other` is of the same kind."""
+        """Add number by number; `other` is of the same kind."""
         R = None if self.R is None or other.R is None else self.R + other.R
         return SharedModel(self.weight + other.weight, R)
 
@@ -46,7 +46,7 @@ def to_information(w: Array, P: Array) -> SharedModel | None:
 
 
 def from_information(model: SharedModel, p_max: float) -> tuple[Array, Array] | None:
-    """Weights and P of information, P at most `p_max` on its diagonal; None if R is not positive definite."""
+    """Weights and P, its diagonal at most `p_max`; None if R is not positive definite or a number is not finite."""
     R = model.R
     assert R is not None  # noqa: S101
     P = np.empty_like(R)
@@ -60,18 +60,18 @@ def from_information(model: SharedModel, p_max: float) -> tuple[Array, Array] | 
 
 
 def decay_power(factor: float, rows: int) -> float:
-    """factor^rows, by squaring: the C library's pow has other last bits on other machines."""
-    made = 1.0
+    """factor^rows by repeated squaring, since the last bits of the C library's pow differ between machines."""
+    power = 1.0
     while rows:
         if rows & 1:
-            made *= factor
+            power *= factor
         factor *= factor
         rows >>= 1
-    return made
+    return power
 
 
 def _product(A: Array, x: Array) -> Array:
-    # No BLAS, whose bits change with the machine. Shapes: A f8[d, d] symmetric, x f8[d].
+    # No BLAS, whose last bits differ between machines. Shapes: A f8[d, d] symmetric, x f8[d].
     total = np.zeros_like(x)
     for j in range(len(x)):
         total += A[j] * x[j]

@@ -1,1 +1,1 @@
-"""Predictors that look at labels only: what every learner has to beat."""
+"""Predictors that use labels only, as a baseline for every learner."""

@@ -39,7 +39,7 @@ class Tally(NamedTuple):
 
 @fragment
 def score(_x: Array, _parameters: Any, memory: Tally) -> None:
-    """The counts of the rows before."""
+    """Write the counts of the preceding rows."""
     for c in range(memory.S.shape[0]):
         memory.S[c] = memory.counts[c]
 

@@ -51,13 +51,13 @@ class LastClass(NamedTuple):
 
 @fragment
 def last_target(_x: Array, _parameters: Any, memory: LastTarget) -> float:
-    """The last target; 0, as the state begins, before the first."""
+    """Return the last target, or 0 before the first."""
     return float(memory.last[0])
 
 
 @fragment
 def learn_target(_x: Array, y: float, _omega: float, _s: float, _parameters: Any, memory: LastTarget) -> None:
-    """Remember the target, unless it is infinite."""
+    """Store the target, unless it is infinite."""
     if math.isfinite(y):
         memory.last[0] = y
         memory.labels[0] += 1
@@ -65,7 +65,7 @@ def learn_target(_x: Array, y: float, _omega: float, _s: float, _parameters: Any
 
 @fragment
 def last_class(_x: Array, _parameters: Any, memory: LastClass) -> None:
-    """1 for the last class and 0 else."""
+    """Write 1 for the last class and 0 for the others."""
     K = memory.S.shape[0]
     last = int(memory.last[0])
     if memory.labels[0] == 0:
@@ -76,6 +76,6 @@ def last_class(_x: Array, _parameters: Any, memory: LastClass) -> None:
 
 @fragment
 def learn_class(_x: Array, label: int, _omega: float, _finite: bool, _parameters: Any, memory: LastClass) -> None:
-    """Remember the class."""
+    """Store the class."""
     memory.last[0] = label
     memory.labels[0] += 1

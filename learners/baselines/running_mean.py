@@ -34,19 +34,19 @@ class Mean(NamedTuple):
     """Memory of `running_mean`."""
 
     mean: Array = field("f8[1]", "mean of the targets")
-    labels: Counts = field("i8[1]", "how many it is of")
+    labels: Counts = field("i8[1]", "number of targets in the mean")
     skipped: Counts = field("i8[1]", "targets so far from the mean that their difference overflows")
 
 
 @fragment
 def score(_x: Array, _parameters: Any, memory: Mean) -> float:
-    """The mean of the rows before."""
+    """Return the mean of the preceding targets."""
     return float(memory.mean[0])
 
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _s: float, _parameters: Any, memory: Mean) -> None:
-    """Take the target in."""
+    """Add the target to the mean, or count it as skipped if that overflows."""
     moved = memory.mean[0] + (y - memory.mean[0]) / (memory.labels[0] + 1.0)
     if math.isfinite(moved):
         memory.mean[0] = moved

@@ -1,4 +1,4 @@
-"""Bayesian linear regression on weights that may walk: a Kalman filter."""
+"""Bayesian linear regression whose weights may follow a random walk: a Kalman filter."""
 
 import math
 from typing import NamedTuple
@@ -27,10 +27,10 @@ from driftway.learners.second_order.covariance import start_variance
 class BayesLinear(Learner):
     """Kalman filter of linear regression: the target is w'x with noise, and w walks at random from row to row.
 
-    Without the walk (q = 0) the posterior of Bayesian linear regression, and the scores of `rls` with
-    delta = noise_var / prior_var. With it, follows drift and knows how sure it is: `predictive_variance`.
+    Without the walk (q = 0) it is Bayesian linear regression, with the scores of `rls` for
+    delta = noise_var / prior_var. With it, it follows drift; `predictive_variance` is its uncertainty.
 
-    With k = P x, S = noise_var + x.k, every row gives
+    With k = P x, S = noise_var + x.k, each row does
 
     - w += (y - s) / S k, P -= k k' / S,
     - P_jj += q.
@@ -42,7 +42,7 @@ class BayesLinear(Learner):
     Source
     ------
     Kalman 1960; Huang, Online Learning, the linear-Gaussian row of its table of state-space models.
-    docs/algorithms/bayesian.md#bayes_linear. Two classes are regressed on as -1 and 1.
+    docs/algorithms/bayesian.md#bayes_linear. Two classes are regressed as targets -1 and 1.
     """
 
     name = "bayes_linear"
@@ -56,8 +56,8 @@ class BayesLinear(Learner):
         )
         p_max: float = number(
             0.0,
-            "Largest variance of a weight; 0 = no bound. For q > 0 and features that stay constant for long, whose "
-            "weights nothing holds.",
+            "Largest variance of a weight; 0 = no bound. For q > 0 and features that stay constant for long, which do "
+            "not determine their weights.",
             at_least=0.0,
         )
         intercept: bool = intercept()
@@ -66,7 +66,7 @@ class BayesLinear(Learner):
         np.fill_diagonal(self.state["P"], self.parameters.prior_var)
 
     def predictive_variance(self, X: Array) -> Array:
-        """S of every row: how far, squared, its target is expected to lie from its score. Learns nothing.
+        """Return S of every row, the expected squared distance of its target from its score, without learning.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class BayesLinear(Learner):
         Raises
         ------
         ValueError
-            The shape, dtype or memory layout is not the stated one.
+            The shape, dtype or memory layout is wrong.
         """
         self._check(X, (len(X), self.n_features), "X")
         rows = self._prepare(X)
@@ -104,17 +104,17 @@ class BayesLinearState(NamedTuple):
 
 @kernel_without_refcounts
 def predict_variance(rows: Array, noise: float, P: Array, k: Array, variance: Array) -> None:
-    """S of every row. Shapes: rows f8[n, d], P f8[d, d], k f8[d] scratch, variance f8[n] written."""
+    """Write S of every row. Shapes: rows f8[n, d], P f8[d, d], k f8[d] scratch, variance f8[n] written."""
     for t in range(rows.shape[0]):
         variance[t] = noise + matvec(P, rows[t], k)
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: BayesLinear.Params, memory: BayesLinearState) -> None:
-    """Condition the weights on the target, seen with noise noise_var / omega, then let them walk.
+    """Condition the weights on the target, with noise variance noise_var / omega, then apply the random walk.
 
-    Shapes: x f8[d]. docs/algorithms/bayesian.md#bayes_linear. A row that would overflow teaches nothing; the weights
-    walk on.
+    Shapes: x f8[d]. docs/algorithms/bayesian.md#bayes_linear. A row that would overflow is skipped, but the walk is
+    still applied.
     """
     P, k = memory.P, memory.k
     S = p.noise_var / omega + matvec(P, x, k)

@@ -35,14 +35,14 @@ from driftway.learners.second_order.covariance import (
 
 DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 FAR = -30.0
-"""Below this V is -u - 1/u to 3e-6 and W is 1 to 2e-3; Phi underflows at -38 and V + u has lost all digits at -1e8."""
+"""Below this V is -u - 1/u to 3e-6 and W is 1 to 2e-3; Phi underflows at -38, and V + u loses all digits at -1e8."""
 
 
 class BayesProbit(Learner):
     """Bayesian probit regression: after each row, the Gaussian with the mean and covariance of the true posterior.
 
-    Every row teaches, by how surprising its label was and how unsure the weights are; there is no step size to tune.
-    The score s is a standard normal quantile: class 1 has probability Phi(s).
+    Each row's step depends on how surprising its label was and how uncertain the weights are; there is no step size to
+    tune. The score s is a standard normal quantile: class 1 has probability Phi(s).
 
     With k = Sigma x, v = x.k, Xi^2 = beta^2 + v, s = mu.x / Xi, u = y s, V = phi(u) / Phi(u), W = V (V + u),
 
@@ -96,12 +96,12 @@ class Posterior(NamedTuple):
 
 
 def score_probit(form: CovarianceForm) -> Fragment:
-    """How a learner of one form scores."""
+    """Make `score` for one form of the covariance."""
     spread = form.spread
 
     @fragment
     def score(x: Array, p: BayesProbit.Params, memory: Posterior) -> float:
-        """The latent score's mean in its deviations; `learn` takes over what it is made of. Shapes: x f8[d]."""
+        """Return the latent score's mean in standard deviations; leaves both for `learn`. Shapes: x f8[d]."""
         v = spread(memory.covariance, x, memory.k)
         mean = dot(memory.weight, x)
         memory.latent[0], memory.latent[1] = mean, v
@@ -111,12 +111,12 @@ def score_probit(form: CovarianceForm) -> Fragment:
 
 
 def learn_probit(form: CovarianceForm) -> Fragment:
-    """What a row changes in a learner of one form."""
+    """Make `learn` for one form of the covariance."""
     _, shrink, inflate = form
 
     @fragment
     def learn(x: Array, y: float, omega: float, _s: float, p: BayesProbit.Params, memory: Posterior) -> None:
-        """Match the mean and covariance of the posterior, the noise being beta^2 / omega.
+        """Match the mean and covariance of the posterior, with noise variance beta^2 / omega.
 
         Shapes: x f8[d]. docs/algorithms/bayesian.md#bayes_probit. A row that would overflow changes nothing.
         """
@@ -138,13 +138,13 @@ def learn_probit(form: CovarianceForm) -> Fragment:
 
 @fragment
 def shrink_variances(variance: Array, x: Array, k: Array, share: float, _kappa: float) -> None:
-    """The diagonal of Sigma - share k k', the posterior's variances. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    """Write the variances, the diagonal of Sigma - share k k'. Shapes: variance f8[d], x f8[d], k f8[d]."""
     for j in range(x.shape[0]):
         variance[j] = max(VARIANCE_FLOOR, variance[j] * (1.0 - share * (k[j] * x[j])))
 
 
 DIAGONAL = CovarianceForm(spread_diagonal, shrink_variances, inflate_diagonal)
-"""Unlike other learners' it keeps the diagonal of the covariance, not of its inverse."""
+"""Unlike in other learners, this is the diagonal of the covariance, not of its inverse."""
 
 
 @fragment
@@ -157,7 +157,7 @@ def surprise(u: float) -> float:
 
 @fragment
 def narrowing(u: float, V: float) -> float:
-    """W(u) = V (V + u), the share of the latent score's variance that the label took away; within [0, 1]."""
+    """W(u) = V (V + u), the share of the latent score's variance that the label removed; within [0, 1]."""
     if u < FAR:
         return 1.0
     return min(1.0, max(0.0, V * (V + u)))

@@ -27,11 +27,12 @@ class BetaBernoulli(Learner):
     uses_features = False
 
     class Params(Parameters):
-        a0: float = number(1.0, "Rows of class 1 that the prior is worth.", above=0.0)
-        b0: float = number(1.0, "Rows of class 0 that the prior is worth.", above=0.0)
+        a0: float = number(1.0, "Weight of the prior, in rows of class 1.", above=0.0)
+        b0: float = number(1.0, "Weight of the prior, in rows of class 0.", above=0.0)
         decay: float = number(
             1.0,
-            "What each row leaves of the rows before it; a memory of about 1 / (1 - decay) rows, 1 never forgets.",
+            "Factor of the weight of earlier rows at each row; a memory of about 1 / (1 - decay) rows, 1 never "
+            "forgets.",
             above=0.0,
             at_most=1.0,
         )
@@ -46,19 +47,19 @@ class BetaBernoulli(Learner):
 class Coin(NamedTuple):
     """Memory of `beta_bernoulli`."""
 
-    a: Array = field("f8[1]", "a0 and the rows of class 1, faded")
-    b: Array = field("f8[1]", "b0 and the rows of class 0, faded")
+    a: Array = field("f8[1]", "a0 and the rows of class 1, discounted")
+    b: Array = field("f8[1]", "b0 and the rows of class 0, discounted")
 
 
 @fragment
 def score(_x: Array, _parameters: Any, memory: Coin) -> float:
-    """The log-odds of the posterior mean."""
+    """Return the log-odds of the posterior mean."""
     return log(memory.a[0] / memory.b[0])
 
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _s: float, p: BetaBernoulli.Params, memory: Coin) -> None:
-    """Fade the posterior towards the prior and count the row. Invariant: a >= a0, b >= b0.
+    """Decay the posterior towards the prior and count the row. Invariant: a >= a0, b >= b0.
 
     See docs/algorithms/bayesian.md#beta_bernoulli.
     """

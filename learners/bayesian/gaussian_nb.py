@@ -7,17 +7,17 @@ from driftway.learners.contract import Array, Counts, Learner, Parameters, Updat
 from driftway.learners.numeric.elementary.logarithm import log
 
 UNSEEN = -1e300
-"""Score of a class that was never seen or has been forgotten, and the lowest of any other."""
+"""Score of a class that was never seen or has been forgotten, and the lower bound for all others."""
 FORGOTTEN = 1e-100
-"""Decayed rows of a class below which it is forgotten; much further down its sums would leave float64."""
+"""Decayed count of rows below which a class is forgotten; much smaller sums would underflow."""
 
 
 class GaussianNB(Learner):
     """Describes each class by mean and variance of every feature, and predicts the class that fits a row best.
 
-    S_c = ln(n_c / n) - 1/2 sum_j [ln v_cj + (x_j - m_cj)^2 / v_cj]. It treats features as independent, needs no
-    scaling and few rows. With decay < 1 a row of k rows ago counts decay^k: choose it where the classes move.
-    Without decay a wild row among the first stays in the moments, bounded: with three classes it cost a point.
+    S_c = ln(n_c / n) - 1/2 sum_j [ln v_cj + (x_j - m_cj)^2 / v_cj]. It treats features as independent, and needs no
+    scaling and few rows. With decay < 1 a row k rows ago has weight decay^k; use it if the classes drift. Without decay
+    an outlier among the first rows stays in the moments, with a bounded effect: it cost one point with three classes.
 
     Cost
     ----
@@ -39,7 +39,7 @@ class GaussianNB(Learner):
         var_floor: float = number(1e-09, "Least variance of a feature, unit of a squared feature.", above=0.0)
         decay: float = number(
             1.0,
-            "What one labelled row leaves of the weight of those before; 1 = forget nothing.",
+            "Factor of the weight of earlier rows at each labelled row; 1 = forget nothing.",
             above=0.0,
             at_most=1.0,
         )
@@ -51,7 +51,7 @@ class GaussianNB(Learner):
 class Moments(NamedTuple):
     """Memory of `gaussian_nb`."""
 
-    # A tuple has a method of that name.
+    # Overrides the tuple's method of that name.
     count: Array = field("f8[K]", "weight of each class's rows, 0 for one not seen")  # type: ignore[assignment]
     mean: Array = field("f8[K, d]", "means of the features")
     squares: Array = field("f8[K, d]", "weighted sums of squared deviations from the mean; v = squares / count")
@@ -61,7 +61,7 @@ class Moments(NamedTuple):
 
 @fragment
 def score(x: Array, p: GaussianNB.Params, memory: Moments) -> None:
-    """How well the row fits each class; of two classes of which one was never seen, 1 for the other.
+    """Write the log-posterior of each class, or 1 for the only class seen so far of two.
 
     See docs/algorithms/bayesian.md#gaussian_nb.
 
@@ -82,7 +82,7 @@ def score(x: Array, p: GaussianNB.Params, memory: Moments) -> None:
 
 @fragment
 def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Array, floor: float) -> float:
-    """S_c, the logarithm of the class's posterior but for what all classes share; UNSEEN if that is not finite.
+    """Return S_c, the class's log-posterior up to a constant common to all classes; UNSEEN if it is not finite.
 
     Shapes: x f8[d], mean f8[d], squares f8[d].
     """
@@ -98,7 +98,7 @@ def log_posterior(x: Array, count: float, total: float, mean: Array, squares: Ar
 
 @fragment
 def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Params, memory: Moments) -> None:
-    """Let all classes decay, then add the row to its own (Welford); or nothing, if some sum would overflow.
+    """Decay all classes and add the row to its own (Welford), or change nothing if a sum would overflow.
 
     Shapes: x f8[d]. docs/algorithms/bayesian.md#gaussian_nb.
     """
@@ -124,7 +124,7 @@ def learn(x: Array, label: int, _omega: float, _finite: bool, p: GaussianNB.Para
 
 @fragment
 def fade(decay: float, memory: Moments) -> None:
-    """Let all classes decay, and forget those of which hardly anything is left."""
+    """Decay all classes, and forget those with almost no weight left."""
     for c in range(memory.count.shape[0]):
         memory.count[c] *= decay
         for j in range(memory.squares.shape[1]):

@@ -1,4 +1,4 @@
-"""Hidden Markov model of the labels, filtered and learned as they come."""
+"""Hidden Markov model of the labels, filtered and learned online."""
 
 from typing import Any, NamedTuple
 
@@ -20,14 +20,14 @@ from driftway.learners.numeric.elementary.logarithm import log
 
 
 class HMMFilter(Learner):
-    """Expects the next label from a hidden state that the labels so far point to; looks at no feature.
+    """Predicts the next label from a hidden state inferred from the labels so far; ignores the features.
 
-    A baseline for labels that persist or return in a cycle: a learner that does not beat it has learned nothing from
-    the features. Starts from one state per class that rarely moves, and learns both tables by expected counts.
+    A baseline for labels that persist or recur in cycles: a learner that does not beat it has learned nothing from the
+    features. Starts with one persistent state per class, and learns both tables by expected counts.
 
-    With A, B the counts NA, NB divided by their row sums and pi = A'p: class c is expected with probability
-    S_c = sum of B_kc pi_k. After label c, J_ij = p_i A_ij B_jc / S_c is how likely the state went from i to j, and
-    p_j <- sum of J_ij over i; NA gains J, NB gains p in column c, and both fade towards their start.
+    With A, B the counts NA, NB divided by their row sums and pi = A'p: class c has probability S_c = sum of B_kc pi_k.
+    After label c, J_ij = p_i A_ij B_jc / S_c is the probability that the state moved from i to j, and
+    p_j <- sum of J_ij over i; NA gains J, NB gains p in column c, and both decay towards their initial values.
 
     Cost
     ----
@@ -36,7 +36,7 @@ class HMMFilter(Learner):
     Source
     ------
     Rabiner, Proc. IEEE 77, 1989, equations 19 and 20 (the forward pass); Huang, Online Learning, state-space table,
-    discrete row. The counts, their fading and all defaults are of docs/algorithms/bayesian.md#hmm_filter. Binary score
+    discrete row. The counts, their decay and all defaults are from docs/algorithms/bayesian.md#hmm_filter. Binary score
     ln(S_1 / S_0).
     """
 
@@ -47,19 +47,22 @@ class HMMFilter(Learner):
     uses_features = False
 
     class Params(Parameters):
-        states: int = integer(0, "M, the hidden states; 0 = as many as classes.", at_least=0)
+        states: int = integer(0, "M, number of hidden states; 0 = number of classes.", at_least=0)
         stay: float = number(
-            8.0, "Prior count of staying in a state, above the 1 of every move.", at_least=0.0, at_most=1000000000000.0
+            8.0,
+            "Prior count of staying in a state, in addition to the 1 of every move.",
+            at_least=0.0,
+            at_most=1000000000000.0,
         )
         own: float = number(
             100.0,
-            "Prior count of state i giving class i mod K, above the 1 of every class. From 0 the states never "
+            "Prior count of state i giving class i mod K, in addition to the 1 of every class. With 0 the states never "
             "separate.",
             at_least=0.0,
             at_most=1000000000000.0,
         )
-        decay: float = number(0.999, "Share of what was counted that is kept per labelled row.", above=0.0, at_most=1.0)
-        learn_A: bool = flag(True, "Learn how states follow each other; else only `stay` says.")
+        decay: float = number(0.999, "Factor of the counts per labelled row.", above=0.0, at_most=1.0)
+        learn_A: bool = flag(True, "Learn how states follow each other; else `stay` alone determines it.")
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -75,7 +78,7 @@ class HMMFilter(Learner):
 
 
 class Chain(NamedTuple):
-    """Memory of `hmm_filter`. Every count stays >= 1, hence no state and no class ever has the probability 0."""
+    """Memory of `hmm_filter`. Every count stays >= 1, so no state or class ever has probability 0."""
 
     belief: Array = field("f8[M]", "p, the probability of each state after the last label")
     transitions: Array = field("f8[M, M]", "counts NA, from row to column")
@@ -89,7 +92,7 @@ class Chain(NamedTuple):
 
 @fragment
 def score(_x: Array, _parameters: Any, memory: Chain) -> None:
-    """Look one step ahead: how likely each state is, and so each class. Of two classes S_1 - S_0 is their log-odds."""
+    """Predict the probabilities of states and classes one step ahead; with two classes S_1 - S_0 is the log-odds."""
     leaving, ahead, giving, chance = memory.leaving, memory.ahead, memory.giving, memory.chance
     m, n_classes = memory.emissions.shape
     for j in range(m):
@@ -119,7 +122,7 @@ def score(_x: Array, _parameters: Any, memory: Chain) -> None:
 
 @fragment
 def learn(_x: Array, label: int, _omega: float, _finite: bool, p: HMMFilter.Params, memory: Chain) -> None:
-    """Filter the state by the label and count what it was, from what `score` left in scratch.
+    """Filter the state by the label and update the counts, using what `score` left in scratch.
 
     See docs/algorithms/bayesian.md#hmm_filter.
     """

@@ -28,10 +28,10 @@ from driftway.learners.numeric.vectors import dot
 from driftway.learners.second_order.covariance import start_variance
 
 MOST = 27.63102111592755
-"""ln((1 - 1e-12) / 1e-12), bound of the score: no class is ever given a probability below 1e-12."""
+"""ln((1 - 1e-12) / 1e-12), bound of the score: no class gets a probability below 1e-12."""
 
 FAR = 700.0
-"""Margin beyond which a particle is as wrong as can be: exp overflows from 710 on."""
+"""Bound of a particle's margin: exp overflows from 710 on."""
 
 
 class Swarming(Parameters):
@@ -40,24 +40,24 @@ class Swarming(Parameters):
     prior_var: float = start_variance()
     q: float = number(
         0.001,
-        "Drift: variance that every weight gains per learned row. With 0 no new guesses appear.",
+        "Drift: variance that every weight gains per learned row. With 0 no new weights appear.",
         at_least=0.0,
     )
-    seed: int = integer(1, "Of the generator of guesses.", at_least=0, at_most=2**53)
+    seed: int = integer(1, "Seed of the particles.", at_least=0, at_most=2**53)
     intercept: bool = intercept()
 
 
 class ParticleFilter(Learner):
-    """Tracks weights that walk at random by a swarm of guesses, each trusted by how well it explained the labels.
+    """Tracks randomly walking weights by a swarm of particles, weighted by how well they explained the labels.
 
-    The posterior may have any shape: after an abrupt drift some guesses lie near the new weights already. Expensive,
-    and sensible for up to about 20 features only: a swarm is too thin for more.
+    The posterior may have any shape: after an abrupt drift some particles are already near the new weights. Expensive,
+    and useful for up to about 20 features only, since the particles become too sparse with more.
 
     With v = the particles' weights, softmax of their log-likelihoods, the class is 1 with probability
     p = sum of v_i / (1 + exp(-w_i.x)), kept within 1e-12 and 1 - 1e-12, and s = ln(p / (1 - p)). After a label:
 
     - each log-likelihood loses ln(1 + exp(-y w_i.x)),
-    - if 1 / sum of v_i^2 < N / 2: N particles are drawn anew from v, systematically,
+    - if 1 / sum of v_i^2 < N / 2: N particles are resampled from v, systematically,
     - each w_i gains sqrt(q) times a standard normal vector.
 
     Cost
@@ -67,7 +67,7 @@ class ParticleFilter(Learner):
     Source
     ------
     Gordon, Salmond and Smith, IEE Proc. F 140, 1993; Huang, Online Learning, state-space table, non-linear row.
-    docs/algorithms/bayesian.md#particle_filter: logistic labels, random walk, systematic drawing below half of N
+    docs/algorithms/bayesian.md#particle_filter: logistic labels, random walk, systematic resampling below N / 2
     effective particles.
     """
 
@@ -76,7 +76,7 @@ class ParticleFilter(Learner):
     link = "logistic"
 
     class Params(Swarming):
-        particles: int = integer(200, "N.", at_least=1)
+        particles: int = integer(200, "N, number of particles.", at_least=1)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -99,16 +99,16 @@ class Swarm(NamedTuple):
 
 
 def scatter_first(p: Any, state: State) -> None:
-    """Draw the guesses that a learner whose parameters are `Swarming` begins with."""
+    """Draw the initial particles of a learner whose parameters are `Swarming`."""
     seed(state["generator"], np.uint64(p.seed))
     scatter(state["particle"], math.sqrt(p.prior_var), state["generator"])
 
 
 @fragment
 def score(x: Array, _parameters: Any, memory: Swarm) -> float:
-    """The weighted vote of all particles; NaN if the score of one is not finite. Shapes: x f8[d]."""
+    """Return the weighted vote of all particles, or NaN if the score of one is not finite. Shapes: x f8[d]."""
     margin, odds = memory.margin, memory.odds
-    finite, zeros, ones = True, 0.0, 0.0  # of p and 1 - p apart, because 1 - p cancels
+    finite, zeros, ones = True, 0.0, 0.0  # separate sums of p and 1 - p, because 1 - p cancels
     for i in range(margin.shape[0]):
         m = dot(memory.particle[i], x)
         finite &= math.isfinite(m)
@@ -122,9 +122,9 @@ def score(x: Array, _parameters: Any, memory: Swarm) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params, memory: Swarm) -> None:
-    """Weigh the particles by the label, draw anew if few matter, and move.
+    """Weight the particles by the label, resample if few of them matter, and move them.
 
-    docs/algorithms/bayesian.md#particle_filter. From the margins that `score` left in scratch. The largest
+    docs/algorithms/bayesian.md#particle_filter. Uses the margins that `score` left in scratch. The largest
     log-likelihood is 0.
     """
     if not math.isfinite(s):
@@ -136,14 +136,14 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ParticleFilter.Params
 
 @fragment
 def weigh(label: float, memory: Swarm) -> None:
-    """Subtract each particle's logistic loss."""
+    """Subtract each particle's logistic loss from its log-likelihood."""
     for i in range(memory.log_likelihood.shape[0]):
         memory.log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])
 
 
 @kernel_without_refcounts
 def move(particle: Array, log_likelihood: Array, q: float, generator: Words, drawn: Array) -> None:
-    """Subtract the largest log-likelihood from all, draw anew if few particles matter, and let all walk.
+    """Subtract the largest log-likelihood from all, resample if few particles matter, and move all of them.
 
     Shapes: particle f8[N, d], log_likelihood f8[N], generator u8[4], drawn f8[N, d] scratch.
     docs/algorithms/bayesian.md#particle_filter.
@@ -162,7 +162,7 @@ def move(particle: Array, log_likelihood: Array, q: float, generator: Words, dra
 
 @fragment
 def effective(log_likelihood: Array) -> float:
-    """How many equal particles would tell as much: 1 / sum of the squared weights. Shapes: log_likelihood f8[N]."""
+    """Effective number of particles, 1 / sum of the squared weights. Shapes: log_likelihood f8[N]."""
     total, squares = 0.0, 0.0
     for i in range(log_likelihood.shape[0]):
         trust = exp(log_likelihood[i])
@@ -173,7 +173,7 @@ def effective(log_likelihood: Array) -> float:
 
 @kernel_without_refcounts
 def draw(particle: Array, log_likelihood: Array, u: float, drawn: Array) -> None:
-    """Replace the particles by as many, each as often as it is trusted (systematic: points (u + i) / N).
+    """Resample the particles in proportion to their weights (systematic: points (u + i) / N).
 
     Shapes: particle f8[N, d], log_likelihood f8[N], drawn f8[N, d] scratch.
     """
@@ -196,7 +196,7 @@ def draw(particle: Array, log_likelihood: Array, u: float, drawn: Array) -> None
 
 @kernel
 def scatter(particle: Array, deviation: float, generator: Words) -> None:
-    """Add noise to every weight of every particle, in the order of memory.
+    """Add noise to every weight of every particle, in memory order.
 
     Shapes: particle f8[N, d], generator u8[4].
     """

@@ -1,1 +1,1 @@
-"""Drift detectors: what watches a learner's errors and says when they have grown."""
+"""Drift detectors: they monitor a learner's errors and signal when these have increased."""

@@ -8,19 +8,19 @@ from driftway.learners.drift.detector import DRIFT, QUIET, Detector, DetectorRul
 from driftway.learners.numeric.elementary.logarithm import log
 
 LEVELS = 32
-"""Of buckets, each twice as long as those below: with 5 at each they hold 2 * 10^10 rows."""
+"""Levels of buckets, each twice as long as at the level below; with 5 buckets each they hold 2 * 10^10 rows."""
 
 
 class ADWIN(Detector):
-    """A window of errors as long as they have one mean: a drift is where its older part has to be let go.
+    """A window of errors, as long as their mean is constant; dropping its older part is a drift.
 
-    Takes losses in [0, 1] as well as mistakes, and needs no idea of how long concepts last. It sees errors become fewer
-    as well: the window has to be let go then too. There are no warnings.
+    Accepts losses in [0, 1] as well as mistakes, and needs no assumption on how long concepts last. It also signals
+    when errors decrease, as the older part is dropped then, too. There are no warnings.
 
-    Rows lie in buckets of 1, 2, 4, .. of them, at most `max_buckets` of each, with their sum and squared deviations.
-    Every `clock` rows each border between buckets is tried: where the means u_0 and u_1 of the n_0 rows before and the
-    n_1 behind it differ by more than sqrt(2 m v L) + 2/3 m L, the oldest bucket is dropped, and all are tried again;
-    m = 1/n_0 + 1/n_1, v the window's variance, L = ln(2 ln W / delta), W its length.
+    Rows are stored in buckets of 1, 2, 4, .. rows, at most `max_buckets` of each size, with their sum and squared
+    deviations. Every `clock` rows each border between buckets is tested: if the means u_0 and u_1 of the n_0 rows
+    before and the n_1 after it differ by more than sqrt(2 m v L) + 2/3 m L, the oldest bucket is dropped and all
+    borders are tested again; m = 1/n_0 + 1/n_1, v the window's variance, L = ln(2 ln W / delta), W its length.
 
     Cost
     ----
@@ -28,8 +28,8 @@ class ADWIN(Detector):
 
     Source
     ------
-    Bifet and Gavalda, SDM 2007, ADWIN2. docs/algorithms/drift.md#drift-detectors. Differs: the cut as implementations
-    have it, n_0 and n_1 less min_sub - 1 in m, delta not divided by W.
+    Bifet and Gavalda, SDM 2007, ADWIN2. docs/algorithms/drift.md#drift-detectors. Differs: the cut of the reference
+    implementation, with n_0 and n_1 reduced by min_sub - 1 in m, and delta not divided by W.
     """
 
     name = "adwin"
@@ -49,7 +49,7 @@ class ADWIN(Detector):
 
 
 class ADWINState(NamedTuple):
-    """Memory of `adwin`. Buckets of a level are in order of age, the oldest first."""
+    """Memory of `adwin`. Buckets of a level are ordered by age, oldest first."""
 
     rows: Counts = field("i8[1]", "all that were seen: when to look")
     width: Counts = field("i8[1]", "W, rows of the window")
@@ -61,7 +61,7 @@ class ADWINState(NamedTuple):
 
 @fragment
 def detect(error: float, p: ADWIN.Params, memory: ADWINState) -> int:
-    """Take in an error in [0, 1]; what lies outside counts as the nearer end.
+    """Add an error, clipped to [0, 1].
 
     See docs/algorithms/drift.md#drift-detectors.
     """
@@ -77,7 +77,7 @@ def detect(error: float, p: ADWIN.Params, memory: ADWINState) -> int:
 
 @fragment
 def insert(error: float, memory: ADWINState) -> None:
-    """Put a row into a bucket of its own; where there are too many of a length, the two oldest become one."""
+    """Add a row as a new bucket; if a level has too many, its two oldest are merged."""
     width, whole, buckets, total, squares = memory.width, memory.whole, memory.buckets, memory.total, memory.squares
     width[0] += 1
     if width[0] > 1:
@@ -97,13 +97,13 @@ def insert(error: float, memory: ADWINState) -> None:
         take_away(level, 2, memory)
         level += 1
         length *= 2.0
-    if buckets[level] > most:  # of the last level: 2^31 rows each
+    if buckets[level] > most:  # the last level, with 2^31 rows per bucket
         drop_oldest(memory)
 
 
 @fragment
 def take_away(level: int, n: int, memory: ADWINState) -> None:
-    """Let go of the n oldest buckets of a level."""
+    """Remove the n oldest buckets of a level."""
     memory.buckets[level] -= n
     for k in range(memory.buckets[level]):
         memory.total[level, k] = memory.total[level, k + n]
@@ -112,7 +112,7 @@ def take_away(level: int, n: int, memory: ADWINState) -> None:
 
 @fragment
 def oldest_level(memory: ADWINState) -> int:
-    """The highest level that has buckets."""
+    """Return the highest level that has buckets."""
     level = LEVELS - 1
     while level > 0 and memory.buckets[level] == 0:
         level -= 1
@@ -121,7 +121,7 @@ def oldest_level(memory: ADWINState) -> int:
 
 @fragment
 def drop_oldest(memory: ADWINState) -> None:
-    """Let go of the oldest bucket."""
+    """Drop the oldest bucket from the window."""
     level = oldest_level(memory)
     length = float(1 << level)
     memory.width[0] -= 1 << level
@@ -135,7 +135,7 @@ def drop_oldest(memory: ADWINState) -> None:
 
 @fragment
 def parts_somewhere(p: ADWIN.Params, memory: ADWINState) -> bool:
-    """Whether the means of the rows before some border and behind it differ by more than chance allows."""
+    """Whether the means before and after some border between buckets differ significantly."""
     width = float(memory.width[0])
     L = log(2.0 * log(width) / p.delta)
     variance = max(memory.whole[1], 0.0) / width

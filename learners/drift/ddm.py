@@ -8,13 +8,13 @@ from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, De
 
 
 class DDM(Detector):
-    """An alarm when the error rate has left its minimum by three deviations.
+    """Signals a drift when the error rate exceeds its minimum by three standard deviations.
 
-    For sudden changes, which it finds within some hundred rows; slow ones it takes for noise. After many good rows its
-    minimum is hard to leave.
+    For sudden changes, which it detects within some hundred rows; it takes slow ones for noise. After many good rows it
+    reacts late.
 
-    With p the error rate of n rows since the last drift and s = sqrt(p (1 - p) / n), the least p + s is kept as
-    p_min + s_min; a warning begins above p_min + warn s_min, a drift is above p_min + drift s_min.
+    With p the error rate of the n rows since the last drift and s = sqrt(p (1 - p) / n), the smallest p + s is stored
+    as p_min + s_min; a warning starts above p_min + warn s_min, a drift is above p_min + drift s_min.
 
     Cost
     ----
@@ -22,8 +22,8 @@ class DDM(Detector):
 
     Source
     ------
-    Gama, Medas, Castillo and Rodrigues, SBIA 2004. docs/algorithms/drift.md#drift-detectors. Differs: a rate of 0 is no
-    minimum, since its deviation is 0 and the first error of all would be an alarm.
+    Gama, Medas, Castillo and Rodrigues, SBIA 2004. docs/algorithms/drift.md#drift-detectors. Differs: a rate of 0 is
+    not a minimum, since its deviation is 0 and the very first error would be an alarm.
     """
 
     name = "ddm"
@@ -53,13 +53,13 @@ class Minimum(NamedTuple):
 
 @fragment
 def detect(error: float, p: DDM.Params, memory: Minimum) -> int:
-    """Take in whether a row was predicted wrongly, 1 or 0. docs/algorithms/drift.md#drift-detectors."""
+    """Add a row: 1 for a mistake, 0 for a hit. docs/algorithms/drift.md#drift-detectors."""
     rows, rate, least = memory
     rows[0] += 1
     n = rows[0]
     rate[0] += (error - rate[0]) / n
     share = rate[0]
-    # Rounding may leave a rate of 1 at an ulp above it.
+    # Rounding may put a rate of 1 one ulp above it.
     deviation = math.sqrt(max(share * (1.0 - share), 0.0) / n)
     if n < p.min_n:
         return QUIET

@@ -1,8 +1,8 @@
-"""The contract of drift detectors: one number per labelled row goes in, a verdict comes out.
+"""The contract of drift detectors: they take one number per labelled row and return a verdict.
 
-A detector is a fragment over a memory, ``detect(error, parameters, memory)``, so that a learner may hold one in its own
-memory and call it in its own loop (`driftway.learners.least_squares.g_dfop`); or it stands alone, as a `Detector` with
-a state of its own. A detector that has called a drift has begun anew.
+A detector is a fragment over a memory, ``detect(error, parameters, memory)``, so that a learner can hold one in its own
+memory and call it in its own loop (`driftway.learners.least_squares.g_dfop`). It can also be used alone, as a
+`Detector` with its own state. A detector resets itself when it signals a drift.
 """
 
 from collections.abc import Callable
@@ -19,28 +19,28 @@ from driftway.learners.engine.state_layout import Sizes, allocate_scratch, as_vi
 from driftway.learners.engine.update_loop import Fragment
 
 QUIET, WARNING, DRIFT = range(3)
-"""What a detector says of a row."""
+"""The verdicts of a detector on a row."""
 
 
 class DetectorRule(NamedTuple):
-    """How a detector takes in a row's error, on what."""
+    """How a detector processes a row's error, and the state that it needs."""
 
     detect: Fragment
     parameters: Any
     """NamedTuple of numbers."""
     memory: type[Any]
-    """NamedTuple class that declares what is remembered (`driftway.learners.engine.state_layout`)."""
+    """NamedTuple class that declares its state (`driftway.learners.engine.state_layout`)."""
     sizes: Sizes = MappingProxyType({})
-    """Lengths in its shapes; parameters decide."""
+    """Lengths in its shapes, set by parameters."""
 
 
 class Detector:
-    """Watches errors, one after the other, and says when there are more of them than there were.
+    """Monitors a sequence of errors and signals when they have increased.
 
     Parameters
     ----------
     **parameters
-        The detector's own, see its `Params`.
+        The detector's parameters, see its `Params`.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class Detector:
     name: ClassVar[str]
     Params: ClassVar[type[Parameters]]
     binary: ClassVar[bool] = False
-    """Whether it counts mistakes, and cannot take losses."""
+    """Whether it accepts only mistakes (0 or 1), not losses."""
 
     def __init__(self, **parameters: Any) -> None:
         self.parameters: Any = type(self).Params.build(parameters)
@@ -63,25 +63,25 @@ class Detector:
         self.reset()
 
     def rule(self) -> DetectorRule:
-        """What is remembered, and how a row is taken in."""
+        """Return the state's declaration and how a row is processed."""
         raise NotImplementedError
 
     def initialise(self) -> None:
-        """Write the starting values that a memory cannot declare into the state."""
+        """Write the initial values that depend on parameters into the state."""
 
     def reset(self) -> None:
-        """Begin anew: nothing was seen."""
+        """Reset the state to that of a new detector."""
         self.state.memory[:] = 0
         write_defaults(self.rule().memory, self.state)
         self.initialise()
 
     def observe(self, errors: Array) -> Counts:
-        """Take in errors; what is said of each.
+        """Process errors and return a verdict on each.
 
         Parameters
         ----------
         errors : f8[n]
-            1 for a mistake and 0 for a hit, or a loss; NaN of a row without a label, of which nothing is said.
+            1 for a mistake and 0 for a hit, or a loss; NaN for a row without a label, which is skipped as QUIET.
 
         Returns
         -------
@@ -93,13 +93,13 @@ class Detector:
         return verdicts
 
     def identity(self) -> dict[str, Any]:
-        """Everything that a written state must agree on."""
+        """Everything in which a stored state must match."""
         return {"detector": self.name, "parameters": self.parameters.as_dict()}
 
 
 @cache
 def error_loop(detect: Fragment) -> Callable[[Array, Counts, Any, Any], None]:
-    """The compiled loop of a detector."""
+    """Return the compiled loop of a detector."""
 
     def run(errors: Array, verdicts: Counts, parameters: Any, memory: Any) -> None:
         for t in range(errors.shape[0]):

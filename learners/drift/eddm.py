@@ -7,17 +7,17 @@ from driftway.learners.contract import Array, Counts, ParameterError, Parameters
 from driftway.learners.drift.detector import DRIFT, QUIET, WARNING, Detector, DetectorRule
 
 FIRST_ROWS = 30
-"""Rows before the distances are looked at."""
+"""Rows before the distances are tested."""
 
 
 class EDDM(Detector):
-    """An alarm when errors come closer together than they did at their best.
+    """Signals a drift when the distance between errors falls clearly below its maximum.
 
-    For slow changes, which DDM takes for noise. Trigger-happy on noisy streams: with its published levels it calls four
-    drifts in a thousand rows of which a fifth are wrong, with drift = 0.8 one, and finds a change 120 rows after it.
+    For slow changes, which DDM takes for noise. Has false alarms on noisy streams: in 1,000 rows with an error rate of
+    1/5 it signals four drifts with its published levels, with drift = 0.8 one, and detects a change after 120 rows.
 
-    With m and s the mean and deviation of the rows between errors since the last drift, v = m + 2 s is kept at its
-    largest; v / v_max < warn is a warning, < drift a drift.
+    With m and s the mean and deviation of the distance between errors since the last drift, v = m + 2 s is compared to
+    its maximum; v / v_max < warn is a warning, < drift a drift.
 
     Cost
     ----
@@ -59,7 +59,7 @@ class Distances(NamedTuple):
 
 @fragment
 def detect(error: float, p: EDDM.Params, memory: Distances) -> int:
-    """Take in whether a row was predicted wrongly, 1 or 0. docs/algorithms/drift.md#drift-detectors."""
+    """Add a row: 1 for a mistake, 0 for a hit. docs/algorithms/drift.md#drift-detectors."""
     memory.rows[0] += 1
     if error != 1.0:
         return QUIET

@@ -9,13 +9,13 @@ from driftway.learners.numeric.elementary.logarithm import log
 
 
 class HDDMA(Detector):
-    """An alarm when the mean error since some row is larger than that before it by more than chance allows.
+    """Signals a drift when the mean error after a cut is significantly larger than before it.
 
-    Assumes nothing of the errors but that they lie in [0, 1], and bounds its false alarms. For sudden changes; `hddm_w`
-    for slow ones.
+    Assumes only that the errors are in [0, 1], and bounds the probability of false alarms. For sudden changes; for slow
+    ones use `hddm_w`.
 
-    The row at which the mean of all rows plus its bound was least parts them. With n_0 rows before it of mean u_0 and n
-    in all of mean u, a drift is u - u_0 >= sqrt((1/n_0 - 1/n) ln(2 / drift_conf) / 2).
+    The cut is the row at which the mean of all rows plus its bound was smallest. With n_0 rows of mean u_0 up to it and
+    n rows of mean u in total, a drift is u - u_0 >= sqrt((1/n_0 - 1/n) ln(2 / drift_conf) / 2).
 
     Cost
     ----
@@ -24,8 +24,8 @@ class HDDMA(Detector):
     Source
     ------
     Frias-Blanco, del Campo-Avila, Ramos-Jimenez, Morales-Bueno, Ortiz-Diaz and Caballero-Mota, IEEE TKDE 27, 2015.
-    docs/algorithms/drift.md#drift-detectors. Differs: `two_sided` begins anew where errors have become fewer, and calls
-    no drift.
+    docs/algorithms/drift.md#drift-detectors. Differs: `two_sided` resets when errors have decreased, without signalling
+    a drift.
     """
 
     name = "hddm_a"
@@ -44,7 +44,7 @@ class HDDMA(Detector):
 
 
 class HDDMANumbers(NamedTuple):
-    """Parameters of `hddm_a` and `hddm_w`: logarithms in place of probabilities."""
+    """Parameters of `hddm_a` and `hddm_w`, with logarithms instead of probabilities."""
 
     one: float
     """ln(1 / drift_conf)."""
@@ -63,7 +63,7 @@ class Means(NamedTuple):
 
 
 def refuse_order(drift_conf: float, warn_conf: float) -> None:
-    """A warning must not be rarer than a drift.
+    """Reject confidences with which a warning would be rarer than a drift.
 
     Raises
     ------
@@ -75,13 +75,13 @@ def refuse_order(drift_conf: float, warn_conf: float) -> None:
 
 
 def bounds_of(p: HDDMA.Params) -> HDDMANumbers:
-    """What the test takes for its probabilities."""
+    """Convert the parameters to those of the kernel."""
     return HDDMANumbers(-log(p.drift_conf), log(2.0 / p.drift_conf), log(2.0 / p.warn_conf), p.two_sided)
 
 
 @fragment
 def detect(error: float, p: HDDMANumbers, memory: Means) -> int:
-    """Take in an error in [0, 1]; what lies outside counts as the nearer end.
+    """Add an error, clipped to [0, 1].
 
     See docs/algorithms/drift.md#drift-detectors.
     """
@@ -89,10 +89,10 @@ def detect(error: float, p: HDDMANumbers, memory: Means) -> int:
     rows[0] += 1
     sums[0] += min(max(error, 0.0), 1.0)
     n, mean = float(rows[0]), sums[0] / rows[0]
-    chance = math.sqrt(p.one / (2.0 * n))
-    if rows[1] == 0 or sums[1] / rows[1] + math.sqrt(p.one / (2.0 * rows[1])) >= mean + chance:
+    bound = math.sqrt(p.one / (2.0 * n))
+    if rows[1] == 0 or sums[1] / rows[1] + math.sqrt(p.one / (2.0 * rows[1])) >= mean + bound:
         rows[1], sums[1] = rows[0], sums[0]
-    if rows[2] == 0 or sums[2] / rows[2] - math.sqrt(p.one / (2.0 * rows[2])) <= mean - chance:
+    if rows[2] == 0 or sums[2] / rows[2] - math.sqrt(p.one / (2.0 * rows[2])) <= mean - bound:
         rows[2], sums[2] = rows[0], sums[0]
     risen = mean - sums[1] / rows[1]
     drifted = rows[1] < rows[0] and risen >= chance_of(n, float(rows[1]), p.drift)
@@ -106,5 +106,5 @@ def detect(error: float, p: HDDMANumbers, memory: Means) -> int:
 
 @fragment
 def chance_of(n: float, before: float, level: float) -> float:
-    """By how much the mean of n rows and that of the first `before` of them may differ by chance."""
+    """Bound of the random difference between the mean of n rows and that of the first `before` of them."""
     return math.sqrt(0.5 * ((n - before) / (before * n)) * level)

@@ -9,14 +9,14 @@ from driftway.learners.drift.hddm_a import HDDMANumbers, refuse_order
 from driftway.learners.numeric.elementary.logarithm import log
 
 MEAN, SQUARES = 0, 1
-"""Of an average: its value, and the sum of its squared weights."""
+"""Indices in an average: its value, and the sum of its squared weights."""
 
 
 class HDDMW(Detector):
-    """As `hddm_a`, on averages in which old rows fade: the quickest of all on sudden changes, good on slow ones.
+    """As `hddm_a`, with exponentially weighted averages: the fastest of all on sudden changes, good on slow ones.
 
-    The fading mean z of all rows is parted where z plus its bound was least: what was before is one average, what came
-    since another, and a drift is z_1 - z_0 > sqrt((I_0 + I_1) ln(1 / drift_conf) / 2), I the sums of squared weights.
+    The cut is where the weighted mean z of all rows plus its bound was smallest: z_0 is the average up to it, z_1 the
+    one since, and a drift is z_1 - z_0 > sqrt((I_0 + I_1) ln(1 / drift_conf) / 2), I the sums of squared weights.
 
     Cost
     ----
@@ -25,8 +25,8 @@ class HDDMW(Detector):
     Source
     ------
     Frias-Blanco, del Campo-Avila, Ramos-Jimenez, Morales-Bueno, Ortiz-Diaz and Caballero-Mota, IEEE TKDE 27, 2015, with
-    McDiarmid's bound. docs/algorithms/drift.md#drift-detectors. Differs: `two_sided` begins anew where errors have
-    become fewer, and calls no drift.
+    McDiarmid's bound. docs/algorithms/drift.md#drift-detectors. Differs: `two_sided` resets when errors have decreased,
+    without signalling a drift.
     """
 
     name = "hddm_w"
@@ -48,7 +48,7 @@ class HDDMW(Detector):
 
 
 class HDDMWState(NamedTuple):
-    """Memory of `hddm_w`: fading means and their sums of squared weights."""
+    """Memory of `hddm_w`: exponentially weighted means and their sums of squared weights."""
 
     seen: Counts = field(
         "i8[3]", "rows in the mean of all; in that since the cut for more errors; since that for fewer"
@@ -62,21 +62,21 @@ class HDDMWState(NamedTuple):
 
 @fragment
 def detect(error: float, p: HDDMANumbers, memory: HDDMWState) -> int:
-    """Take in an error in [0, 1]; what lies outside counts as the nearer end.
+    """Add an error, clipped to [0, 1].
 
     See docs/algorithms/drift.md#drift-detectors.
     """
     error, seen = min(max(error, 0.0), 1.0), memory.seen
     fade(error, p.lam, memory.all, seen, 0)
-    chance = math.sqrt(0.5 * memory.all[SQUARES] * p.one)
+    bound = math.sqrt(0.5 * memory.all[SQUARES] * p.one)
     first = seen[0] == 1
-    if first or memory.all[MEAN] + chance < memory.before[MEAN] + math.sqrt(0.5 * memory.before[SQUARES] * p.one):
+    if first or memory.all[MEAN] + bound < memory.before[MEAN] + math.sqrt(0.5 * memory.before[SQUARES] * p.one):
         memory.before[MEAN], memory.before[SQUARES] = memory.all[MEAN], memory.all[SQUARES]
         seen[1] = 0
     else:
         fade(error, p.lam, memory.since, seen, 1)
     low = memory.before_fall[MEAN] - math.sqrt(0.5 * memory.before_fall[SQUARES] * p.one)
-    if first or memory.all[MEAN] - chance > low:
+    if first or memory.all[MEAN] - bound > low:
         memory.before_fall[MEAN], memory.before_fall[SQUARES] = memory.all[MEAN], memory.all[SQUARES]
         seen[2] = 0
     else:
@@ -91,7 +91,7 @@ def detect(error: float, p: HDDMANumbers, memory: HDDMWState) -> int:
 
 @fragment
 def fade(error: float, lam: float, average: Array, seen: Counts, which: int) -> None:
-    """Take an error into an average."""
+    """Add an error to an average."""
     if seen[which] == 0:
         average[MEAN], average[SQUARES] = error, 1.0
     else:
@@ -102,5 +102,5 @@ def fade(error: float, lam: float, average: Array, seen: Counts, which: int) -> 
 
 @fragment
 def above(larger: Array, smaller: Array, level: float) -> bool:
-    """Whether one average is larger than another by more than chance allows. Shapes: larger f8[2], smaller f8[2]."""
+    """Whether one average is significantly larger than another. Shapes: larger f8[2], smaller f8[2]."""
     return larger[MEAN] - smaller[MEAN] > math.sqrt(0.5 * (larger[SQUARES] + smaller[SQUARES]) * level)

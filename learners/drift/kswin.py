@@ -20,18 +20,18 @@ from driftway.learners.drift.detector import DRIFT, QUIET, Detector, DetectorRul
 from driftway.learners.numeric.random import Words, randint, seed
 
 LEAST_DISTANCE = 0.1
-"""Of two distributions below which there is no drift, however unlikely it is by chance."""
+"""Minimum distance of two distributions for a drift, however significant a smaller one may be."""
 
 
 class KSWIN(Detector):
-    """A drift where the newest errors have another distribution than a sample of those before them in a window.
+    """Signals a drift when the newest errors have another distribution than a sample of the older ones in a window.
 
-    Takes losses of any size, whose distribution may change with their mean the same; on mistakes it is a test of two
-    shares. It asks at every row. There are no warnings.
+    Accepts losses of any size, whose distribution may change even if their mean does not; on mistakes it is a test of
+    two proportions. It tests at every row. There are no warnings.
 
-    Of the last `window` rows the newest `stat` are compared with as many drawn from the others by the largest distance
+    The newest `stat` of the last `window` rows are compared with as many drawn from the others by the largest distance
     of their distribution functions (Kolmogorov and Smirnov); a drift is a distance whose probability is at most alpha.
-    The window then begins with the newest rows.
+    The window then restarts with the newest rows.
 
     Cost
     ----
@@ -39,8 +39,8 @@ class KSWIN(Detector):
 
     Source
     ------
-    Raab, Heusinger and Schleif, Neurocomputing 416, 2020. Differs: the defaults (0.005, 100, 30 are usual, and find no
-    rise of mistakes from 0.2 to 0.5 within 500 rows); after a drift the generator goes on.
+    Raab, Heusinger and Schleif, Neurocomputing 416, 2020. Differs: the defaults (the usual 0.005, 100, 30 do not detect
+    a rise of mistakes from 0.2 to 0.5 within 500 rows); a drift does not reset the generator.
     """
 
     name = "kswin"
@@ -66,9 +66,9 @@ class KSWIN(Detector):
 
 
 def steps_apart(n: int, alpha: float) -> int:
-    """Least k such that k / n is a distance of two samples of n whose probability is at most alpha.
+    """Return the smallest k for which a distance k / n of two samples of n has a probability of at most alpha.
 
-    Exact: of all paths of n steps up and n down, those that come as far as k from the middle.
+    Exact: counts the paths of n steps up and n down that reach a distance of k from the start.
     """
     for k in range(1, n + 1):
         far = 2 * sum(math.comb(2 * n, n - j * k) * (1 if j % 2 else -1) for j in range(1, n // k + 1))
@@ -83,7 +83,7 @@ class Comparison(NamedTuple):
     window: int
     stat: int
     far: int
-    """Steps between the two distribution functions that are a drift."""
+    """Number of steps between the two distribution functions from which on it is a drift."""
 
 
 class Recent(NamedTuple):
@@ -99,7 +99,7 @@ class Recent(NamedTuple):
 
 @fragment
 def detect(error: float, p: Comparison, memory: Recent) -> int:
-    """Take in an error or a loss; what is not finite is passed over."""
+    """Add an error or a loss; non-finite ones are skipped."""
     rows, ring = memory.rows, memory.ring
     if error - error != 0.0:  # inf - inf and nan - nan are nan
         return QUIET
@@ -126,7 +126,7 @@ def detect(error: float, p: Comparison, memory: Recent) -> int:
 
 @fragment
 def draw(p: Comparison, memory: Recent) -> None:
-    """Draw from the older rows, none of them twice."""
+    """Draw from the older rows without replacement."""
     n = p.window - p.stat
     for i in range(n):
         memory.older[i] = memory.ring[i]
@@ -138,7 +138,7 @@ def draw(p: Comparison, memory: Recent) -> None:
 
 @fragment
 def sort(values: Array) -> None:
-    """Insertion sort: few values. Shapes: values f8[stat]."""
+    """Insertion sort, for few values. Shapes: values f8[stat]."""
     for i in range(1, values.shape[0]):
         value, place = values[i], i
         while place > 0 and values[place - 1] > value:
@@ -149,7 +149,7 @@ def sort(values: Array) -> None:
 
 @fragment
 def distance(a: Array, b: Array) -> int:
-    """The largest difference of how many of each are at most some value. Shapes: a f8[n], b f8[n], both sorted."""
+    """Largest difference over all v between the counts of values <= v. Shapes: a f8[n], b f8[n], both sorted."""
     n, i, j, most = a.shape[0], 0, 0, 0
     while i < n and j < n:
         value = min(a[i], b[j])

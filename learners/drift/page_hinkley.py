@@ -10,9 +10,9 @@ UP, DOWN, BOTH = range(3)
 
 
 class PageHinkley(Detector):
-    """An alarm when the sum of what errors are above their mean has risen by lam from its lowest point.
+    """Signals a drift when the cumulated excess of errors over their mean has risen by lam from its minimum.
 
-    Takes losses as well as mistakes. Slower than the others on mistakes, and calm. There are no warnings.
+    Accepts losses as well as mistakes. Slower than the others on mistakes, with few false alarms and no warnings.
 
     With m the mean so far: U <- alpha U + (e - m - delta), a drift if U - min U > lam; downwards
     D <- alpha D + (e - m + delta), a drift if max D - D > lam.
@@ -62,7 +62,7 @@ class Sums(NamedTuple):
 
 @fragment
 def detect(error: float, p: Rise, memory: Sums) -> int:
-    """Take in an error or a loss; one that is not finite, or would leave the sums so, is passed over. 17."""
+    """Add an error or a loss; one that is not finite, or would make the sums so, is skipped."""
     rows, mean, up, down = memory
     moved = mean[0] + (error - mean[0]) / (rows[0] + 1.0)
     above = p.alpha * up[0] + (error - moved - p.delta)

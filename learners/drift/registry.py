@@ -1,4 +1,4 @@
-"""Every drift detector by name: the one place to look, and the one line to add."""
+"""The registry of all drift detectors by name; a new detector adds one line here."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ DETECTORS: dict[str, str] = {
 
 
 class UnknownDetector(ValueError):
-    """No detector has that name; the message names the nearest one."""
+    """No detector has that name; the message suggests the closest one."""
 
 
 def find(name: str) -> type[Detector]:
-    """The class registered under `name`.
+    """Return the class registered under `name`.
 
     Raises
     ------
     UnknownDetector
-        Not in the registry.
+        The name is not in the registry.
     """
     if name not in DETECTORS:
         from difflib import get_close_matches
 
         near = get_close_matches(name, DETECTORS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there is: {', '.join(DETECTORS)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(DETECTORS)}"
         raise UnknownDetector(f"no detector {name!r}; {hint}")
     module, class_name = DETECTORS[name].split(":")
     found: type[Detector] = getattr(import_module(module), class_name)
@@ -43,7 +43,7 @@ def find(name: str) -> type[Detector]:
 
 
 def create(name: str, **parameters: Any) -> Detector:
-    """A detector that has seen nothing.
+    """Create a detector.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""What runs a learner: one compiled loop over rows, one buffer of state, and a cache of compiled kernels."""
+"""The runtime of learners: one compiled loop over rows, one state buffer, and a cache of compiled kernels."""

@@ -1,10 +1,10 @@
-"""The one place that knows how kernels are compiled.
+"""How kernels are compiled; nothing else calls numba's compiler.
 
 Every kernel in the project is decorated with :func:`kernel` or :func:`kernel_without_refcounts`. No `fastmath`: it
 reorders sums and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No
-`parallel`: thread timing must not decide an order of operations. exp, log and the like are those of
-`driftway.learners.numeric.elementary`: the C library's change with the processor. `nogil` lets the Kafka client's
-threads run on.
+`parallel`: thread timing must not decide an order of operations. exp, log and the like come from
+`driftway.learners.numeric.elementary`, because the C library's results depend on the processor. `nogil` lets the Kafka
+client's threads keep running.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from driftway.learners.engine.kernel_cache import kept  # isort: skip - it says to numba what not to load
+from driftway.learners.engine.kernel_cache import kept  # isort: skip - sets numba's environment first
 
 import numba
 from numba.core import cgutils, ir
@@ -29,26 +29,26 @@ N = TypeVar("N")
 
 
 def _no_blas() -> None:
-    """Kernels do without BLAS: its bits change with the processor. numba finds out here whether scipy has one.
+    """Replace numba's check for scipy's BLAS, which kernels do not use because its bits depend on the processor.
 
-    Loading that takes 0.14 s of processor time at every start.
+    Loading scipy for that check takes 0.14 s of processor time at every start.
 
     Raises
     ------
     ImportError
         Always.
     """
-    raise ImportError("kernels do without BLAS: its bits change with the processor")
+    raise ImportError("kernels must not use BLAS: its bits change with the processor")
 
 
 linalg.ensure_blas = _no_blas
 
 
 def _itself(scope: ir.Scope, _memo: dict[int, Any]) -> ir.Scope:
-    """A function's names are not copied with each of its blocks, as numba does before it pastes a fragment.
+    """Return the scope itself where numba deep-copies it with each block of a function before inlining a fragment.
 
-    The copies are of no use, and each fragment that is pasted makes them larger: they took a third of the compiler's
-    time and 100 MB. The instructions that come out are the same.
+    The copies are useless and grow with each inlined fragment: they took a third of the compile time and 100 MB. The
+    generated instructions are the same.
     """
     return scope
 
@@ -57,37 +57,37 @@ cast(Any, ir.Scope).__deepcopy__ = _itself
 
 
 def kernel(function: F) -> F:
-    """Compile `function` on first call, keep the machine code for later processes, release the GIL."""
+    """Compile `function` on its first call, cache the machine code for later processes and release the GIL."""
     return cast(F, kept(numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)))
 
 
 def kernel_without_refcounts(function: F) -> F:
-    """Compile as `kernel` does, but without reference counts: it must neither make nor return an array.
+    """Compile as `kernel` does, but without reference counts; the function must neither create nor return an array.
 
-    Every fragment pasted into a kernel takes a reference to each array that it is given, by atomic instructions that
-    numba finds no reason to leave out of loops. They took two thirds of the scanner's time (0.23 against 0.07 µs a
-    message). The caller holds the arrays all the while. A kernel that makes an array is refused by the compiler.
+    Every fragment inlined into a kernel takes a reference to each array it is passed, with atomic instructions that
+    numba does not remove from loops. They took two thirds of the scanner's time (0.23 against 0.07 µs per message).
+    The caller holds references for the duration of the call. The compiler rejects a kernel that creates an array.
     """
-    njit: Any = numba.njit  # its annotations leave `_nrt` out
+    njit: Any = numba.njit  # its annotations lack `_nrt`
     return cast(F, kept(njit(nogil=True, fastmath=False, error_model="numpy", _nrt=False)(function)))
 
 
 def fragment(function: F) -> F:
-    """A piece of kernels, pasted into each of them: for scanners that call it per byte or per number.
+    """Mark a function that is inlined into the kernels that call it, e.g. once per row, byte or number.
 
-    A call passes arrays with their reference counts, which cost more than reading a number does. In a `kernel` pasting
-    keeps only some of these out of loops; see `kernel_without_refcounts`.
+    A real call passes arrays with their reference counts, which costs more than reading a number. In a `kernel`,
+    inlining removes only some of these counts from loops; see `kernel_without_refcounts`.
     """
     return cast(F, numba.njit(nogil=True, fastmath=False, error_model="numpy", inline="always")(function))
 
 
 def is_text(array: Any) -> bool:
-    """Whether a numba type is that of bytes without gaps: u1[n], C order."""
+    """Whether a numba type is that of contiguous bytes: u1[n], C order."""
     return isinstance(array, numba.types.Array) and (array.dtype, array.ndim, array.layout) == (numba.types.u1, 1, "C")
 
 
 def _word_at(context: Any, builder: Any, array: Any, position: Any) -> Any:
-    """Pointer to the 8 bytes of array[position:]; checks bounds where NUMBA_BOUNDSCHECK asks for it."""
+    """Return a pointer to the 8 bytes at array[position:]; checks bounds if NUMBA_BOUNDSCHECK is set."""
     if context.enable_boundscheck:
         check: Any = cgutils.do_boundscheck
         for place in (position, builder.add(position, position.type(7))):
@@ -119,15 +119,15 @@ def _store8(typing_context: Any, array: Any, position: Any, word: Any) -> Any:
 
 
 def _parts_of(stacked: Any) -> Any:
-    """The numba type of a member: of each array, one axis less."""
+    """Return the numba type of a member: that of `stacked`, with one axis less in each array."""
     if isinstance(stacked, numba.types.Array):
         return stacked.copy(ndim=stacked.ndim - 1, layout="C")
     return stacked.__class__([_parts_of(one) for one in stacked.types], stacked.instance_class)
 
 
 def _part(context: Any, builder: Any, stacked: Any, value: Any, i: Any) -> Any:
-    """Number i of the parts along the first axis, whose other axes are without gaps; the caller holds the array."""
-    made = _parts_of(stacked)
+    """Return item i along the first axis; the other axes are contiguous, and the caller keeps the array alive."""
+    part_type = _parts_of(stacked)
     if isinstance(stacked, numba.types.Array):
         array = context.make_array(stacked)(context, builder, value)
         unpacked: Any = cgutils.unpack_tuple
@@ -135,11 +135,11 @@ def _part(context: Any, builder: Any, stacked: Any, value: Any, i: Any) -> Any:
         populate: Any = populate_array
         shape, strides = unpacked(builder, array.shape), unpacked(builder, array.strides)
         start = added(builder, array.data, builder.mul(i, strides[0]))
-        view = context.make_array(made)(context, builder)
+        view = context.make_array(part_type)(context, builder)
         populate(view, start, shape[1:], strides[1:], array.itemsize, None)
         return view._getvalue()  # noqa: SLF001
     inside = [_part(context, builder, one, builder.extract_value(value, k), i) for k, one in enumerate(stacked.types)]
-    return context.make_tuple(builder, made, inside)
+    return context.make_tuple(builder, part_type, inside)
 
 
 def _member(typing_context: Any, stacked: Any, i: Any) -> Any:
@@ -157,13 +157,13 @@ def _trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 load8 = cast("Callable[[NDArray[np.uint8], int | np.uint64], np.uint64]", intrinsic(_load8))
-"""In kernels: the 8 bytes array[position:position + 8] as one word, the first byte lowest. Nothing checks bounds."""
+"""In kernels: read array[position:position + 8] as one little-endian word; usually without a bounds check."""
 
 store8 = cast("Callable[[NDArray[np.uint8], int | np.uint64, np.uint64], None]", intrinsic(_store8))
-"""In kernels: write a word over array[position:position + 8], its lowest byte first. Nothing checks bounds."""
+"""In kernels: write a word to array[position:position + 8], little-endian; usually without a bounds check."""
 
 member = cast("Callable[[N, int], N]", intrinsic(_member))
-"""In kernels: of a NamedTuple of arrays with one more axis in front, the NamedTuple of their parts number i."""
+"""In kernels: ``member(stacked, i)`` is the NamedTuple of item i along the first axis of each array of `stacked`."""
 
 trailing_zeros = cast("Callable[[np.uint64], np.uint64]", intrinsic(_trailing_zeros))
-"""In kernels: how many bits of a word lie below its lowest one; 64 for 0."""
+"""In kernels: the number of trailing zero bits of a word; 64 for 0."""

@@ -1,8 +1,8 @@
-"""Where kernels' machine code is kept for later processes, and what is believed of it.
+"""The cache of kernels' machine code for later processes, with checks of its contents.
 
-numba keeps machine code itself, but looks at the called kernel's file only and believes every byte that it finds. Here
-the folder is named after the sources of all kernels (docs/decisions/0006), and each file ends with a digest of itself:
-after an upgrade or a power cut, or on a disk that fails, a kernel is compiled anew. It never runs other bits.
+numba has such a cache, but it checks the source file of the called kernel only, and does not verify the cached bytes.
+Here the folder is named after the sources of all kernels (docs/decisions/0006), and each file ends with its digest:
+after an upgrade or a power cut, or on a failing disk, a kernel is recompiled. Stale or damaged code never runs.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-# Before numba looks for it: the vector library's functions have bits of their own (docs/decisions/0021).
+# Set before numba is imported: the vector library's functions return different bits (docs/decisions/0021).
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numba
@@ -26,17 +26,17 @@ SOURCES = Path(__file__).resolve().parents[2]
 """The folder that holds every package with kernels."""
 
 MARKS = b"@kernel", b"@kernel_without_refcounts", b"@fragment", b"@callback"
-"""What a file's text has if kernels, or pieces of them, are in it."""
+"""A source file that contains one of these has kernels or fragments in it."""
 
 DIGEST_BYTES = 16
-"""At the end of each file in the cache."""
+"""Length of the digest at the end of each file in the cache."""
 
 
 def _cache_folder() -> tuple[Path, str]:
-    """Where machine code is kept: a folder named after all kernels' sources; and a word for these very files.
+    """Return the cache folder, named after the sources of all kernels, and a digest of these files' paths and mtimes.
 
-    numba's own cache looks at the file of the called kernel only. After a change in a kernel that it inlines
-    (an upgrade, a pull) it would go on running the old code, and a recovered run would differ from the first.
+    numba's own cache checks the file of the called kernel only. After a change in a kernel that it inlines (an upgrade,
+    a pull) it would keep running the old code, and a recovered run would differ from the first.
     """
     digest, files = hashlib.blake2b(digest_size=8), hashlib.blake2b(numba.__version__.encode(), digest_size=8)
     for package in ("learners", "producers", "worker"):
@@ -54,7 +54,7 @@ FOLDER, FILES = _cache_folder()
 
 
 def _keep_code() -> bool:
-    """Point numba at the cache; False if nothing can be written there: every process compiles for itself."""
+    """Point numba at the cache; False if it is not writable, so that every process compiles for itself."""
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=FOLDER).close()
@@ -67,7 +67,7 @@ def _keep_code() -> bool:
 
 @cache
 def _warn(why: str) -> None:
-    """Say, once, that kernels are not kept."""
+    """Log once that kernels are not cached."""
     logging.getLogger("driftway").warning(
         "compiled kernels cannot be kept in %s, so that every start compiles them: %s; NUMBA_CACHE_DIR moves it",
         FOLDER,
@@ -80,7 +80,7 @@ def _digest(content: bytes) -> bytes:
 
 
 def _whole(path: str) -> bool:
-    """Whether a file is there, and ends with the digest of what stands before it."""
+    """Whether a file exists and ends with the digest of its contents before that."""
     try:
         content = Path(path).read_bytes()
     except OSError:
@@ -89,7 +89,7 @@ def _whole(path: str) -> bool:
 
 
 def _name(part: Any) -> str:
-    """What tells a part of a kernel from others, in every process alike: where it is written, or a plain value."""
+    """Return a name for a part of a kernel that is the same in every process: its module and name, or its value."""
     function = getattr(part, "py_func", part)
     if not callable(function):
         return repr(part)
@@ -98,10 +98,9 @@ def _name(part: Any) -> str:
 
 
 class _Files(IndexDataCacheFile):
-    """A kernel's files in the cache; one that is not whole, as a power cut leaves it, counts as absent.
+    """A kernel's files in the cache; a damaged one, e.g. after a power cut, counts as absent.
 
-    numba believes them: half a file ended the process with a traceback, and other bytes within machine code would be
-    run.
+    numba does not verify them: a truncated file ended the process with a traceback, and corrupt machine code would run.
     """
 
     @contextlib.contextmanager
@@ -116,18 +115,18 @@ class _Files(IndexDataCacheFile):
 
     def _load_data(self, name: str) -> Any:
         if not _whole(self._data_path(name)):  # type: ignore[no-untyped-call]
-            raise FileNotFoundError(name)  # what numba takes for "compile it"
+            raise FileNotFoundError(name)  # makes numba compile it
         return super()._load_data(name)  # type: ignore[no-untyped-call]
 
 
 class _Place(CompileResultCacheImpl):
-    """Only the folder that numba was pointed at: beside the sources, its next choice, code of older ones may lie."""
+    """Uses only the configured folder: numba's fallback, next to the sources, may hold code of older sources."""
 
     _locator_classes: Any = [UserProvidedCacheLocator]  # noqa: RUF012
 
 
 class _Cache(FunctionCache):
-    """The machine code of one kernel for later processes; a disk that fails costs the keeping, never the kernel."""
+    """The cached machine code of one kernel; if it cannot be written, the kernel still runs."""
 
     _impl_class = _Place
 
@@ -137,9 +136,9 @@ class _Cache(FunctionCache):
         self._cache_file = _Files(self._cache_path, place.filename_base, place.locator.get_source_stamp())  # type: ignore[no-untyped-call]
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """As numba's, but a kernel made of others is known by their names: pickled, they differ in each process.
+        """As numba's key, but the functions in a kernel's closure enter by name: their pickles differ by process.
 
-        What they do is in the folder's name.
+        Their source is covered by the folder's name.
         """
         code = hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
         return sig, codegen.magic_tuple(), code, _name(self._py_func)
@@ -155,22 +154,22 @@ KEEP_CODE = _keep_code()
 
 
 def mark_of(what: str) -> Path | None:
-    """The file that says that the kernels for `what` are in the cache, once it has been made; None: nothing is kept.
+    """Return the file whose existence means that the kernels for `what` are cached; None if there is no cache.
 
-    numba also looks at the time of a kernel's file: what a mark says, it says of these files and this numba only.
+    numba also checks the mtime of a kernel's file, so a mark is valid only for these files and this numba version.
     """
     name = hashlib.blake2b(f"{FILES} {what}".encode(), digest_size=8).hexdigest()
     return FOLDER / f"{name}.compiled" if KEEP_CODE else None
 
 
 def kept(compiled: Any) -> Any:
-    """Give a kernel its place in the cache, for which numba has no public door.
+    """Attach the cache to a kernel; numba has no public interface for that.
 
-    Without a cache, or with NUMBA_DISABLE_JIT, which leaves plain functions, there is nothing to do.
+    Does nothing without a cache, or with NUMBA_DISABLE_JIT, which leaves plain functions.
     """
     if KEEP_CODE and hasattr(compiled, "py_func"):
         try:
             compiled._cache = _Cache(compiled.py_func)  # noqa: SLF001
-        except RuntimeError:  # numba found no place, and does not say why
+        except RuntimeError:  # numba found no usable folder and gives no reason
             _warn("no file can be made there")
     return compiled

@@ -1,4 +1,4 @@
-"""A parameter that is a number, or a word for what the number follows from."""
+"""A parameter that is a number, or a keyword for how to determine the number."""
 
 import dataclasses
 from typing import Any

@@ -1,8 +1,8 @@
 """Hyper-parameters that validate themselves.
 
-A learner's parameters are a class derived from :class:`Parameters`, which makes a frozen dataclass of it, whose fields
-are made by :func:`number`, :func:`integer`, :func:`choice` and :func:`flag`. Construction coerces text (as given on a
-command line), checks every bound and names the violated inequality.
+A learner's parameters are a subclass of :class:`Parameters`, which turns it into a frozen dataclass; its fields are
+declared with :func:`number`, :func:`integer`, :func:`choice` and :func:`flag`. Construction coerces text (as given on
+a command line), checks every bound and names the violated inequality.
 """
 
 import collections
@@ -17,7 +17,7 @@ class ParameterError(ValueError):
 
 
 class TooFewFeatures(ParameterError):
-    """The parameters want rows of at least `least` features; who does not know yet how many there are may go on."""
+    """The parameters need rows of at least `least` features; callers that do not know the number yet may ignore it."""
 
     def __init__(self, message: str, least: int) -> None:
         super().__init__(message)
@@ -25,12 +25,12 @@ class TooFewFeatures(ParameterError):
 
 
 def parse_pairs(text: str, whole: str) -> dict[str, str]:
-    """Read ``key=value,key=value``, part of what a user wrote as `whole`; no text, no pairs.
+    """Parse ``key=value,key=value``, a part of the user's text `whole`; empty text gives no pairs.
 
     Raises
     ------
     ParameterError
-        Not of that form, or a key is given twice.
+        The text is not of that form, or a key is given twice.
     """
     pairs: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
@@ -45,11 +45,10 @@ def parse_pairs(text: str, whole: str) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class ParameterSpec:
-    """What values a parameter admits.
+    """The values that a parameter accepts.
 
-    `kind` is number, integer, choice or flag, or numbers or integers: several, written ``8/9/7`` since commas part
-    parameters; or word: something with
-    a name and parameters of its own, written ``arow/q=1e-4/r=2`` for the same reason.
+    `kind` is number, integer, choice or flag; numbers or integers for several, written ``8/9/7`` since commas separate
+    parameters; or word for something that has parameters itself, written ``arow/q=1e-4/r=2`` for the same reason.
     """
 
     kind: str
@@ -59,12 +58,12 @@ class ParameterSpec:
     at_most: float | None = None
     options: tuple[str, ...] = ()
     example: str = ""
-    """Of a word: what it may be."""
+    """For a word: what it may be."""
     text: str = ""
-    """What the parameter means, for `driftway learners NAME` and docs/learners.md."""
+    """The parameter's description, for `driftway learners NAME` and docs/learners.md."""
 
     def describe(self) -> str:
-        """The admitted values as text, e.g. ``0 <= value < 1``."""
+        """Describe the accepted values, e.g. ``0 <= value < 1``."""
         if self.kind == "choice":
             return "one of " + ", ".join(self.options)
         if self.kind == "flag":
@@ -72,7 +71,7 @@ class ParameterSpec:
         if self.kind == "word":
             return self.example
         text = "whole number" if self.kind.startswith("integer") else "number"
-        text += "s parted by /" if self.is_list else ""
+        text += "s separated by /" if self.is_list else ""
         low = f"{self.above:g} < " if self.above is not None else ""
         low = f"{self.at_least:g} <= " if self.at_least is not None else low
         high = f" < {self.below:g}" if self.below is not None else ""
@@ -81,16 +80,16 @@ class ParameterSpec:
 
     @property
     def is_list(self) -> bool:
-        """Whether there may be more than one."""
+        """Whether it takes several values."""
         return self.kind in ("numbers", "integers")
 
     @property
     def numeric(self) -> bool:
-        """Whether it is one number or flag, whatever is given."""
+        """Whether every accepted value is a single number or flag."""
         return self.kind in ("number", "integer", "flag") and not self.options
 
     def check(self, name: str, value: Any) -> Any:
-        """Return `value` coerced to its type, or raise ParameterError naming what is violated."""
+        """Return `value` coerced to its type, or raise a ParameterError that names the violated condition."""
         if self.kind == "choice":
             if value not in self.options:
                 raise ParameterError(f"{name} must be {self.describe()}, got {value!r}")
@@ -149,48 +148,48 @@ def number(
 
 
 def integer(default: int, text: str = "", *, at_least: int | None = None, at_most: int | None = None) -> Any:
-    """A whole-number parameter with bounds."""
+    """An integer parameter with bounds."""
     bounds = ParameterSpec("integer", at_least=at_least, at_most=at_most, text=text)
     return dataclasses.field(default=default, metadata={"bounds": bounds})
 
 
 def choice(default: str, options: tuple[str, ...], text: str = "") -> Any:
-    """A parameter that takes one of a few words."""
+    """A parameter whose value is one of `options`."""
     return dataclasses.field(default=default, metadata={"bounds": ParameterSpec("choice", options=options, text=text)})
 
 
 def flag(default: bool, text: str = "") -> Any:
-    """A true-or-false parameter."""
+    """A boolean parameter."""
     return dataclasses.field(default=default, metadata={"bounds": ParameterSpec("flag", text=text)})
 
 
 def word(default: str, text: str, what: str) -> Any:
-    """A parameter that is something else by name, which is checked where that is made; `what` says what it may be."""
+    """A parameter that names something else and is checked when that is created; `what` describes the valid names."""
     return dataclasses.field(default=default, metadata={"bounds": ParameterSpec("word", example=what, text=text)})
 
 
 def learner(default: str, text: str = "") -> Any:
-    """A parameter that is another learner."""
+    """A parameter that names another learner."""
     return word(default, text, "a learner, like arow or arow/q=1e-4")
 
 
 def learners(default: str, text: str = "") -> Any:
-    """A parameter that is several other learners."""
-    return word(default, text, "learners parted by +, like pa1+arow/q=1e-4")
+    """A parameter that names several other learners."""
+    return word(default, text, "learners separated by +, like pa1+arow/q=1e-4")
 
 
 def intercept() -> Any:
-    """Whether the rows get a constant, which nearly every linear learner lets its users choose."""
+    """The flag of nearly every linear learner that appends a constant to each row."""
     return flag(True, "Append a constant 1 to every row.")
 
 
 def check_decay(parameters: Any, step: str, decay: str = "lam") -> None:
-    """Let pass a decay that leaves something of what it shrinks: at each step a share of 1 - step decay.
+    """Check that the shrinkage factor of each step, 1 - step * decay, is positive.
 
     Raises
     ------
     ParameterError
-        step decay >= 1, of the parameters of these names.
+        The product of the parameters named `step` and `decay` is >= 1.
     """
     eta, lam = getattr(parameters, step), getattr(parameters, decay)
     if not eta * lam < 1.0:
@@ -198,7 +197,7 @@ def check_decay(parameters: Any, step: str, decay: str = "lam") -> None:
 
 
 class NoNumbers(NamedTuple):
-    """What kernels are given of a learner that has no parameters."""
+    """The kernel parameters of a learner that has none."""
 
 
 @dataclass_transform(frozen_default=True)
@@ -207,14 +206,14 @@ class Parameters:
     """Base of every learner's parameters; see the module's docstring."""
 
     Numbers: ClassVar[Any] = NoNumbers
-    """NamedTuple class of those that are numbers or flags, for kernels, which know no words."""
+    """NamedTuple class of the parameters that are numbers or flags, for kernels, which cannot take strings."""
 
     def __init_subclass__(cls) -> None:
         dataclasses.dataclass(frozen=True)(cls)
         numeric = [f.name for f in dataclasses.fields(cls) if f.metadata["bounds"].numeric]
         make: Any = collections.namedtuple
         cls.Numbers = make("Numbers", numeric, module=cls.__module__)
-        # Its place in this very class, so that later processes find compiled code that takes it.
+        # Qualified with this class, so that later processes find the cached kernels that take it.
         cls.Numbers.__qualname__ = f"{cls.__qualname__}.Numbers"
 
     def __post_init__(self) -> None:
@@ -224,7 +223,7 @@ class Parameters:
 
     @classmethod
     def build(cls, given: Mapping[str, Any]) -> Any:
-        """Make the parameters from a mapping.
+        """Create the parameters from a mapping.
 
         Raises
         ------
@@ -235,11 +234,11 @@ class Parameters:
         for name in given:
             if name not in known:
                 offer = ", ".join(known) if known else "none"
-                raise ParameterError(f"no parameter {name!r}; there is: {offer}")
+                raise ParameterError(f"no parameter {name!r}; available: {offer}")
         return cls(**given)
 
     def numbers(self) -> Any:
-        """Those that are numbers or flags, as kernels take them: under the same names."""
+        """Return the parameters that are numbers or flags as a NamedTuple for kernels, under the same names."""
         return self.Numbers(*(getattr(self, name) for name in self.Numbers._fields))
 
     def as_dict(self) -> dict[str, Any]:
@@ -248,7 +247,7 @@ class Parameters:
 
     @classmethod
     def describe(cls) -> list[dict[str, Any]]:
-        """One row per parameter: name, default, admitted values, meaning; its own before those of its family."""
+        """Return a dict per parameter: name, default, accepted values, description; own ones before inherited ones."""
         own = vars(cls).get("__annotations__", {})
         return [
             {

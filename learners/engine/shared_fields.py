@@ -1,17 +1,17 @@
-"""What a linear learner shows of its state to the learners of other partitions."""
+"""The state fields that a linear learner shares with the learners of other partitions."""
 
 import math
 from typing import NamedTuple
 
 
 class SharedFields(NamedTuple):
-    """What others may see of a linear learner, beside its field `weight` f8[d] or f8[K, d]."""
+    """What a linear learner shares, besides its field `weight` f8[d] or f8[K, d]."""
 
     covariance: str = ""
-    """The field P f8[d, d], symmetric; none: weights are all there is."""
+    """Name of the field P f8[d, d], symmetric; empty if it has only weights."""
     factor: float = 1.0
-    """lambda: by what the information of a row is multiplied at each later one."""
+    """lambda: the factor by which each later row multiplies the information of a row."""
     adds: bool = False
-    """Whether information is the sum of what each row has brought, faded by `factor`."""
+    """Whether its information is the sum of the rows' contributions, discounted by `factor`."""
     p_max: float = math.inf
     """Largest diagonal entry of P."""

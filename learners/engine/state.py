@@ -1,7 +1,7 @@
-"""Learner memory: one contiguous byte buffer with named views of fixed size.
+"""Learner state: one contiguous byte buffer with named views of fixed size.
 
-A snapshot is a copy of these bytes and a restore is one copy back; nothing that a learner remembers may
-live outside its `State`.
+A snapshot is a copy of these bytes and a restore copies them back; a learner must not keep any state outside its
+`State`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ class State:
     fields : Fields
         The views in memory order. Items must be 8 bytes wide (`f8`, `i8`, `u8`).
     memory : u1[nbytes] or None
-        Where to live; None allocates zeroed memory.
+        The buffer to use; None allocates a zeroed one.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class State:
         return int(np.prod(shape, dtype=np.int64)) * 8
 
     def start(self, name: str) -> int:
-        """Where a view begins in the memory, in bytes."""
+        """Return the byte offset of a view in the buffer."""
         return self._starts[name]
 
     def __getitem__(self, name: str) -> NDArray[Any]:

@@ -1,11 +1,11 @@
-"""What a learner remembers, declared array by array: a NamedTuple class whose arrays say themselves what they are.
+"""Declarations of a learner's memory: a NamedTuple class with dtype, shape and description of each array.
 
 class Weights(NamedTuple):
     weight: Array = field("f8[d]", "of the features, d with the intercept")
     skipped: Counts = field("i8[1]", "labelled rows whose score was not finite")
     k: Array = scratch("f8[d]", "products of a row")
 
-Fields make up the state, in this order; its bytes are a snapshot. Kernels are given the whole, as views.
+Fields make up the state, in this order; its bytes are a snapshot. Kernels get all arrays, scratch included, as views.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from driftway.learners.engine.state import Array, Fields, State
 N = TypeVar("N")
 
 Sizes = Mapping[str, int | tuple[int, ...]]
-"""What a word in a declared shape stands for: one length, or several."""
+"""Name in a declared shape -> its length, or several lengths."""
 
 
 class FieldSpec(NamedTuple):
-    """What a memory says of an array."""
+    """The declaration of an array."""
 
     dtype: str
     shape: str
@@ -33,24 +33,24 @@ class FieldSpec(NamedTuple):
 
 
 class SubState(NamedTuple):
-    """A memory within a memory, like that of a detector."""
+    """A memory nested in another one, like that of a detector."""
 
     memory: type[Any]
     text: str
 
 
 def field(spec: str, text: str, start: float = 0.0) -> Any:
-    """An array of the state, each of whose items begins as `start`; `spec` is like ``f8[K, 2 d]``."""
+    """Declare an array of the state, whose items are initialised to `start`; `spec` is like ``f8[K, 2 d]``."""
     return _field_spec(spec, text, start, kept=True)
 
 
 def scratch(spec: str, text: str) -> Any:
-    """An array that means nothing from one row to the next."""
+    """Declare a scratch array, whose contents do not persist from one row to the next."""
     return _field_spec(spec, text, 0.0, kept=False)
 
 
 def part(memory: type[Any], text: str) -> Any:
-    """The arrays of another memory; in the state they stand behind this name and a dot."""
+    """Include the arrays of another memory; in the state their names are prefixed with this name and a dot."""
     return SubState(memory, text)
 
 
@@ -60,7 +60,7 @@ def _field_spec(spec: str, text: str, start: float, kept: bool) -> FieldSpec:
 
 
 def field_specs(memory: type[Any], prefix: str = "") -> dict[str, FieldSpec]:
-    """Name -> declaration, in order; arrays of a part have its name and a dot before theirs."""
+    """Return name -> declaration, in order; names of a part's arrays are prefixed with its name and a dot."""
     found: dict[str, FieldSpec] = {}
     for name, one in memory._field_defaults.items():
         if isinstance(one, SubState):
@@ -71,26 +71,26 @@ def field_specs(memory: type[Any], prefix: str = "") -> dict[str, FieldSpec]:
 
 
 def fields_of(memory: type[Any], sizes: Sizes, prefix: str = "") -> Fields:
-    """The state of a memory."""
+    """Return the state fields of a memory: name -> (dtype, shape)."""
     kept = {name: one for name, one in field_specs(memory, prefix).items() if one.in_state}
     return {name: (one.dtype, shape_of(one.shape, sizes)) for name, one in kept.items()}
 
 
 def allocate_scratch(memory: type[Any], sizes: Sizes, *axes: int) -> dict[str, Array]:
-    """The scratch of a memory, with more axes in front."""
+    """Allocate the scratch arrays of a memory, with `axes` as additional leading axes."""
     scratches = {name: one for name, one in field_specs(memory).items() if not one.in_state}
     return {name: np.empty((*axes, *shape_of(one.shape, sizes))) for name, one in scratches.items()}
 
 
 def write_defaults(memory: type[Any], state: State) -> None:
-    """Write what fields begin as into a zeroed state."""
+    """Write the declared initial values into a zeroed state."""
     for name, one in field_specs(memory).items():
         if one.default:
             state[name][...] = one.default
 
 
 def shape_of(text: str, sizes: Sizes) -> tuple[int, ...]:
-    """``2, K, d`` as numbers. ``2 d`` is a product; a word may stand for several axes."""
+    """Evaluate a shape like ``2, K, d``. ``2 d`` is a product; a name may give several axes."""
     shape: list[int] = []
     for axis in text.split(", "):
         lengths = [int(word) if word.isdigit() else sizes[word] for word in axis.split()]
@@ -99,7 +99,7 @@ def shape_of(text: str, sizes: Sizes) -> tuple[int, ...]:
 
 
 def group_views(memory: type[N], views: Mapping[str, NDArray[Any]]) -> N:
-    """Views as kernels take them, those of a part within the whole."""
+    """Build the NamedTuple of views that kernels take, with those of a part nested in it."""
     own: dict[str, Any] = {name: view for name, view in views.items() if "." not in name}
     if len(own) < len(views):
         for name, one in memory._field_defaults.items():  # type: ignore[attr-defined]
@@ -110,5 +110,5 @@ def group_views(memory: type[N], views: Mapping[str, NDArray[Any]]) -> N:
 
 
 def as_views(memory: type[N], state: State, **more: Array) -> N:
-    """The views of a state, and more arrays, as kernels take them."""
+    """Build the NamedTuple that kernels take from the views of a state and further arrays."""
     return group_views(memory, {**{name: state[name] for name in state}, **more})

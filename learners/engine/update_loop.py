@@ -1,13 +1,13 @@
-"""The one loop over rows: score a row from the state as the rows before it left it, then learn from its label.
+"""The loop over rows: score a row with the state after the preceding rows, then learn from its label.
 
-A learner says how in two fragments (`driftway.learners.engine.jit.fragment`), which are pasted into the loop:
+A learner supplies two fragments (`driftway.learners.engine.jit.fragment`), which are inlined into the loop:
 
-- ``score(x, parameters, memory)``: the margin of two classes, or the prediction of a target;
-- ``learn(x, y, omega, margin, parameters, memory)``: what the row changes. y is -1 or 1, or the target; omega > 0 is
-  how much the row counts (docs/algorithms/conventions.md#sample-weights), margin what `score` returned, finite or not.
+- ``score(x, parameters, memory)`` returns the margin (binary) or the prediction (regression);
+- ``learn(x, y, omega, margin, parameters, memory)`` updates the state. y is -1 or 1, or the target; omega > 0 is the
+  row's weight (docs/algorithms/conventions.md#sample-weights), margin the value that `score` returned, finite or not.
 
 x is f8[d]. `parameters` is a NamedTuple of numbers, `memory` one of arrays: the views of the state, and scratch.
-With one score per class, `score` writes them to ``memory.S``, y is the class, and `margin` says whether all are finite.
+With one score per class, `score` writes them to ``memory.S``, y is the class, and `margin` is whether all are finite.
 """
 
 import math
@@ -29,69 +29,69 @@ Kernel = Callable[[Array, Array, Array, Any, Any], None]
 
 @fragment
 def no_op(_parameters: Any, _memory: Any) -> None:
-    """What most learners do before a batch."""
+    """Do nothing before a batch; the default of `UpdateRule.begin`."""
 
 
 @fragment
 def cache_nothing(_opinion: Any, _parameters: Any, _memory: Any) -> None:
-    """What most learners keep of a row that waits for its label."""
+    """Cache nothing of a row that waits for its label; the default of `UpdateRule.cache_prediction`."""
 
 
 @fragment
 def ignore_unlabelled(_x: Any, _margin: Any, _parameters: Any, _memory: Any) -> None:
-    """What most learners learn from a row whose label never came."""
+    """Ignore a row whose label never arrived; the default of `UpdateRule.learn_unlabelled`."""
 
 
 class UpdateRule(NamedTuple):
-    """How a learner scores a row and learns from it, on what."""
+    """How a learner scores a row and learns from it, and the state that it needs."""
 
     score: Fragment
     learn: Fragment
     parameters: Any
-    """NamedTuple of numbers: those of the learner, as far as its fragments need them, or what follows from them."""
+    """NamedTuple of numbers: the learner's parameters that its fragments need, or values derived from them."""
     memory: type[Any]
-    """NamedTuple class that declares what is remembered, and scratch (`driftway.learners.engine.state_layout`)."""
+    """NamedTuple class that declares the state and scratch arrays (`driftway.learners.engine.state_layout`)."""
     sizes: Sizes = MappingProxyType({})
-    """What its shapes are made of beside d (with the intercept), n (features) and K (classes); parameters decide."""
+    """Lengths in its shapes other than d (with the intercept), n (features) and K (classes); set by parameters."""
     classes: bool = False
-    """Whether `score` makes one score per class."""
+    """Whether `score` computes one score per class."""
     uses_weight: bool = False
-    """Whether `learn` looks at omega; a row that counts twice is learned twice by one that does not."""
+    """Whether `learn` uses omega; if not, a row of weight 2 is learned twice."""
     begin: Fragment = no_op
-    """``begin(parameters, memory)`` before the first row of a batch: makes what follows from the state."""
+    """``begin(parameters, memory)`` before the first row of a batch: recomputes scratch that derives from the state."""
     sharing: SharedFields | None = None
-    """What learners of other partitions may see of it; None: each learns alone."""
+    """The fields shared with the learners of other partitions; None if its model cannot be shared."""
     cached_prediction: str = ""
-    """What is kept of a row that is scored before its label comes, like ``f4[E]``, for `learn_late`; most keep nothing:
-    when the label comes they score the row again, and learn from it as from any."""
+    """Dtype and shape, like ``f4[E]``, of what is cached for `learn_delayed` when a row is scored before its label
+    arrives. Most rules cache nothing: they score the row again when the label arrives and learn from it as usual."""
     cache_prediction: Fragment = cache_nothing
-    """``keep(opinion, parameters, memory)`` behind `score`: writes it down."""
+    """``cache_prediction(cached, parameters, memory)``, called after `score`, writes the cached prediction."""
     learn_delayed: Fragment = no_op
-    """As `learn`, behind another `score` of the row; its last argument is the opinion of then."""
+    """As `learn`, called after the row was scored again; its last argument is the cached prediction."""
     learn_unlabelled: Fragment = ignore_unlabelled
-    """``learn_unlabelled(x, margin, parameters, memory)`` behind another `score` of a row whose label never came."""
+    """``learn_unlabelled(x, margin, parameters, memory)``, called after a row without a label was scored again."""
 
     @property
     def uses_unlabelled(self) -> bool:
-        """Whether it learns from rows whose label never came."""
+        """Whether it learns from rows whose label never arrived."""
         return self.learn_unlabelled is not ignore_unlabelled
 
 
 class DelayedRows(NamedTuple):
-    """Which of a batch's rows wait for their labels, and which are here again because these have come."""
+    """Which rows of a batch wait for their labels, and which appear again because their labels arrived or expired."""
 
     slot: Counts
-    """i8[n]: where a row that has no label yet waits, or waited that has it now; GONE of one that is let go without a
-    label, NOT_LATE of all others."""
+    """i8[n]: the slot of a row that waits for its label, or that waited and has it now; LABEL_EXPIRED if it appears
+    again without a label, NOT_DELAYED for all other rows."""
     cached_prediction: Array
-    """f4[slots, ...]: what the learner keeps of rows that wait; empty if it keeps nothing."""
+    """f4[slots, ...]: the cached predictions of waiting rows; empty if the learner caches none."""
 
 
 NOT_DELAYED, LABEL_EXPIRED = -1, -2
 
 
 class DelayedRule(NamedTuple):
-    """The fragments of a rule that the loop over rows pastes some of which wait."""
+    """The fragments of a rule that are inlined into the loop for delayed labels."""
 
     score: Fragment
     learn: Fragment
@@ -102,17 +102,17 @@ class DelayedRule(NamedTuple):
 
 
 def delayed_kernel_of(rule: UpdateRule, signed: bool) -> Callable[..., None] | None:
-    """The loop over rows some of which wait: takes what `DelayedRows` has besides; None: they are rows as any."""
+    """Return the loop for delayed labels, which also takes the fields of `DelayedRows`; None if the rule needs none."""
     if not (rule.cached_prediction or rule.uses_unlabelled):
         return None
-    learn_late = rule.learn_delayed if rule.cached_prediction else without_cache(rule.learn)
-    late = DelayedRule(rule.score, rule.learn, rule.begin, rule.cache_prediction, learn_late, rule.learn_unlabelled)
-    return delayed_class_row_loop(late) if rule.classes else delayed_row_loop(late, signed)
+    learn = rule.learn_delayed if rule.cached_prediction else without_cache(rule.learn)
+    delayed = DelayedRule(rule.score, rule.learn, rule.begin, rule.cache_prediction, learn, rule.learn_unlabelled)
+    return delayed_class_row_loop(delayed) if rule.classes else delayed_row_loop(delayed, signed)
 
 
 @cache
 def without_cache(learn: Fragment) -> Fragment:
-    """`learn_late` of a rule that keeps no opinions."""
+    """Return `learn_delayed` of a rule that caches no predictions: `learn`, with one more argument."""
 
     def learn_delayed(
         x: Array, y: float, omega: float, margin: float, parameters: Any, memory: Any, _opinion: Array
@@ -123,7 +123,7 @@ def without_cache(learn: Fragment) -> Fragment:
 
 
 def kernel_of(rule: UpdateRule, signed: bool) -> Kernel:
-    """The compiled loop of a rule; `signed`: labels 0 and 1 reach it as -1 and 1."""
+    """Return the compiled loop of a rule; with `signed`, labels 0 and 1 are passed on as -1 and 1."""
     if rule.classes:
         return class_row_loop(rule.score, rule.learn, rule.begin)
     return row_loop(rule.score, rule.learn, rule.begin, signed)
@@ -131,7 +131,7 @@ def kernel_of(rule: UpdateRule, signed: bool) -> Kernel:
 
 @cache
 def row_loop(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) -> Kernel:
-    """The loop of learners with one score."""
+    """Return the loop of learners with one score."""
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any) -> None:
         begin(parameters, memory)
@@ -146,7 +146,7 @@ def row_loop(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) ->
 
 @cache
 def class_row_loop(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
-    """The loop of learners with one score per class; with two classes, what is written is S_1 - S_0."""
+    """Return the loop of learners with one score per class; with two classes it writes S_1 - S_0."""
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any) -> None:
         begin(parameters, memory)
@@ -161,8 +161,8 @@ def class_row_loop(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
 
 @cache
 def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
-    """As `row_loop`, where rows may wait for their labels."""
-    score, learn, begin, keep, learn_late, learn_unlabelled = rule
+    """As `row_loop`, for rows that may wait for their labels."""
+    score, learn, begin, cache_prediction, learn_delayed, learn_unlabelled = rule
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
         begin(parameters, memory)
@@ -172,21 +172,21 @@ def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
             label = 2.0 * y[t] - 1.0 if signed else y[t]
             if math.isnan(label):
                 if slot[t] >= 0:
-                    keep(opinion[slot[t]], parameters, memory)
+                    cache_prediction(opinion[slot[t]], parameters, memory)
                 elif slot[t] == LABEL_EXPIRED:
                     learn_unlabelled(rows[t], margin, parameters, memory)
             elif slot[t] >= 0:
-                learn_late(rows[t], label, 1.0, margin, parameters, memory, opinion[slot[t]])
+                learn_delayed(rows[t], label, 1.0, margin, parameters, memory, opinion[slot[t]])
             else:
                 learn(rows[t], label, 1.0, margin, parameters, memory)
 
-    return kernel_without_refcounts(_named(run, learn_late))
+    return kernel_without_refcounts(_named(run, learn_delayed))
 
 
 @cache
 def delayed_class_row_loop(rule: DelayedRule) -> Callable[..., None]:
-    """As `class_row_loop`, where rows may wait for their labels."""
-    score, learn, begin, keep, learn_late, learn_unlabelled = rule
+    """As `class_row_loop`, for rows that may wait for their labels."""
+    score, learn, begin, cache_prediction, learn_delayed, learn_unlabelled = rule
 
     def run(rows: Array, y: Array, scores: Array, parameters: Any, memory: Any, slot: Counts, opinion: Array) -> None:
         begin(parameters, memory)
@@ -195,20 +195,20 @@ def delayed_class_row_loop(rule: DelayedRule) -> Callable[..., None]:
             finite = write_score(memory.S, scores[t])
             if math.isnan(y[t]):
                 if slot[t] >= 0:
-                    keep(opinion[slot[t]], parameters, memory)
+                    cache_prediction(opinion[slot[t]], parameters, memory)
                 elif slot[t] == LABEL_EXPIRED:
                     learn_unlabelled(rows[t], finite, parameters, memory)
             elif slot[t] >= 0:
-                learn_late(rows[t], int(y[t]), 1.0, finite, parameters, memory, opinion[slot[t]])
+                learn_delayed(rows[t], int(y[t]), 1.0, finite, parameters, memory, opinion[slot[t]])
             else:
                 learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
 
-    return kernel_without_refcounts(_named(run, learn_late))
+    return kernel_without_refcounts(_named(run, learn_delayed))
 
 
 @fragment
 def write_score(S: Array, score: Array) -> bool:
-    """Write S, or S_1 - S_0 if there is room for one score; say whether all is finite. What is not is written as 0.
+    """Write S, or S_1 - S_0 if `score` has length 1, with 0 for non-finite values; return whether all were finite.
 
     Shapes: S f8[K], score f8[K] or, with K = 2, f8[1].
     """
@@ -226,7 +226,7 @@ def write_score(S: Array, score: Array) -> bool:
 
 
 def _named(run: Loop, learn: Fragment) -> Loop:
-    """Name the loop after what it learns by, so that each has files of its own in the cache of kernels."""
+    """Name the loop after its `learn` fragment, so that each loop has its own files in the kernel cache."""
     function = getattr(learn, "py_func", learn)
     run.__qualname__ = f"{function.__module__}.{function.__qualname__}.{run.__name__}"
     return run

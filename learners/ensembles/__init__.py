@@ -1,1 +1,1 @@
-"""Ensembles: copies of one learner, which come, go and are weighed by how well they predict."""
+"""Ensembles: experts that are added, removed and weighted by how well they predict."""

@@ -1,4 +1,4 @@
-"""Online boosting that adapts to how good its members are (AdaBoost.OL)."""
+"""Online boosting that adapts to the quality of its members (AdaBoost.OL)."""
 
 import math
 from functools import cache
@@ -31,12 +31,12 @@ FARTHEST = 2.0
 
 
 class AdaBoostOL(Ensemble):
-    """A row of members, each taught the more of a row the worse those before it do on it; one prefix of them decides.
+    """Online boosting: each member weights a row by how badly those before it predict it; a prefix of them decides.
 
-    Makes one good learner of many weak ones. F_i = sum over j <= i of alpha_j h_j, h_j the votes; the score is F_i for
-    an i that is drawn by the weights v_i, which shrink to 1 / e of themselves with each mistake of F_i. On a label,
-    with sigma_i = y F_i and omega_i = 1 / (1 + exp(sigma_(i-1))): alpha_i gains 4 / sqrt(t) y h_i / (1 + exp(sigma_i)),
-    kept within -2 and 2, and member i is taught the row with weight omega_i, or with that probability.
+    Combines many weak learners into a good one. F_i = sum over j <= i of alpha_j h_j, h_j the votes; the score is F_i
+    for an i drawn by the weights v_i, which shrink to 1 / e of themselves with each mistake of F_i. On a label, with
+    sigma_i = y F_i and omega_i = 1 / (1 + exp(sigma_(i-1))): alpha_i gains 4 / sqrt(t) y h_i / (1 + exp(sigma_i)),
+    clipped to [-2, 2], and member i learns the row with weight omega_i, or with that probability.
 
     Cost
     ----
@@ -52,15 +52,16 @@ class AdaBoostOL(Ensemble):
     tasks = ("binary",)
 
     class Params(Parameters):
-        n: int = integer(20, "M, members.", at_least=2)
-        base: str = learner("ogd_logistic", "What every member is.")
+        n: int = integer(20, "M, number of members.", at_least=2)
+        base: str = learner("ogd_logistic", "Learner of every member.")
         mode: str = choice(
             "sample",
             ("sample", "weight"),
-            "`sample`: a member learns a row with a probability; `weight`: it learns all, weighed, if `base` can.",
+            "`sample`: a member learns a row with a probability; `weight`: it learns every row with a weight, if "
+            "`base` can.",
         )
         deterministic: bool = flag(False, "Take the prefix with the largest weight, rather than draw one.")
-        seed: int = integer(1, "Of the generator of draws.", at_least=0, at_most=2**53)
+        seed: int = integer(1, "Seed of the draws.", at_least=0, at_most=2**53)
 
     @property
     def most(self) -> int:
@@ -80,7 +81,7 @@ class AdaBoostOL(Ensemble):
 
 
 class Boosting(NamedTuple):
-    """Parameters of `adaboost_ol` beside those of its members."""
+    """Parameters of `adaboost_ol` other than its members'."""
 
     sample: bool
     deterministic: bool
@@ -90,9 +91,9 @@ class AdaBoostOLState(NamedTuple):
     """Memory of `adaboost_ol`."""
 
     members: Any
-    """Views of `states` as fragments of an expert take them, by `driftway.learners.engine.jit.member`."""
+    """Views of `states`, from which `driftway.learners.engine.jit.member` takes one expert's."""
     fresh: Array
-    """f8[M, words]: the members as they begin."""
+    """f8[M, words]: the members' initial states."""
     alpha: Array = field("f8[M]", "the members' weights in the sums")
     log_v: Array = field("f8[M]", "ln of each sum's weight, the largest 0")
     prefix: Counts = field("i8[1]", "number of the sum that is the next score, from 0")
@@ -105,12 +106,12 @@ class AdaBoostOLState(NamedTuple):
 
 @cache
 def build_fragments(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over members of one kind."""
+    """Make `score` and `learn` for members of one kind."""
     predict, choose, teach, _ = expert
 
     @fragment
     def score(x: Array, p: Given, memory: AdaBoostOLState) -> float:
-        """The sum of the votes up to the prefix. Shapes: x f8[d]."""
+        """Return the weighted sum of the prefix's votes. Shapes: x f8[d]."""
         total = 0.0
         for i in range(memory.h.shape[0]):
             one = member(memory.members, i)
@@ -122,7 +123,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AdaBoostOLState) -> None:
-        """Algorithm 2 from its lines for the label on; then the next prefix. Shapes: x f8[d]."""
+        """Algorithm 2 from where the label is revealed; then draw the next prefix. Shapes: x f8[d]."""
         memory.learned[0] += 1
         eta = 4.0 / math.sqrt(memory.learned[0])
         total = 0.0  # F_(i - 1), then F_i
@@ -146,7 +147,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
 
 @fragment
 def draw(deterministic: bool, memory: AdaBoostOLState) -> None:
-    """Choose the next prefix: each with a probability as its v, or the first with the largest."""
+    """Choose the next prefix: randomly with probabilities proportional to v, or the first with the largest v."""
     log_v, n = memory.log_v, memory.log_v.shape[0]
     best = 0
     for i in range(1, n):

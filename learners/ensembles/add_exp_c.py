@@ -1,4 +1,4 @@
-"""Additive expert ensemble for targets (AddExp.C)."""
+"""Additive expert ensemble for regression (AddExp.C)."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,14 +24,14 @@ from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
 
 FURTHEST = 1e100
-"""Bound of the range of targets that can be given."""
+"""Bound of `y_min` and `y_max`."""
 
 
 class AddExpC(Ensemble):
-    """The weighted mean of experts, whose weights shrink by their errors; a large error of the mean brings a fresh one.
+    """The weighted mean of experts, whose weights shrink by their errors; a large error of the mean adds a new expert.
 
-    Errors are shares of the range of targets: given, or from the least to the largest so far, which one wild target
-    makes too wide for good. Predictions are kept within the range. Choose it where the relation changes all at once.
+    Errors are relative to the range of targets: given, or from the smallest to the largest so far, which one outlier
+    widens for good. Predictions are clipped to the range. Use it if the relation changes abruptly.
 
     Cost
     ----
@@ -39,26 +39,31 @@ class AddExpC(Ensemble):
 
     Source
     ------
-    Kolter and Maloof, ICML 2005, AddExp.C. docs/algorithms/ensembles.md#add_exp_c. Differs: the weakest leaves,
-    `prune=oldest` is as in the proof; a target beyond the range so far widens it before errors are taken.
+    Kolter and Maloof, ICML 2005, AddExp.C. docs/algorithms/ensembles.md#add_exp_c. Differs: the weakest is removed,
+    `prune=oldest` is as in the proof; a target outside the current range widens it before errors are computed.
     """
 
     name = "add_exp_c"
     tasks = ("regression",)
 
     class Params(Parameters):
-        base: str = learner("rls", "What every expert is.")
+        base: str = learner("rls", "Learner of every expert.")
         beta: float = decay_factor("an error of the whole range")
         gamma: float = number(
-            0.1, "Weight of a newborn, as a share of the experts' weighted errors.", above=0.0, at_most=1.0
+            0.1, "Weight of a new expert, as a share of the experts' weighted errors.", above=0.0, at_most=1.0
         )
         tau: float = number(
-            0.05, "Error from which a newborn comes, as a share of the range.", at_least=0.0, at_most=1.0
+            0.05, "Error from which a new expert is added, as a share of the range.", at_least=0.0, at_most=1.0
         )
         max_experts: int = pool_size()
-        prune: str = choice("weakest", PRUNE, "Who leaves a full pool for a newborn; the proof is of `oldest`.")
+        prune: str = choice(
+            "weakest", PRUNE, "Which expert leaves a full pool for a new one; the proof is for `oldest`."
+        )
         y_min: float = number(
-            0.0, "Least target; with y_min = y_max = 0 the range is that so far.", at_least=-FURTHEST, at_most=FURTHEST
+            0.0,
+            "Least target; with y_min = y_max = 0 the range is the one seen so far.",
+            at_least=-FURTHEST,
+            at_most=FURTHEST,
         )
         y_max: float = number(0.0, "Largest target, see y_min.", at_least=-FURTHEST, at_most=FURTHEST)
 
@@ -90,7 +95,7 @@ class AddExpCNumbers(NamedTuple):
     gamma: float
     tau: float
     oldest: bool
-    """Whether the oldest leaves a full pool."""
+    """Whether a full pool removes the oldest."""
     known: bool
     """Whether the range of targets is given."""
 
@@ -99,9 +104,9 @@ class Ranged(NamedTuple):
     """Memory of `add_exp_c`."""
 
     members: Any
-    """As of `ExpertPool`."""
+    """As in `ExpertPool`."""
     fresh: Array
-    """f8[M, words]: the experts as they begin."""
+    """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights, which sum to 1; the first `experts` are in use")
     experts: Counts = field("i8[1]", "experts in use")
     learned: Counts = field("i8[1]", "labelled rows so far")
@@ -113,7 +118,7 @@ class Ranged(NamedTuple):
 
 @fragment
 def place(value: float, bounds: Array) -> float:
-    """Where a value lies in the range, from 0 to 1; one that is not finite counts as 0. Shapes: bounds f8[2]."""
+    """Return a value's position in the range, from 0 to 1; a non-finite value counts as 0. Shapes: bounds f8[2]."""
     low, high = bounds[0], bounds[1]
     half = 0.5 * high - 0.5 * low  # the difference itself may overflow
     if not half > 0.0:
@@ -124,7 +129,7 @@ def place(value: float, bounds: Array) -> float:
 
 @fragment
 def mean(memory: Ranged) -> float:
-    """The weighted mean of where the experts' predictions lie in the range."""
+    """Return the weighted mean of the positions of the experts' predictions in the range."""
     total, combined = 0.0, 0.0
     for e in range(memory.experts[0]):
         total += memory.weight[e]
@@ -134,7 +139,7 @@ def mean(memory: Ranged) -> float:
 
 @fragment
 def widen(y: float, known: bool, memory: Ranged) -> None:
-    """Count a row, and let the range reach as far as its target, unless it is given."""
+    """Count a row and, unless the range is given, widen it to include the target."""
     if not known:
         memory.bounds[0] = y if memory.learned[0] == 0 else min(memory.bounds[0], y)
         memory.bounds[1] = y if memory.learned[0] == 0 else max(memory.bounds[1], y)
@@ -143,7 +148,7 @@ def widen(y: float, known: bool, memory: Ranged) -> None:
 
 @cache
 def build_fragments(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over experts of one kind."""
+    """Make `score` and `learn` for experts of one kind."""
     predict, _, teach, begin = expert
 
     @fragment
@@ -155,7 +160,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: Given, memory: Ranged) -> None:
-        """Decay, birth, lesson. Shapes: x f8[d]. docs/algorithms/ensembles.md#add_exp_c."""
+        """Decay the weights, add an expert, learn. Shapes: x f8[d]. docs/algorithms/ensembles.md#add_exp_c."""
         widen(y, p.own.known, memory)
         target, missed = place(y, memory.bounds), 0.0
         wrong = abs(mean(memory) - target) >= p.own.tau
@@ -164,7 +169,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
             missed += memory.weight[e] * memory.error[e]
             memory.weight[e] = max(memory.weight[e] * exp(memory.error[e] * p.own.log_beta), LEAST)
         gone = outgoing(p.own.oldest, memory) if wrong else -1
-        # Those who stay learn before slots change hands, while what they predicted is at hand.
+        # Remaining experts learn before slots are moved, while their predictions are still valid.
         for e in range(memory.experts[0]):
             if e != gone:
                 teach(x, y, 1.0, p.base, member(memory.members, e), memory.margins[e])

@@ -1,4 +1,4 @@
-"""Additive expert ensemble for classes (AddExp.D)."""
+"""Additive expert ensemble for classification (AddExp.D)."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -13,10 +13,10 @@ from driftway.learners.ensembles.expert_pool import ExpertPool, shares, total_we
 
 
 class AddExpD(Ensemble):
-    """Experts vote with weights that shrink by their mistakes; every mistake of the vote brings a fresh expert.
+    """Experts vote with weights that shrink by their mistakes; every mistake of the vote adds a new expert.
 
-    It begins with little weight, and has a say once the older ones err more often. Every expert learns every row.
-    Quicker than `dwm` to follow, since nothing waits for the end of a period; noise brings experts as well.
+    It starts with little weight, and gains influence when the older ones err more often. Every expert learns every row.
+    Follows faster than `dwm`, since nothing waits for the end of a period, but noise adds experts as well.
 
     Cost
     ----
@@ -24,23 +24,26 @@ class AddExpD(Ensemble):
 
     Source
     ------
-    Kolter and Maloof, ICML 2005, AddExp.D. docs/algorithms/ensembles.md#add_exp_d. Differs: a newborn's weight is taken
-    from the weights after the decay, and the weakest leaves; `new_weight=before` and `prune=oldest` are as in the
-    proof.
+    Kolter and Maloof, ICML 2005, AddExp.D. docs/algorithms/ensembles.md#add_exp_d. Differs: a new expert's weight is a
+    share of the weights after the decay, and the weakest is removed; `new_weight=before` and `prune=oldest` are as in
+    the proof.
     """
 
     name = "add_exp_d"
     tasks = ("binary", "multiclass")
 
     class Params(Parameters):
-        base: str = learner("gaussian_nb", "What every expert is.")
+        base: str = learner("gaussian_nb", "Learner of every expert.")
         beta: float = decay_factor("a mistake")
         gamma: float = number(
-            0.1, "Weight of a newborn, as a share of the sum of all; the proof wants < (1 - beta) / 2.", above=0.0,
+            0.1, "Weight of a new expert, as a share of the sum of all; the proof requires < (1 - beta) / "
+            "2.", above=0.0,
             at_most=1.0,
         )  # fmt: skip
         max_experts: int = pool_size()
-        prune: str = choice("weakest", PRUNE, "Who leaves a full pool for a newborn; the proof is of `oldest`.")
+        prune: str = choice(
+            "weakest", PRUNE, "Which expert leaves a full pool for a new one; the proof is for `oldest`."
+        )
         new_weight: str = choice(
             "after", ("after", "before"), "Whether that sum is taken after the decay, or before it as in the proof."
         )
@@ -66,14 +69,14 @@ class AddExpDNumbers(NamedTuple):
     beta: float
     gamma: float
     oldest: bool
-    """Whether the oldest leaves a full pool."""
+    """Whether a full pool removes the oldest."""
     before: bool
-    """Whether a newborn's weight is a share of the weights before the decay."""
+    """Whether a new expert's weight is a share of the weights before the decay."""
 
 
 @cache
 def build_fragments(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over experts of one kind."""
+    """Make `score` and `learn` for experts of one kind."""
     predict, _, teach, begin = expert
     vote = voting(expert)
 
@@ -84,23 +87,23 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
 
     @fragment
     def learn(x: Array, label: int, _omega: float, _finite: bool, p: Given, memory: ExpertPool) -> None:
-        """Decay, birth, lesson. Shapes: x f8[d]. S is what `score` made of the row.
+        """Decay the weights, add an expert, learn. Shapes: x f8[d]. S is from `score` of the row.
 
         See docs/algorithms/ensembles.md#add_exp_d.
         """
         memory.learned[0] += 1
         wrong = largest(memory.S) != label
-        whole = total_weight(memory)
+        total = total_weight(memory)
         for e in range(memory.experts[0]):
             if int(memory.votes[e]) != label:
                 memory.weight[e] = max(memory.weight[e] * p.own.beta, LEAST)
         gone = outgoing(p.own.oldest, memory) if wrong else -1
-        # Those who stay learn before slots change hands, while what they predicted is at hand.
+        # Remaining experts learn before slots are moved, while their predictions are still valid.
         for e in range(memory.experts[0]):
             if e != gone:
                 teach(x, label, 1.0, p.base, member(memory.members, e), memory.margins[e])
         if wrong:
-            born = succeed(gone, p.own.gamma * (whole if p.own.before else total_weight(memory)), memory)
+            born = succeed(gone, p.own.gamma * (total if p.own.before else total_weight(memory)), memory)
             begin(p, memory)
             one = member(memory.members, born)
             predict(x, p.base, one, memory.margins, born)

@@ -1,6 +1,6 @@
-"""Experts that each know one span of the past, mixed by their losses: memory and fragments that `flh` and `saol` share.
+"""Experts that started at different rows, mixed by their losses: memory and fragments shared by `flh` and `saol`.
 
-A slot whose weight is 0 is not in use; one whose weight has got so small that it is 0 never weighs anything again.
+A slot with weight 0 is not in use; a weight that underflows to 0 stays 0.
 """
 
 from functools import cache
@@ -13,23 +13,23 @@ from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log1p
 
 BASE = (
-    "What every expert is. Their margins are averaged: a learner that is sure after three rows, like gaussian_nb, "
-    "drowns the others."
+    "Learner of every expert. Margins are averaged: a learner that is confident after three rows, like gaussian_nb, "
+    "drowns out the others."
 )
 
 CERTAIN = 1.0
-"""A margin this far on the wrong side loses more than 1."""
+"""The loss of a margin this far on the wrong side is above 1."""
 
 
 class AgeWeightedState(NamedTuple):
-    """Memory of ensembles whose experts begin at different rows."""
+    """Memory of ensembles whose experts start at different rows."""
 
     members: Any
-    """Views of `states` as fragments of an expert take them, by `driftway.learners.engine.jit.member`."""
+    """Views of `states`, from which `driftway.learners.engine.jit.member` takes one expert's."""
     fresh: Array
-    """f8[M, words]: the experts as they begin."""
+    """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights, 0 of a slot that is not in use")
-    slots: Counts = field("i8[1]", "slots that were ever in use, the first ones")
+    slots: Counts = field("i8[1]", "number of slots that were ever in use, the first ones")
     learned: Counts = field("i8[1]", "labelled rows so far")
     states: Array = field("f8[M, words]", "the experts' states, one after the other")
     margins: Array = scratch("f8[M]", "the experts' margins of the row")
@@ -37,20 +37,20 @@ class AgeWeightedState(NamedTuple):
 
 
 class AgeWeightedFragments(NamedTuple):
-    """What `mixing` makes."""
+    """The fragments made by `mixing`."""
 
     score: Fragment
     judge: Fragment
-    """``judge(y, memory)``: the losses of the row, y a class index."""
+    """``judge(y, memory)``: computes the losses of the row, y being -1 or 1."""
     teach: Fragment
     """``teach(x, y, p, memory)``: every expert learns the row."""
     enter: Fragment
-    """``enter(e, weight, p, memory)``: a fresh expert takes slot e, whoever was there."""
+    """``enter(e, weight, p, memory)``: puts a new expert into slot e, replacing any that was there."""
 
 
 @fragment
 def clipped_loss(margin: float) -> float:
-    """Logistic loss of a margin, at most 1; one that is not finite counts as 0."""
+    """Logistic loss of a margin, clipped to 1; a non-finite margin counts as 0."""
     s = finite_or_zero(margin)
     if s <= -CERTAIN:
         return 1.0
@@ -59,12 +59,12 @@ def clipped_loss(margin: float) -> float:
 
 @cache
 def mixing(expert: Expert, begin: Fragment) -> AgeWeightedFragments:
-    """The fragments over experts of one kind; `begin` is that of one expert's rule."""
+    """Make the fragments for experts of one kind; `begin` is that of one expert's rule."""
     predict, _, teach, _ = expert
 
     @fragment
     def score(x: Array, p: Any, memory: Any) -> float:
-        """The mean of the experts' margins by their weights. Shapes: x f8[d]."""
+        """Return the weighted mean of the experts' margins. Shapes: x f8[d]."""
         mixed, total = 0.0, 0.0
         for e in range(memory.slots[0]):
             if memory.weight[e] > 0.0:

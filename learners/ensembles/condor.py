@@ -26,12 +26,12 @@ from driftway.learners.numeric.vectors import dot
 
 
 class Condor(Learner):
-    """Gradient descent that is drawn towards a mean of the models of earlier epochs, those best on this epoch first.
+    """Gradient descent pulled towards a mean of earlier epochs' models, weighted by their losses on this epoch.
 
-    After each period the weights join a pool, from which the oldest leave. A concept that comes back finds its model
-    there, and a new one starts from what fits it best. w <- w - eta (g x + lam (w - w_p)), g of the logistic loss,
-    w_p = sum of beta_k w_k over the pool, beta_k ~ exp(-sqrt(8 ln max(K, 2) / c) L_k), L_k the losses of model k
-    on the c rows of this epoch, each cut off at 1.
+    After each period the weights are added to a pool, in place of the oldest if it is full. A recurring concept has its
+    model there, and a new one starts from those that fit it best. w <- w - eta (g x + lam (w - w_p)), g of the logistic
+    loss, w_p = sum of beta_k w_k over the pool, beta_k ~ exp(-sqrt(8 ln max(K, 2) / c) L_k), L_k the losses of model k
+    on the c rows of this epoch, each clipped to 1.
 
     Cost
     ----
@@ -40,7 +40,8 @@ class Condor(Learner):
     Source
     ------
     Zhao, Cai and Zhou, Machine Learning 2019. docs/algorithms/ensembles.md#condor. Differs: one pass, where theirs
-    solves a batch for each epoch; w goes on after an epoch rather than from w_p (95.7 instead of 91.5 on 2CDT).
+    solves a batch for each epoch; after an epoch w continues instead of restarting from w_p (95.7 instead of 91.5 on
+    2CDT).
     """
 
     name = "condor"
@@ -51,12 +52,12 @@ class Condor(Learner):
         eta: float = number(0.1, "Step size.", above=0.0)
         lam: float = number(0.01, "Pull towards w_p, at most 1/eta.", at_least=0.0)
         period: int = integer(500, "Labelled rows of an epoch; 0 = one that never ends.", at_least=0)
-        pool: int = integer(25, "M, the most models that are kept.", at_least=1)
+        pool: int = integer(25, "M, largest number of stored models.", at_least=1)
         intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
-            if self.eta * self.lam > 1.0 + 1e-12:  # rounding of 1 / eta is let pass
+            if self.eta * self.lam > 1.0 + 1e-12:  # tolerates rounding of 1 / eta
                 raise ParameterError(f"lam must be <= 1/eta = {1.0 / self.eta:g}, got {self.lam}")
 
     def rule(self) -> UpdateRule:
@@ -78,7 +79,7 @@ class Models(NamedTuple):
 
 @fragment
 def learn(x: Array, y: float, _omega: float, s: float, p: Condor.Params, memory: Models) -> None:
-    """Step, judge the pool by the row, and end the epoch if it is time. Shapes: x f8[d]."""
+    """Take a step, add the row to the pool's losses, and end the epoch if it is complete. Shapes: x f8[d]."""
     weight, drawn = memory.weight, memory.drawn
     in_use = min(memory.epochs[0], memory.beta.shape[0])
     for j in range(drawn.shape[0]):
@@ -106,7 +107,7 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Condor.Params, memory:
 
 @fragment
 def judge(x: Array, y: float, in_use: int, memory: Any) -> None:
-    """Add the row's losses to those of the models, and make their shares anew. Shapes: x f8[d]."""
+    """Add the row's losses to those of the models, and recompute their shares. Shapes: x f8[d]."""
     if in_use == 0:
         return
     least, total = math.inf, 0.0
@@ -123,7 +124,7 @@ def judge(x: Array, y: float, in_use: int, memory: Any) -> None:
 
 @fragment
 def keep(memory: Any) -> None:
-    """The weights take the place of the oldest model, and the next epoch begins: all models are alike once more."""
+    """Replace the oldest model by the weights and start the next epoch, with equal shares of all models."""
     place = memory.epochs[0] % memory.beta.shape[0]
     memory.epochs[0] += 1
     in_use = min(memory.epochs[0], memory.beta.shape[0])

@@ -12,10 +12,10 @@ from driftway.learners.ensembles.expert_pool import ExpertPool, enter, leave, li
 
 
 class DWM(Ensemble):
-    """Experts vote with weights that shrink by their mistakes; the light leave, and a joint mistake brings a fresh one.
+    """Experts vote with weights that shrink by their mistakes; light ones are removed, a joint mistake adds a new one.
 
-    Weights, comings and goings change every `period` rows. Every expert learns every row, so that those born after a
-    drift know nothing of what was before it. Choose it where concepts change all at once.
+    Weights and the pool change every `period` rows. Every expert learns every row, so those created after a drift know
+    nothing from before it. Use it if concepts change abruptly.
 
     Cost
     ----
@@ -30,11 +30,13 @@ class DWM(Ensemble):
     tasks = ("binary", "multiclass")
 
     class Params(Parameters):
-        base: str = learner("gaussian_nb", "What every expert is.")
-        beta: float = number(0.5, "What a mistake leaves of an expert's weight.", above=0.0, below=1.0)
-        theta: float = number(0.01, "Experts lighter than this, the heaviest being 1, leave.", above=0.0, below=1.0)
+        base: str = learner("gaussian_nb", "Learner of every expert.")
+        beta: float = number(0.5, "Factor of an expert's weight after a mistake.", above=0.0, below=1.0)
+        theta: float = number(0.01, "Weight below which an expert leaves, the largest being 1.", above=0.0, below=1.0)
         period: int = integer(50, "Rows between changes of the weights and of the pool.", at_least=1)
-        max_experts: int = integer(25, "The most experts; a new one then replaces the lightest.", at_least=2)
+        max_experts: int = integer(
+            25, "Largest number of experts; a new one then replaces the one of least weight.", at_least=2
+        )
 
     @property
     def most(self) -> int:
@@ -51,7 +53,7 @@ class DWM(Ensemble):
 
 @cache
 def build_fragments(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over experts of one kind."""
+    """Make `score` and `learn` for experts of one kind."""
     vote = voting(expert)
     _, _, teach, begin = expert
 
@@ -75,7 +77,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
                 if memory.experts[0] == memory.states.shape[0]:
                     leave(lightest(memory), memory)
                 enter(1.0, memory)
-            begin(p, memory)  # slots have changed hands
+            begin(p, memory)  # slots were reassigned
             vote(x, p, memory)
         for e in range(memory.experts[0]):
             teach(x, label, 1.0, p.base, member(memory.members, e), memory.margins[e])
@@ -85,7 +87,7 @@ def build_fragments(expert: Expert) -> tuple[Any, Any]:
 
 @fragment
 def prune(theta: float, memory: ExpertPool) -> None:
-    """The heaviest weighs 1; who weighs less than theta leaves."""
+    """Scale the weights to a maximum of 1, and remove the experts below theta."""
     heaviest = 0.0
     for e in range(memory.experts[0]):
         heaviest = max(heaviest, memory.weight[e])

@@ -1,4 +1,4 @@
-"""What ensembles share: copies of a base learner in one field of the state, run inside the ensemble's own loop."""
+"""The base class of ensembles: copies of a base learner in one state field, run inside the ensemble's own loop."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,49 +12,49 @@ from driftway.learners.learner import REGRESSION
 from driftway.learners.spec import Spec
 
 DEFAULT = "default"
-"""As a base: the one that suits the task."""
+"""Value of `base` for the default learner of the task."""
 ONCE = "auto"
-"""What `DEFAULT` was called before there was a learner of this name."""
+"""Former value of `DEFAULT`, until there was a learner of this name."""
 
 
 class Given(NamedTuple):
     """Parameters of an ensemble's fragments."""
 
     own: Any
-    """The ensemble's numbers."""
+    """The ensemble's own numbers."""
     base: Any
-    """What the fragments of an expert are given."""
+    """The parameters of an expert's fragments."""
 
 
 class Ensemble(Learner):
-    """A learner made of M copies of the learner that its parameter `base` names; M is what `most` says.
+    """A learner that consists of M = `most` copies of the learner named by its parameter `base`.
 
-    Its memory (see `driftway.learners.ensembles.expert_pool`) has the copies one after the other in ``states`` f8[M,
-    words]. Beside it kernels are given their views, ``members``, each array with one more axis in front, and ``fresh``
-    f8[M, words], the copies as they begin: copying a row of it into `states` begins an expert anew.
+    Its memory (see `driftway.learners.ensembles.expert_pool`) has the copies' states in ``states`` f8[M, words].
+    Kernels also get ``members``, their views with an additional leading axis, and ``fresh`` f8[M, words], the initial
+    states: copying a row of it into `states` resets an expert.
 
     Raises
     ------
     ParameterError
-        As `Learner`; or `base` is no learner, an ensemble itself, or does not learn this task.
+        As in `Learner`; or `base` is not a learner, is an ensemble, or does not support this task.
     """
 
     composite = True
 
     @property
     def most(self) -> int:
-        """M, the most experts that there are at a time."""
+        """M, the maximum number of experts at a time."""
         raise NotImplementedError
 
     @property
     def expert(self) -> Expert:
-        """What the ensemble does with one of its experts."""
+        """The fragments of one expert."""
         return expert_of(self.members.rule, self.task == REGRESSION)
 
     def around(
         self, score: Any, learn: Any, memory: type[Any], classes: bool, sizes: Sizes | None = None, own: Any = None
     ) -> UpdateRule:
-        """The rule of these fragments over the experts; `own` are the ensemble's numbers if not its parameters'."""
+        """Build the rule from these fragments; `own` are the ensemble's numbers if they are not its parameters."""
         given = Given(self.parameters.numbers() if own is None else own, self.members.rule.parameters)
         shapes = {"M": self.most, "words": self.members.initial_states.shape[1], **(sizes or {})}
         return UpdateRule(score, learn, given, memory, shapes, classes=classes, begin=self.expert.begin)
@@ -74,7 +74,7 @@ class Ensemble(Learner):
         spec = Spec.parse_nested(self.parameters.base)
         if self.parameters.base == ONCE:
             raise ParameterError(
-                f"base of {self.name} cannot be `{ONCE}`, which once said what `{DEFAULT}` says now and since names a "
+                f"base of {self.name} cannot be `{ONCE}`, which used to mean `{DEFAULT}` and is now the name of a "
                 f"learner: write base={DEFAULT}, or base={ONCE}/seed=1 for copies of that learner"
             )
         if spec.name == DEFAULT:
@@ -84,15 +84,15 @@ class Ensemble(Learner):
         except ValueError as error:
             raise ParameterError(f"base of {self.name} must be a learner of this task: {error}") from None
         if self.base.composite:
-            raise ParameterError(f"base of {self.name} must be one learner as it stands, not {self.base.name}")
+            raise ParameterError(f"base of {self.name} must be a plain learner, not {self.base.name}")
         self._adopt()
         return self.parameters
 
     def _adopt(self) -> None:
-        """Make the experts."""
+        """Create the experts, and take over the base's requirements on features."""
         self.members = StackedStates(self.base, self.most)
         self.uses_features, self.standardizable = self.base.uses_features, self.base.standardizable
         self.unscaled = self.base.unscaled
 
     def _prepare(self, X: Array) -> Array:
-        return self.base._prepare(X)  # noqa: SLF001 - the experts see the same rows, prepared once
+        return self.base._prepare(X)  # noqa: SLF001 - all experts get the same rows, prepared once

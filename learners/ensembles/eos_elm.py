@@ -30,9 +30,9 @@ from driftway.learners.numeric.vectors import dot
 class EOSELM(Learner):
     """The mean of networks with random hidden units, whose output weights are least squares on all rows so far.
 
-    Learns curved relations as fast as `rls` learns straight ones, and like it weighs every row the same for ever.
-    Inputs should be about within -1 and 1: farther out the units say nothing. phi = 1 / (1 + exp(-(A x + b))), A
-    uniform on -1 to 1 and b on 0 to 1; s = mean of beta_i.phi_i, but of the first rows the mean of the targets so far.
+    Learns nonlinear relations as fast as `rls` learns linear ones, and like it weights all rows equally for ever.
+    Inputs should be about within -1 and 1, beyond which the units saturate. phi = 1 / (1 + exp(-(A x + b))), A uniform
+    on -1 to 1 and b on 0 to 1; s = mean of beta_i.phi_i, or for the first rows the mean of the targets so far.
 
     Cost
     ----
@@ -41,19 +41,19 @@ class EOSELM(Learner):
     Source
     ------
     Lan, Soh and Huang, Neurocomputing 72, 2009; named in Zhao and Zhou, Distribution-Free One-Pass Learning, suppl.
-    docs/algorithms/ensembles.md#eos_elm. Differs: the first block is learned row by row from P = I / ridge, which ends
-    in the same P.
+    docs/algorithms/ensembles.md#eos_elm. Differs: the first block is learned row by row from P = I / ridge, which gives
+    the same P.
     """
 
     name = "eos_elm"
     tasks = ("binary", "regression")
 
     class Params(Parameters):
-        n: int = integer(5, "M, networks.", at_least=1)
-        hidden: int = integer(20, "L, units of each.", at_least=1)
-        init_block: int = integer(0, "Labelled rows before the networks are asked; 0 = 2 hidden.", at_least=0)
-        ridge: float = number(1e-3, "Of the least squares.", above=0.0)
-        seed: int = integer(1, "Of the generator of hidden units.", at_least=0, at_most=2**53)
+        n: int = integer(5, "M, number of networks.", at_least=1)
+        hidden: int = integer(20, "L, hidden units of each network.", at_least=1)
+        init_block: int = integer(0, "Labelled rows before the networks are used; 0 = 2 hidden.", at_least=0)
+        ridge: float = number(1e-3, "Ridge of the least squares.", above=0.0)
+        seed: int = integer(1, "Seed of the hidden units.", at_least=0, at_most=2**53)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
@@ -74,11 +74,11 @@ class EOSELMNumbers(NamedTuple):
     """Parameters of `eos_elm`."""
 
     rows: int
-    """Labelled rows before the networks are asked."""
+    """Labelled rows before the networks are used."""
 
 
 class Output(NamedTuple):
-    """Least squares of each network, as `driftway.learners.least_squares.recursion` takes that of one."""
+    """Least squares of each network, as in `driftway.learners.least_squares.recursion` with an additional axis."""
 
     weight: Array = field("f8[M, L]", "beta, what its units weigh")
     P: Array = field("f8[M, L, L]", "inverse of the ridge and the sum of phi phi'; bitwise symmetric")
@@ -89,8 +89,8 @@ class Networks(NamedTuple):
     """Memory of `eos_elm`."""
 
     output: Any = part(Output, "least squares on the units")
-    A: Array = field("f8[M, L, d]", "what the units weigh a row by, d with the intercept")
-    b: Array = field("f8[M, L]", "what they add")
+    A: Array = field("f8[M, L, d]", "input weights of the units, d with the intercept")
+    b: Array = field("f8[M, L]", "biases of the units")
     mean: Array = field("f8[1]", "of the targets so far")
     learned: Counts = field("i8[1]", "labelled rows so far")
     skipped: Counts = field("i8[1]", "labelled rows that some network could not learn, times networks")
@@ -111,7 +111,7 @@ def scatter(A: Array, b: Array, generator: Words) -> None:
 
 @fragment
 def score(x: Array, p: EOSELMNumbers, memory: Networks) -> float:
-    """The mean of the networks, or of the targets. Shapes: x f8[d]."""
+    """Return the mean of the networks, or first that of the targets. Shapes: x f8[d]."""
     total = 0.0
     for i in range(memory.s.shape[0]):
         A, b, phi = memory.A[i], memory.b[i], memory.phi[i]
@@ -124,7 +124,7 @@ def score(x: Array, p: EOSELMNumbers, memory: Networks) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, _score: float, _p: EOSELMNumbers, memory: Networks) -> None:
-    """One row of each least squares, from the units that `score` left in scratch."""
+    """Update the least squares of each network, with the units that `score` left in scratch."""
     memory.learned[0] += 1
     memory.mean[0] += (y - memory.mean[0]) / memory.learned[0]
     for i in range(memory.s.shape[0]):

@@ -1,9 +1,9 @@
-"""One expert of an ensemble as its kernel sees it, whatever learner it is: fragments over that learner's own.
+"""The interface of an ensemble's kernel to one expert, whatever its learner: fragments around the learner's own.
 
-- ``predict(x, parameters, one, margins, e)``: the prediction of expert e, whose memory is `one`: the margin of two
-  classes or the output; it is kept in ``margins[e]`` as it is, finite or not, until the expert is taught the row.
-- ``choose(one, margin) -> int``: the class that it predicted.
-- ``teach(x, y, omega, parameters, one, margin)``: learn from a row that counts omega; y is a class index or a target.
+- ``predict(x, parameters, one, margins, e)``: write the prediction of expert e, whose memory is `one`, to
+  ``margins[e]``: the binary margin or the output, finite or not. It is needed there until the expert learns the row.
+- ``predicted_class(one, margin) -> int``: the class that it predicted.
+- ``learn(x, y, omega, parameters, one, margin)``: learn a row of weight omega; y is a class index or a target.
 - ``begin(parameters, memory)``: before a batch, for all experts.
 """
 
@@ -18,11 +18,11 @@ from driftway.learners.engine.update_loop import no_op
 
 Fragment = Callable[..., Any]
 LARGEST_ERROR = 1e140
-"""Errors of more than this count as this: they can be squared and added up."""
+"""Bound of errors, so that they can be squared and summed."""
 
 
 class Expert(NamedTuple):
-    """See the module."""
+    """The fragments of an expert, see the module."""
 
     predict: Fragment
     predicted_class: Fragment
@@ -31,7 +31,7 @@ class Expert(NamedTuple):
 
 
 def expert_of(rule: UpdateRule, regression: bool = False) -> Expert:
-    """The fragments for copies of a learner."""
+    """Return the fragments for copies of a learner."""
     begin = no_op if rule.begin is no_op else beginning(rule.begin)
     if rule.classes:
         return Expert(*of_class_scores(rule.score, rule.learn), begin)
@@ -40,7 +40,7 @@ def expert_of(rule: UpdateRule, regression: bool = False) -> Expert:
 
 @cache
 def beginning(begin: Fragment) -> Fragment:
-    """Before a batch: let every expert, in use or not, make what follows from its state."""
+    """Make `begin` for all experts, in use or not, from that of one expert."""
 
     @fragment
     def begin_all(parameters: Any, memory: Any) -> None:
@@ -52,7 +52,7 @@ def beginning(begin: Fragment) -> Fragment:
 
 @cache
 def of_margins(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fragment]:
-    """Of a learner of two classes."""
+    """Make the fragments for a binary learner with one score."""
 
     @fragment
     def predict(x: Array, parameters: Any, one: Any, margins: Array, e: int) -> None:
@@ -71,7 +71,7 @@ def of_margins(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
 
 @cache
 def of_class_scores(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fragment]:
-    """Of a learner with one score per class, whose margin is S_1 - S_0 for two, and else 0 or not finite."""
+    """Make the fragments for a learner with one score per class; its margin is S_1 - S_0 for two, else 0 or NaN."""
 
     @fragment
     def predict(x: Array, parameters: Any, one: Any, margins: Array, e: int) -> None:
@@ -98,7 +98,7 @@ def of_class_scores(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragmen
 
 @cache
 def of_outputs(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fragment]:
-    """Of a learner of targets."""
+    """Make the fragments for a regressor."""
 
     @fragment
     def predict(x: Array, parameters: Any, one: Any, margins: Array, e: int) -> None:
@@ -113,21 +113,21 @@ def of_outputs(score: Fragment, learn: Fragment) -> tuple[Fragment, Fragment, Fr
 
 @fragment
 def finite_or_zero(output: float) -> float:
-    """What an expert predicts; 0 if that is not finite."""
+    """Return an expert's output, or 0 if it is not finite."""
     return output if math.isfinite(output) else 0.0
 
 
 @fragment
 def distance(output: float, y: float) -> float:
-    """How far an output is off the target."""
+    """Return the bounded absolute error of an output."""
     return min(abs(finite_or_zero(output) - y), LARGEST_ERROR)
 
 
 @fragment
 def largest(S: Array) -> int:
-    """The first of the largest of K scores, of which those that are not finite count as 0; of two, 1 if they are equal.
+    """Return the first index of the largest of K scores; of two equal ones 1. Non-finite scores count as 0.
 
-    Shapes: S f8[K]. As `driftway.learners.metrics.prequential.predicted_class`.
+    Shapes: S f8[K]. As in `driftway.learners.metrics.prequential.predicted_class`.
     """
     best, most = 0, finite_or_zero(S[0])
     for r in range(1, S.shape[0]):
@@ -139,13 +139,13 @@ def largest(S: Array) -> int:
 
 @fragment
 def renew(e: int, memory: Any) -> None:
-    """Slot e has the state of a fresh expert. What a rule makes of its state is not made anew: see `begin`."""
+    """Reset slot e to the initial state. Scratch that a rule derives from its state is only updated by `begin`."""
     for word in range(memory.states.shape[1]):
         memory.states[e, word] = memory.fresh[e, word]
 
 
 @fragment
 def move(source: int, target: int, memory: Any) -> None:
-    """Slot `target` has the state that slot `source` has; likewise."""
+    """Copy the state of slot `source` to slot `target`; scratch as in `renew`."""
     for word in range(memory.states.shape[1]):
         memory.states[target, word] = memory.states[source, word]

@@ -1,4 +1,4 @@
-"""A pool of experts that come and go: the first `count` slots are in use, the oldest expert first."""
+"""A pool of experts that are added and removed: the first `experts` slots are in use, the oldest expert first."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ class ExpertPool(NamedTuple):
     """Memory of ensembles whose experts vote with weights."""
 
     members: Any
-    """Views of `states` as fragments of an expert take them, by `driftway.learners.engine.jit.member`."""
+    """Views of `states`, from which `driftway.learners.engine.jit.member` takes one expert's."""
     fresh: Array
-    """f8[M, words]: the experts as they begin."""
+    """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights; the first `experts` are in use")
     experts: Counts = field("i8[1]", "experts in use")
     learned: Counts = field("i8[1]", "labelled rows so far")
@@ -26,7 +26,7 @@ class ExpertPool(NamedTuple):
 
 @cache
 def voting(expert: Expert) -> Fragment:
-    """``vote(x, parameters, memory)``: every expert in use says what it predicts, and which class it votes for."""
+    """Make ``vote(x, parameters, memory)``, which writes the prediction and the vote of every expert in use."""
     predict, choose, _, _ = expert
 
     @fragment
@@ -41,7 +41,7 @@ def voting(expert: Expert) -> Fragment:
 
 @fragment
 def tally(memory: Any) -> None:
-    """Add up the weights that vote for each class into S f8[K]."""
+    """Sum the weights of the votes for each class into S f8[K]."""
     for r in range(memory.S.shape[0]):
         memory.S[r] = 0.0
     for e in range(memory.experts[0]):
@@ -50,7 +50,7 @@ def tally(memory: Any) -> None:
 
 @fragment
 def shares(memory: Any) -> None:
-    """As `tally`, as shares of all weight; 0 while nobody has any."""
+    """As `tally`, as shares of the total weight; 0 if that is 0."""
     total = total_weight(memory)
     tally(memory)
     for r in range(memory.S.shape[0]):
@@ -59,7 +59,7 @@ def shares(memory: Any) -> None:
 
 @fragment
 def total_weight(memory: Any) -> float:
-    """The sum of the weights of the experts in use."""
+    """Return the sum of the weights of the experts in use."""
     total = 0.0
     for e in range(memory.experts[0]):
         total += memory.weight[e]
@@ -68,7 +68,7 @@ def total_weight(memory: Any) -> float:
 
 @fragment
 def enter(weight: float, memory: Any) -> None:
-    """A fresh expert of that weight takes the first slot that is free; there must be one."""
+    """Put a new expert with the given weight into the first free slot; there must be one."""
     e = memory.experts[0]
     renew(e, memory)
     memory.weight[e] = weight
@@ -77,7 +77,7 @@ def enter(weight: float, memory: Any) -> None:
 
 @fragment
 def leave(gone: int, memory: Any) -> None:
-    """Expert number `gone` leaves; those after it move up."""
+    """Remove expert `gone`; those after it move up."""
     last = memory.experts[0] - 1
     for e in range(gone, last):
         move(e + 1, e, memory)
@@ -87,7 +87,7 @@ def leave(gone: int, memory: Any) -> None:
 
 @fragment
 def lightest(memory: Any) -> int:
-    """Which expert has the least weight; of several the oldest."""
+    """Return the expert with the smallest weight; ties go to the oldest."""
     least = 0
     for e in range(1, memory.experts[0]):
         if memory.weight[e] < memory.weight[least]:

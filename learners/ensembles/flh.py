@@ -15,18 +15,19 @@ from driftway.learners.ensembles.expert import Expert, Fragment
 from driftway.learners.numeric.elementary.exponential import exp
 
 SCALES = 48
-"""An expert born at row j 2^k, j odd, is of scale k; 2^48 rows are 89 years of 100 000 rows a second."""
+"""An expert that starts at row j 2^k, j odd, has scale k; 2^48 rows are 89 years at 100 000 rows a second."""
 TOGETHER = 3
-"""Experts of a scale alive at a time: they are born every 2^(k + 1) rows and live for 2^(k + 2) + 1."""
+"""Experts of a scale alive at a time: they start every 2^(k + 1) rows and live for 2^(k + 2) + 1."""
 
 
 class FLH(Ensemble):
-    """A fresh expert begins with every row; the rounder its number, the longer it lives. The best of late weigh most.
+    """A new expert starts at every row, with a lifetime set by the row number; they are mixed by their losses.
 
-    Some expert knows the rows since the last drift and few before, whenever that was, so that the regret is small on
-    every interval. At row j 2^k, j odd, one is born that lives for 2^(k + 2) rows more: their number grows like the
-    logarithm of that of rows. s = sum of p_i s_i; p_i <- p_i exp(-alpha loss_i), the logistic loss cut off at 1; before
-    row t the newborn gets the weight 1 / t, the others keep 1 - 1 / t of theirs, the dead leave and all sums to 1.
+    Some expert has learned the rows since the last drift and few before, whenever that was, so the regret is small on
+    every interval. The expert of row j 2^k, j odd, lives for 2^(k + 2) more rows: the number of experts grows with the
+    logarithm of that of rows. s = sum of p_i s_i; p_i <- p_i exp(-alpha loss_i), the logistic loss clipped to 1; before
+    row t the new expert gets weight 1 / t, the others keep 1 - 1 / t of theirs, expired ones are removed, and all
+    weights are normalised.
 
     Cost
     ----
@@ -43,7 +44,7 @@ class FLH(Ensemble):
 
     class Params(Parameters):
         base: str = learner("ogd_logistic/schedule=const/eta=0.1", BASE)
-        alpha: float = number(1.0, "How fast weights follow losses.", above=0.0)
+        alpha: float = number(1.0, "Rate at which weights follow losses.", above=0.0)
 
     def rule(self) -> UpdateRule:
         return self.around(*build_fragments(self.expert, self.members.rule.begin), AgeWeightedState, classes=False)
@@ -56,18 +57,18 @@ class FLH(Ensemble):
 
 @fragment
 def slot_of(born: int, k: int) -> int:
-    """Where the expert lives that is born at a row with k trailing zeros: scale by scale, three places by turns."""
+    """Return the slot of the expert that starts at a row with k trailing zeros; each scale cycles through three."""
     return TOGETHER * k + (born >> (k + 1)) % TOGETHER
 
 
 @cache
 def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
-    """Score and learn over experts of one kind."""
+    """Make `score` and `learn` for experts of one kind."""
     score, judge, teach, enter = mixing(expert, begin)
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AgeWeightedState) -> None:
-        """Weigh and teach all, then let one leave and one enter. Shapes: x f8[d]."""
+        """Update the weights and experts, then remove the expired expert and add a new one. Shapes: x f8[d]."""
         judge(y, memory)
         teach(x, y, p, memory)
         discount(p.own.alpha, memory)
@@ -92,7 +93,7 @@ def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
 
 @fragment
 def discount(alpha: float, memory: AgeWeightedState) -> None:
-    """p_i <- p_i exp(-alpha loss_i), as shares of their sum, which is not 0 since losses count beyond the least."""
+    """Set p_i <- p_i exp(-alpha loss_i), normalised; losses are relative to the smallest, so that the sum is not 0."""
     least, total = math.inf, 0.0
     for e in range(memory.slots[0]):
         if memory.weight[e] > 0.0:

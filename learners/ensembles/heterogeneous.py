@@ -1,10 +1,10 @@
-"""Experts of different kinds in one buffer and one compiled loop: their fragments follow one another.
+"""Experts of different kinds in one buffer and one compiled loop, by chained fragments.
 
-A loop over them would not do: kernels know the type of what they index by a variable, and each kind has its own
-memory. So the fragment of expert e calls its own learner's and then that of expert e + 1, until there is none left.
+A loop over them is not possible: a tuple that a kernel indexes by a variable must have items of one type, and each kind
+has its own memory. So the fragment of expert e calls its learner's and then that of expert e + 1, up to the last.
 
-Each is called with ``p.base``, the experts' parameters, and with ``memory.members``, their memories, both as tuples;
-beside these it finds ``memory.margins`` and ``memory.votes`` f8[M].
+``p.base``, the experts' parameters, and ``memory.members``, their memories, are tuples; the fragments also use
+``memory.margins`` and ``memory.votes`` f8[M].
 """
 
 from collections.abc import Sequence
@@ -27,35 +27,35 @@ class HeterogeneousExpert(NamedTuple):
     predicted_class: Fragment
     learn: Fragment
     begin: Fragment
-    """As of `driftway.learners.ensembles.expert`; but `begin` is the learner's own."""
+    """The first three as in `driftway.learners.ensembles.expert`, but `begin` is the learner's own."""
     cut: int
-    """1 if it sees rows without the intercept that others have, else 0."""
+    """1 if its rows lack the intercept that others have, else 0."""
 
 
 class HeterogeneousPool:
-    """What a pool needs to know of its experts.
+    """The experts of a pool, with their rules, parameters, initial states and fragments.
 
     Parameters
     ----------
     experts : sequence of Learner
-        Fresh classifiers, M >= 1, none of them composite. Their states lie one after the other in this order.
+        Untrained classifiers, M >= 1, none of them composite. Their states are concatenated in this order.
     """
 
     def __init__(self, experts: Sequence[Learner]) -> None:
         self.experts = experts
         self.widest = max(experts, key=lambda one: one.width)
-        """One that sees what all of them see, or more."""
+        """The expert with the widest rows."""
         self.rules = [one.rule() for one in experts]
         self.parameters = tuple(rule.parameters for rule in self.rules)
         self.fresh = np.concatenate([one.state.memory for one in experts]).view(np.float64)
-        """f8[words]: the experts as they begin."""
+        """f8[words]: the experts' initial states."""
         self.fragments = tuple(
             HeterogeneousExpert(*expert_of(rule)[:3], rule.begin, self.widest.width - one.width)
             for one, rule in zip(experts, self.rules, strict=True)
         )
 
     def within(self, states: Array) -> tuple[Any, ...]:
-        """Each expert's memory over its part of f8[words], as kernels take it."""
+        """Return each expert's memory over its part of f8[words], as kernels take it."""
         found, start = [], 0
         for one, rule in zip(self.experts, self.rules, strict=True):
             end = start + one.state.nbytes // 8
@@ -68,12 +68,12 @@ class HeterogeneousPool:
 
 @fragment
 def no_more_votes(_x: Array, _p: Any, _memory: Any) -> None:
-    """After the last expert."""
+    """End of the chain of `voting`."""
 
 
 @cache
 def voting(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
-    """``vote(x, p, memory)``: from expert e on each says what it predicts, and which class it votes for."""
+    """Make ``vote(x, p, memory)``, which writes the predictions and votes of the experts from e on."""
     if e == len(kinds):
         return no_more_votes
     predict, choose, cut, rest = kinds[e].predict, kinds[e].predicted_class, kinds[e].cut, voting(kinds, e + 1)
@@ -89,12 +89,12 @@ def voting(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
 
 @fragment
 def no_more_lessons(_x: Array, _label: int, _p: Any, _memory: Any) -> None:
-    """Likewise."""
+    """End of the chain of `teaching`."""
 
 
 @cache
 def teaching(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
-    """``teach(x, label, p, memory)``: from expert e on each learns the row, about which it has been asked."""
+    """Make ``teach(x, label, p, memory)``, with which the experts from e on learn the row that they have predicted."""
     if e == len(kinds):
         return no_more_lessons
     learn, cut, rest = kinds[e].learn, kinds[e].cut, teaching(kinds, e + 1)
@@ -109,7 +109,7 @@ def teaching(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
 
 @cache
 def beginning(kinds: tuple[HeterogeneousExpert, ...], e: int = 0) -> Fragment:
-    """``begin(p, memory)`` before a batch: from expert e on each makes what follows from its state."""
+    """Make ``begin(p, memory)``, which calls `begin` of the experts from e on before a batch."""
     if e == len(kinds):
         return no_op
     begin, rest = kinds[e].begin, beginning(kinds, e + 1)

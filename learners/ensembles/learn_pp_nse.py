@@ -1,4 +1,4 @@
-"""Learn++.NSE: one expert per batch, weighed by its errors on all batches since."""
+"""Learn++.NSE: one expert per batch, weighted by its errors on all batches since."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -27,17 +27,17 @@ from driftway.learners.numeric.selection import kth_smallest
 
 PRUNE = ("age", "error")
 LEAST = 1e-10
-"""Of the quotient beta: an expert without an error weighs ln 1e10."""
+"""Lower bound of beta: an expert without errors has weight ln 1e10."""
 STEEPEST = 500.0
 """Bound of a sigmoid's argument: e^500 = 1e217."""
 
 
 class LearnPPNSE(Ensemble):
-    """Every batch of rows trains one expert and no other; all are weighed by their errors on it and on those before.
+    """Each batch of rows trains one new expert; all are weighted by their errors on it and on earlier batches.
 
-    Rows that the ensemble had wrong count more in an expert's error, and batches of late more than early ones, in the
-    form of a sigmoid. Old experts stay: choose it where concepts return. Before a batch is full it knows nothing, or
-    of targets their mean so far.
+    Rows that the ensemble predicts wrongly count more in an expert's error, and recent batches more than early ones, by
+    a sigmoid. Old experts are kept: use it if concepts recur. Until the first batch is full all scores are 0, or in
+    regression the mean of the targets so far.
 
     Cost
     ----
@@ -47,23 +47,25 @@ class LearnPPNSE(Ensemble):
     Source
     ------
     Elwell and Polikar, IEEE Transactions on Neural Networks 22, 2011. docs/algorithms/ensembles.md#learn_pp_nse.
-    Differs: the pool is always pruned, as 12.2's figures are, and the newborn never. An expert learns its batch in one
-    pass, so learning it again would change nothing: an error above 1/2 counts as 1/2 for it, too. Regression is an
-    adaptation: an expert's error is what it is off by, as a share of the most in the batch; that of the ensemble, E, is
-    the mean of such shares, and it has those rows wrong that it is off by more than the median.
+    Differs: the pool is always pruned, as for the measured figures, but never the newest expert. An expert learns its
+    batch in one pass, so learning it again would change nothing: its error on it above 1/2 counts as 1/2, too.
+    Regression is an adaptation: an expert's error is its absolute error relative to the largest in the batch; the
+    ensemble's, E, is the mean of such shares, and its wrong rows are those with an error above the median.
     """
 
     name = "learn_pp_nse"
     tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner(DEFAULT, "What every expert is; `default` is `gaussian_nb`, and `rls` in regression.")
-        batch: int = integer(250, "Rows that train an expert.", at_least=1)
+        base: str = learner(DEFAULT, "Learner of every expert; `default` is `gaussian_nb`, and `rls` in regression.")
+        batch: int = integer(250, "Rows on which an expert is trained.", at_least=1)
         a: float = number(0.5, "Slope of the sigmoid that weighs batches.", above=0.0)
-        b: float = number(10.0, "Batches after an expert's own at which it is half way up.", at_least=0.0)
-        max_members: int = integer(15, "M, the most experts.", at_least=2)
+        b: float = number(10.0, "Batches after an expert's own at which the sigmoid is halfway up.", at_least=0.0)
+        max_members: int = integer(15, "M, largest number of experts.", at_least=2)
         prune: str = choice(
-            "age", PRUNE, "Who leaves a full pool: `age` the oldest, `error` who errs most on the last batch."
+            "age",
+            PRUNE,
+            "Which expert leaves a full pool: `age` the oldest, `error` the one that errs most on the last batch.",
         )
 
     @property
@@ -84,16 +86,16 @@ class Batching(NamedTuple):
     a: float
     b: float
     by_error: bool
-    """Whether who errs most leaves a full pool."""
+    """Whether a full pool removes the expert with the largest error."""
 
 
 class LearnPPNSEState(NamedTuple):
     """Memory of `learn_pp_nse`."""
 
     members: Any
-    """As of `ExpertPool`."""
+    """As in `ExpertPool`."""
     fresh: Array
-    """f8[M, words]: the experts as they begin."""
+    """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights; the first `experts` are in use")
     experts: Counts = field("i8[1]", "experts in use")
     learned: Counts = field("i8[1]", "labelled rows so far")
@@ -113,7 +115,7 @@ class LearnPPNSEState(NamedTuple):
 
 @fragment
 def prune(by_error: bool, memory: LearnPPNSEState) -> None:
-    """Make room for a newborn in a full pool; of those who err equally the oldest leaves."""
+    """Remove an expert from a full pool, the oldest or that with the largest error; ties go to the oldest."""
     n = memory.experts[0]
     if n < memory.states.shape[0]:
         return
@@ -129,7 +131,7 @@ def prune(by_error: bool, memory: LearnPPNSEState) -> None:
 
 @fragment
 def weigh(t: int, own: Batching, memory: LearnPPNSEState) -> None:
-    """The weights after batch number t from the experts' errors on it (step 4)."""
+    """Update the weights after batch number t by the experts' errors on it (step 4)."""
     for e in range(memory.experts[0]):
         error = min(memory.errors[e], 0.5)
         beta = max(error / (1.0 - error), LEAST)
@@ -142,7 +144,7 @@ def weigh(t: int, own: Batching, memory: LearnPPNSEState) -> None:
 
 @fragment
 def give_importance(E: float, memory: LearnPPNSEState) -> None:
-    """D of the batch's rows, whose `importance` is 1 where the ensemble has them wrong and else 0 (step 1)."""
+    """Compute D of the batch's rows, whose `importance` is 1 if the ensemble is wrong on them, else 0 (step 1)."""
     m, wrong = memory.labels.shape[0], 0.0
     for i in range(m):
         wrong += memory.importance[i]
@@ -154,7 +156,7 @@ def give_importance(E: float, memory: LearnPPNSEState) -> None:
 
 @cache
 def learn_step(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
-    """Learning, of classes and of targets: `judge` knows D, and `err` an expert's error by it."""
+    """Make `learn`, for classes or targets: `judge` computes D, and `err` an expert's error by it."""
     predict, _, teach, begin = expert
 
     @fragment
@@ -190,7 +192,7 @@ def learn_step(expert: Expert, judge: Fragment, err: Fragment) -> Fragment:
 
 @cache
 def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
-    """Score and learn over experts that vote."""
+    """Make `score` and `learn` for experts that vote."""
     predict, choose, vote = expert.predict, expert.predicted_class, voting(expert)
 
     @fragment
@@ -210,7 +212,7 @@ def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
 
     @fragment
     def err(e: int, p: Given, memory: LearnPPNSEState) -> None:
-        """An expert's error on the batch (step 3)."""
+        """Compute an expert's error on the batch (step 3)."""
         memory.errors[e] = 0.0
         one = member(memory.members, e)
         for i in range(memory.labels.shape[0]):
@@ -223,7 +225,7 @@ def of_classes(expert: Expert) -> tuple[Fragment, Fragment]:
 
 @cache
 def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
-    """Score and learn over experts that predict targets; an output that is not finite counts as 0."""
+    """Make `score` and `learn` for experts that predict targets; a non-finite output counts as 0."""
     predict = expert.predict
 
     @fragment
@@ -252,7 +254,7 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
 
     @fragment
     def err(e: int, p: Given, memory: LearnPPNSEState) -> None:
-        """An expert's error on the batch (step 3)."""
+        """Compute an expert's error on the batch (step 3)."""
         most, total = 0.0, 0.0
         one = member(memory.members, e)
         for i in range(memory.labels.shape[0]):

@@ -1,4 +1,4 @@
-"""How likely an expert holds each class: what its scores stand for, or its vote where they are margins."""
+"""Class probabilities of an expert: from its scores, or its vote if they are margins."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ HALF_ROOT = math.sqrt(0.5)
 
 @cache
 def likelihood_of(expert: Expert, link: str | None) -> Callable[..., Any]:
-    """``likely(one, margin, chances f8[K])`` writes them; `link` is that of its learner for so many classes."""
+    """Make ``likely(one, margin, chances f8[K])``, which writes them; `link` is that of its learner for K classes."""
     if link in ("logistic", "probit"):
         return of_margin(link == "probit")
     return of_scores(link == "softmax") if link in ("softmax", "direct") else of_vote(expert)
@@ -23,7 +23,7 @@ def likelihood_of(expert: Expert, link: str | None) -> Callable[..., Any]:
 
 @cache
 def of_margin(probit: bool) -> Callable[..., Any]:
-    """Of two classes, by their margin."""
+    """Make `likely` for two classes, by their margin."""
 
     @fragment
     def likely(_one: Any, margin: float, chances: Array) -> None:
@@ -36,7 +36,7 @@ def of_margin(probit: bool) -> Callable[..., Any]:
 
 @cache
 def of_scores(softmax: bool) -> Callable[..., Any]:
-    """Of more classes, by their scores, which are probabilities already or become so by softmax."""
+    """Make `likely` for more classes, by their scores, which are probabilities as they are or by softmax."""
 
     @fragment
     def likely(one: Any, _margin: float, chances: Array) -> None:
@@ -55,7 +55,7 @@ def of_scores(softmax: bool) -> Callable[..., Any]:
 
 @cache
 def of_vote(expert: Expert) -> Callable[..., Any]:
-    """All for the class that the expert chooses."""
+    """Make `likely` with probability 1 for the expert's predicted class."""
     choose = expert.predicted_class
 
     @fragment

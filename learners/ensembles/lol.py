@@ -20,19 +20,20 @@ from driftway.learners.numeric.vectors import dot
 from driftway.learners.windows.distances import squared_distances
 
 FAR = 1e50
-"""No step is longer than C or C / lam rows whose squares are finite: between these bounds no sum of them overflows."""
+"""Bound of C and 1 / lam: steps are at most C or C / lam times a row of finite square, so that their sum is finite."""
 LONGEST_MEAN = 1000
-"""Rows over which a prototype is a mean: it goes on following its region however long the stream is."""
+"""Limit of the rows over which a prototype is a mean, so that it keeps following its region on long streams."""
 
 
 class LOL(Learner):
-    """Parts the features into regions by prototypes, each of which bends a common hyperplane its own way.
+    """Partitions the feature space by prototypes, each with its own correction of a common hyperplane.
 
-    Learns curved and piecewise borders; lam says how much of a row all regions learn and how much its own. Regions are
-    by distance: features should have about the same scale.
+    Learns curved and piecewise linear boundaries; lam sets how much all regions learn from a row and how much its own
+    one does. Regions are by distance, so features should have about the same scale.
 
-    s = (w + u_j)'x with j the nearest prototype. Of a margin below 1: w <- w + (tau / lam) y x, u_j <- u_j + tau y x
-    with tau = min(C, [1 - y s]+ / (x'x (1 + 1 / lam))). Then the prototype moves to the mean of its rows.
+    s = (w + u_j)'x with j the nearest prototype. If the margin is below 1: w <- w + (tau / lam) y x,
+    u_j <- u_j + tau y x with tau = min(C, [1 - y s]+ / (x'x (1 + 1 / lam))). Then the prototype moves to the mean of
+    its rows.
 
     Cost
     ----
@@ -49,9 +50,9 @@ class LOL(Learner):
     tasks = ("binary",)
 
     class Params(Parameters):
-        prototypes: int = integer(10, "m, regions at most.", at_least=1, at_most=10_000)
+        prototypes: int = integer(10, "m, largest number of regions.", at_least=1, at_most=10_000)
         lam: float = number(
-            1.0, "How much the common hyperplane resists. Larger = each region for itself.", at_least=1.0 / FAR
+            1.0, "Resistance of the common hyperplane. Larger = each region learns for itself.", at_least=1.0 / FAR
         )
         C: float = number(0.1, "Largest step of a region's own hyperplane.", above=0.0, at_most=FAR)
         intercept: bool = intercept()
@@ -70,20 +71,20 @@ class LOLStep(NamedTuple):
 
 
 class LOLNumbers(NamedTuple):
-    """Parameters of `lol`. tau and tau / lam are computed apart: 1 / lam may be infinite."""
+    """Parameters of `lol`. tau and tau / lam are computed separately: 1 / lam may be infinite."""
 
     common: LOLStep
     own: LOLStep
 
 
 class Regions(NamedTuple):
-    """Memory of `lol`. Prototypes stand by columns, since then distances of several are computed at a time."""
+    """Memory of `lol`. Prototypes are stored by columns, so that several distances are computed at a time."""
 
     prototype: Array = field("f8[n, m]", "without the intercept")
     rows: Counts = field("i8[m]", "labelled rows of each region")
     used: Counts = field("i8[1]", "prototypes so far")
     common: Array = field("f8[d]", "w, weights of all regions, d with the intercept")
-    own: Array = field("f8[m, d]", "u, what each region adds")
+    own: Array = field("f8[m, d]", "u, weights that each region adds")
     skipped: Counts = field("i8[1]", "labelled rows whose score or length was not finite, or that are 0")
     squared: Array = scratch("f8[m]", "squared distances of the row")
     nearest: Array = scratch("f8[1]", "number of the nearest prototype, -1 if there is none or all are too far")
@@ -91,7 +92,7 @@ class Regions(NamedTuple):
 
 @fragment
 def score(x: Array, _p: LOLNumbers, memory: Regions) -> float:
-    """The score of the region that the row is in, 0 before the first one. Shapes: x f8[d]."""
+    """Return the score of the row's region, or 0 before the first one. Shapes: x f8[d]."""
     used = memory.used[0]
     squared_distances(x, memory.prototype, used, memory.squared)
     nearest, least = -1, math.inf
@@ -109,9 +110,9 @@ def score(x: Array, _p: LOLNumbers, memory: Regions) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: LOLNumbers, memory: Regions) -> None:
-    """Give the row a margin of 1, as far as is allowed, then have its prototype follow.
+    """Move the row's margin to 1, as far as C allows, then move its prototype towards the row.
 
-    Shapes: x f8[d]. docs/algorithms/ensembles.md#lol. The first rows that differ are prototypes themselves.
+    Shapes: x f8[d]. docs/algorithms/ensembles.md#lol. The first distinct rows become the prototypes.
     """
     x2, j = dot(x, x), int(memory.nearest[0])
     new = memory.used[0] < memory.rows.shape[0] and (j < 0 or memory.squared[j] > 0.0)

@@ -14,14 +14,14 @@ from driftway.learners.learner import REGRESSION
 from driftway.learners.metrics.probabilities import link_of
 
 LEAST = 1e-12
-"""What is added to errors before they are divided by."""
+"""Added to errors before dividing by them."""
 
 
 class OAUE(Ensemble):
-    """Experts weighed by their squared errors in a window of rows; each window's end brings one that it has trained.
+    """Experts weighted by their squared errors in a window of rows; the end of each window adds one trained on it.
 
     All learn every row. The weight of an expert is 1 / (its error + that of a guess by class shares alone), so that a
-    newborn, whose error counts as 0, has a say at once. A mild form of forgetting: old experts lose weight slowly.
+    new one, whose error counts as 0, has influence at once. Forgets mildly: old experts lose weight slowly.
 
     Cost
     ----
@@ -30,7 +30,7 @@ class OAUE(Ensemble):
     Source
     ------
     Brzezinski and Stefanowski, Information Sciences 265, 2014. docs/algorithms/ensembles.md#oaue. Experts whose scores
-    stand for no probability count as sure of their vote. Regression is an adaptation: squared errors of targets, and
+    give no probabilities count as certain of their vote. Regression is an adaptation: squared errors of targets, and
     the guess's error is the variance of the targets in the window.
     """
 
@@ -38,11 +38,11 @@ class OAUE(Ensemble):
     tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner(DEFAULT, "What every expert is; `default` is `gaussian_nb`, and `rls` in regression.")
+        base: str = learner(DEFAULT, "Learner of every expert; `default` is `gaussian_nb`, and `rls` in regression.")
         window: int = integer(
-            500, "Rows by whose errors experts are weighed, and after which a new one joins.", at_least=1
+            500, "Rows whose errors set the experts' weights, and after which a new one joins.", at_least=1
         )
-        n: int = integer(10, "The most experts, beside the one that is to join next.", at_least=1)
+        n: int = integer(10, "Largest number of experts, besides the one to join next.", at_least=1)
 
     @property
     def most(self) -> int:
@@ -58,19 +58,19 @@ class OAUE(Ensemble):
 
 
 class Accuracies(NamedTuple):
-    """Memory of `oaue`. The last slot of the states is that of the candidate, the expert that joins next."""
+    """Memory of `oaue`. The last slot of the states is that of the candidate, the expert that is added next."""
 
     members: Any
-    """As of `ExpertPool`."""
+    """As in `ExpertPool`."""
     fresh: Array
-    """f8[M, words]: the experts as they begin."""
+    """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[E]", "the experts' weights; the first `experts` are in use")
     experts: Counts = field("i8[1]", "experts in use, without the candidate")
     learned: Counts = field("i8[1]", "labelled rows so far")
     born: Counts = field("i8[E]", "labelled rows before an expert joined")
     mse: Array = field("f8[E]", "an expert's mean squared error in the window, or since it joined")
-    error: Array = field("f8[E, window]", "its squared errors of the last rows, a ring")
-    seen: Array = field("f8[window]", "the labels of the last rows, a ring")
+    error: Array = field("f8[E, window]", "its squared errors on the last rows, a ring buffer")
+    seen: Array = field("f8[window]", "the labels of the last rows, a ring buffer")
     summary: Array = field("f8[T]", "the classes' counts in the window; of targets mean and sum of squared deviations")
     states: Array = field("f8[M, words]", "the experts' states, one after the other")
     margins: Array = scratch("f8[M]", "the experts' predictions of the row")
@@ -80,7 +80,7 @@ class Accuracies(NamedTuple):
 
 @fragment
 def count_error(e: int, error: float, memory: Accuracies) -> None:
-    """Let an expert's squared error of the row take the place of its oldest; `learned` is without the row."""
+    """Replace an expert's oldest squared error by that of the row, which `learned` does not count yet."""
     window = memory.seen.shape[0]
     slot, age = memory.learned[0] % window, memory.learned[0] + 1 - memory.born[e]
     if age <= window:
@@ -88,7 +88,7 @@ def count_error(e: int, error: float, memory: Accuracies) -> None:
     else:
         memory.mse[e] = max(memory.mse[e] + (error - memory.error[e, slot]) / window, 0.0)
     memory.error[e, slot] = error
-    if slot == window - 1:  # experts join where a window ends; sums that go on and on would collect rounding errors
+    if slot == window - 1:  # recompute: running sums would accumulate rounding errors (experts join at such a slot)
         total = 0.0
         for i in range(window):
             total += memory.error[e, i]
@@ -97,7 +97,7 @@ def count_error(e: int, error: float, memory: Accuracies) -> None:
 
 @fragment
 def guess_by_shares(label: int, memory: Accuracies) -> float:
-    """Count a label; the squared error of who guesses by the classes' shares in the window."""
+    """Count a label; return the squared error of a guess by the classes' shares in the window."""
     window = memory.seen.shape[0]
     slot = memory.learned[0] % window
     if memory.learned[0] >= window:
@@ -113,7 +113,7 @@ def guess_by_shares(label: int, memory: Accuracies) -> float:
 
 @fragment
 def guess_by_mean(y: float, memory: Accuracies) -> float:
-    """Count a target; the variance of those in the window."""
+    """Count a target; return the variance of those in the window."""
     window, summary = memory.seen.shape[0], memory.summary
     slot = memory.learned[0] % window
     target, old, mean = min(max(y, -LARGEST_ERROR), LARGEST_ERROR), memory.seen[slot], summary[0]
@@ -137,7 +137,7 @@ def guess_by_mean(y: float, memory: Accuracies) -> float:
 
 @fragment
 def join(guess: float, memory: Accuracies) -> None:
-    """The candidate becomes an expert, in place of the lightest if there are n that is lighter; another one begins."""
+    """Add the candidate to the experts, or replace the lightest of n if it is lighter; start a new candidate."""
     last, weight = memory.states.shape[0] - 1, 1.0 / (guess + LEAST)
     e = memory.experts[0] if memory.experts[0] < last else lightest(memory)
     if e == memory.experts[0] or memory.weight[e] < weight:
@@ -149,18 +149,18 @@ def join(guess: float, memory: Accuracies) -> None:
 
 @cache
 def learn_step(expert: Expert) -> Any:
-    """What follows on a row's errors, of classes and of targets."""
+    """Make the part of `learn` after the row's errors, for classes and targets."""
     predict, _, teach, begin = expert
 
     @fragment
     def weigh_and_teach(x: Array, y: float, guess: float, p: Given, memory: Accuracies) -> None:
-        """Shapes: x f8[d]. docs/algorithms/ensembles.md#oaue."""
+        """Update weights and experts. Shapes: x f8[d]. docs/algorithms/ensembles.md#oaue."""
         last = memory.states.shape[0] - 1
         for e in range(memory.experts[0]):
             memory.weight[e] = 1.0 / (guess + memory.mse[e] + LEAST)
             teach(x, y, 1.0, p.base, member(memory.members, e), memory.margins[e])
         one = member(memory.members, last)
-        if memory.experts[0] > 0:  # else it has predicted the row already
+        if memory.experts[0] > 0:  # otherwise `score` has done it
             predict(x, p.base, one, memory.margins, last)
         teach(x, y, 1.0, p.base, one, memory.margins[last])
         memory.learned[0] += 1
@@ -173,7 +173,7 @@ def learn_step(expert: Expert) -> Any:
 
 @cache
 def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
-    """Score and learn over experts that hold classes likely."""
+    """Make `score` and `learn` for experts with class probabilities."""
     predict, likely, weigh_and_teach = expert.predict, likelihood_of(expert, link), learn_step(expert)
 
     @fragment
@@ -206,7 +206,7 @@ def of_classes(expert: Expert, link: str | None) -> tuple[Any, Any]:
 
 @cache
 def of_targets(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over experts that predict targets; an output that is not finite counts as 0."""
+    """Make `score` and `learn` for experts that predict targets; a non-finite output counts as 0."""
     predict, weigh_and_teach = expert.predict, learn_step(expert)
 
     @fragment

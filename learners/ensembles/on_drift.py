@@ -1,4 +1,4 @@
-"""A learner that a drift detector watches, and what happens when it calls a drift."""
+"""A learner monitored by a drift detector, with an action on drift."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -29,37 +29,37 @@ from driftway.learners.spec import Spec
 
 RESET, SHRINK, BACKGROUND = ACTIONS = "reset", "shrink", "background"
 COVARIANCES = "P", "sigma", "covariance"
-"""Names of what `shrink` begins anew."""
+"""Names of the fields that `shrink` resets."""
 MAIN, COPY = 0, 1
-"""The two slots of experts: the learner, and the copy in the background."""
+"""The two slots of experts: the learner, and the background copy."""
 LONGEST_QUIET = 1000
-"""Rows in succession without a warning, after which the copy in the background was begun for nothing."""
+"""Consecutive rows without a warning after which the background copy is dropped."""
 
 
 class OnDrift(Ensemble):
-    """A learner under watch: it learns every row, then a detector is told whether it had predicted it.
+    """A learner monitored by a drift detector, which gets every row's mistake or hit after the learner has learned it.
 
-    When the detector calls a drift, `reset` begins the learner anew, with this row as its first; `shrink` begins its
-    covariance anew and keeps the weights; `background` has trained a fresh copy on every row since the first warning,
-    and puts it in the learner's place. Detectors without warnings, like adwin, leave `background` nothing to train
-    ahead: it is `reset` then.
+    When the detector signals a drift, `reset` resets the learner, with this row as its first; `shrink` resets its
+    covariance and keeps the weights; `background` replaces the learner by a new copy that was trained on every row
+    since the first warning. With detectors without warnings, like adwin, there is no such copy, and `background` is
+    the same as `reset`.
 
     Parameters
     ----------
     make : callable
-        Class of the learner behind, or a wrapper around one: called with n_features, n_classes, task and parameters.
+        Class of the inner learner, or a wrapper around one: called with n_features, n_classes, task and parameters.
     n_features, n_classes, task
-        As `Learner`.
+        As in `Learner`.
     **parameters
         `detector` and `action`, see `Policy`; the others are the learner's.
 
     State
     -----
-    states : f8[2, words]       the learner's state, and its copy's in the background
+    states : f8[2, words]       the state of the learner, and of the background copy
     detector : f8[D]            the detector's state
     alarms : i8[1]              drifts so far
     quiet : i8[1]               rows since the last warning or drift
-    copied : i8[1]              whether there is a copy in the background
+    copied : i8[1]              whether there is a background copy
 
     Cost
     ----
@@ -68,11 +68,11 @@ class OnDrift(Ensemble):
     Raises
     ------
     ParameterError
-        A parameter is not valid, the learner's included; the task is regression; or `shrink` finds no covariance.
+        A parameter is not valid, including the learner's; the task is regression; or `shrink` finds no covariance.
 
     Source
     ------
-    Gama, Medas, Castillo and Rodrigues, SBIA 2004 (warnings and a fresh learner).
+    Gama, Medas, Castillo and Rodrigues, SBIA 2004 (warnings and a new learner).
     docs/algorithms/drift.md#drift-detectors.
     """
 
@@ -107,10 +107,10 @@ class OnDrift(Ensemble):
 
     def scratch_arrays(self, *axes: int) -> dict[str, Array]:
         watch = self.detector.rule()
-        lain = State(self.detector.state.fields, self.state["detector"].view("u1"))
+        detector = State(self.detector.state.fields, self.state["detector"].view("u1"))
         return {
             **super().scratch_arrays(*axes),
-            "watched": as_views(watch.memory, lain, **allocate_scratch(watch.memory, watch.sizes)),
+            "watched": as_views(watch.memory, detector, **allocate_scratch(watch.memory, watch.sizes)),
         }
 
     def initialise(self) -> None:
@@ -129,7 +129,7 @@ class OnDrift(Ensemble):
         except ValueError as error:
             raise ParameterError(f"detector of {self.name} must be a drift detector: {error}") from None
         if self.base.composite:
-            raise ParameterError(f"{self.name}: on_drift watches one learner as it stands")
+            raise ParameterError(f"{self.name}: on_drift watches a plain learner")
         self._adopt()
         self.parameters = read
         if read.action == SHRINK:
@@ -137,7 +137,7 @@ class OnDrift(Ensemble):
         return read
 
     def _covariance(self) -> tuple[int, int]:
-        """Where the covariance lies in the learner's state: its first word, and the one after its last."""
+        """Return the range of the covariance in the learner's state: its first word, and the one after its last."""
         state = self.base.state
         for name in COVARIANCES:
             if name in state.fields:
@@ -147,7 +147,7 @@ class OnDrift(Ensemble):
 
 
 class Policy(Parameters):
-    """What `on_drift` adds to the learner's parameters."""
+    """Parameters that `on_drift` adds to the learner's."""
 
     detector: str = word("ddm", "What watches the learner's mistakes, as in adwin/delta=0.01.", "a drift detector")
     action: str = choice(RESET, ACTIONS, "What happens at a drift: see above.")
@@ -161,11 +161,11 @@ class Acting(NamedTuple):
     detector: Any
     """The detector's."""
     action: int
-    """Place in ACTIONS."""
+    """Index in ACTIONS."""
     start: int
-    """Of `shrink`: the first word of the covariance in the learner's state."""
+    """For `shrink`: the first word of the covariance in the learner's state."""
     end: int
-    """And the one after its last."""
+    """For `shrink`: the word after the covariance's last."""
 
 
 class Watched(NamedTuple):
@@ -174,7 +174,7 @@ class Watched(NamedTuple):
     members: Any
     """Views of `states`."""
     fresh: Array
-    """f8[2, words]: the learner as it begins, twice."""
+    """f8[2, words]: the learner's initial state, twice."""
     watched: Any
     """Views of `detector`."""
     states: Array = field("f8[M, words]", "the learner's state, and its copy's in the background")
@@ -188,7 +188,7 @@ class Watched(NamedTuple):
 
 @cache
 def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, Any]:
-    """Score and learn of a learner under a detector's watch."""
+    """Make `score` and `learn` of a learner monitored by a detector."""
     predict, choose, teach, begin = expert
     shrinks, trains_ahead = ACTIONS.index(SHRINK), ACTIONS.index(BACKGROUND)
 
@@ -206,7 +206,7 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
 
     @fragment
     def watch(x: Array, label: int, p: Acting, memory: Watched) -> None:
-        """Learn, tell the detector, act. Shapes: x f8[d]. docs/algorithms/drift.md#drift-detectors, policy wrapper."""
+        """Learn, run the detector, act. Shapes: x f8[d]. docs/algorithms/drift.md#drift-detectors, policy wrapper."""
         one = member(memory.members, MAIN)
         wrong = choose(one, memory.margins[MAIN]) != label
         teach(x, label, 1.0, p.base, one, memory.margins[MAIN])
@@ -227,7 +227,7 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
                 renew(MAIN, memory)
         slot = COPY if memory.copied[0] == 1 else MAIN
         if drifted or verdict == WARNING:
-            begin(p, memory)  # a slot may have changed hands
+            begin(p, memory)  # a slot may have a new state
         if memory.copied[0] == 1 or (drifted and p.action != shrinks):
             other = member(memory.members, slot)
             predict(x, p.base, other, memory.margins, slot)

@@ -1,4 +1,4 @@
-"""One against all others: learners of several classes, made from one of two."""
+"""One against all: multiclass learners made from a binary one."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +11,19 @@ from driftway.learners.preprocessing.wrapper import Wrapper
 
 
 class OneVsAll(Wrapper):
-    """K copies of a learner of two classes, each of which tells one class from all others.
+    """K copies of a binary learner, each of which separates one class from all others.
 
-    The class whose copy scores highest is predicted. Scores of different copies are compared as they are: none of
-    them knows of the others. With two classes the score is S_1 - S_0.
+    Predicts the class whose copy has the highest score. Scores of different copies are compared uncalibrated. With two
+    classes the score is S_1 - S_0.
 
     Parameters
     ----------
     make : callable
-        Class of the learner behind, or a wrapper around one: called with n_features, n_classes, task and parameters.
+        Class of the inner learner, or a wrapper around one: called with n_features, n_classes, task and parameters.
     n_features, n_classes, task
-        As `Learner`.
+        As in `Learner`.
     **parameters
-        Of the learner behind; all copies have the same, a seed too.
+        Those of the inner learner; all copies have the same, including a seed.
 
     State
     -----
@@ -31,12 +31,12 @@ class OneVsAll(Wrapper):
 
     Cost
     ----
-    K times that of the learner behind.
+    K times that of the inner learner.
 
     Raises
     ------
     ParameterError
-        A parameter of the learner behind is not valid, it does not learn two classes, or the task is regression.
+        A parameter of the inner learner is not valid, it does not learn two classes, or the task is regression.
 
     Source
     ------
@@ -56,7 +56,7 @@ class OneVsAll(Wrapper):
         first = make(n_features, 2, task, **parameters)
         self.name = f"ova:{first.name}"
         if first.kind != "binary":
-            raise ParameterError(f"{self.name} does not learn {first.kind}; it does: {', '.join(self.tasks)}")
+            raise ParameterError(f"{self.name} does not learn {first.kind}; it learns: {', '.join(self.tasks)}")
         if n_classes < 2:
             raise ParameterError(f"n_classes must be >= 2, got {n_classes}")
         self._make = make
@@ -76,7 +76,7 @@ class OneVsAll(Wrapper):
         return self.inner.row_buffer(n)
 
     def _prepare(self, X: Array) -> Array:
-        return self.inner._prepare(X)  # noqa: SLF001 - the copies see the same rows, prepared once
+        return self.inner._prepare(X)  # noqa: SLF001 - all copies get the same rows, prepared once
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         known = ~np.isnan(y)

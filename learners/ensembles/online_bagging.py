@@ -15,10 +15,10 @@ from driftway.learners.numeric.random import Words, poisson, seed
 
 
 class OnlineBagging(Ensemble):
-    """Learners that each see every row as often as chance says, once in the mean, and that vote or are averaged.
+    """Learners that each learn every row a random number of times, once on average, and vote or are averaged.
 
-    As bagging of a batch, it steadies learners that a few rows can turn. It does not forget: choose a base that does
-    if concepts drift.
+    Like bagging in batch, it stabilises learners that are sensitive to a few rows. It does not forget: choose a base
+    that does if concepts drift.
 
     Cost
     ----
@@ -33,9 +33,9 @@ class OnlineBagging(Ensemble):
     tasks = ("binary", "multiclass", "regression")
 
     class Params(Parameters):
-        base: str = learner(DEFAULT, "What every learner is; `default` is `gaussian_nb`, and `rls` in regression.")
-        n: int = integer(10, "Learners.", at_least=2)
-        seed: int = integer(1, "Of the generator of counts.", at_least=0, at_most=2**53)
+        base: str = learner(DEFAULT, "Learner of every member; `default` is `gaussian_nb`, and `rls` in regression.")
+        n: int = integer(10, "Number of learners.", at_least=2)
+        seed: int = integer(1, "Seed of the counts.", at_least=0, at_most=2**53)
 
     @property
     def most(self) -> int:
@@ -55,9 +55,9 @@ class Bag(NamedTuple):
     """Memory of `online_bagging`."""
 
     members: Any
-    """As of `ExpertPool`."""
+    """As in `ExpertPool`."""
     fresh: Array
-    """f8[M, words]: the learners as they begin."""
+    """f8[M, words]: the learners' initial states."""
     generator: Words = field("u8[4]", "of the random numbers")
     states: Array = field("f8[M, words]", "the learners' states, one after the other")
     margins: Array = scratch("f8[M]", "their predictions of the row")
@@ -66,7 +66,7 @@ class Bag(NamedTuple):
 
 @cache
 def learn_step(expert: Expert) -> Any:
-    """Learning, of classes and of targets."""
+    """Make `learn`, for classes and targets."""
     predict, _, teach, _ = expert
 
     @fragment
@@ -87,7 +87,7 @@ def learn_step(expert: Expert) -> Any:
 
 @cache
 def of_classes(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over learners that vote."""
+    """Make `score` and `learn` for learners that vote."""
     predict, choose, _, _ = expert
 
     @fragment
@@ -106,7 +106,7 @@ def of_classes(expert: Expert) -> tuple[Any, Any]:
 
 @cache
 def of_targets(expert: Expert) -> tuple[Any, Any]:
-    """Score and learn over learners whose outputs are averaged; one that is not finite counts as 0."""
+    """Make `score` and `learn` for learners whose outputs are averaged; a non-finite one counts as 0."""
     predict, _, _, _ = expert
 
     @fragment

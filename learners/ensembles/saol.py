@@ -14,15 +14,15 @@ from driftway.learners.ensembles.ensemble import Ensemble, Given
 from driftway.learners.ensembles.expert import Expert, Fragment
 
 SCALES = 48
-"""2^48 rows are 89 years of 100 000 rows a second."""
+"""2^48 rows are 89 years at 100 000 rows a second."""
 
 
 class SAOL(Ensemble):
-    """One expert per power of two, which begins anew that many rows after it began; they are mixed by their losses.
+    """One expert per power of two, which restarts after that many rows; they are mixed by their losses.
 
-    Some expert began shortly after the last drift, whenever that was; `flh` is the same thought with more experts.
-    s = sum of w_j s_j / sum of w_j; w_j <- w_j (1 + eta_j (the mean loss - loss_j)), the logistic loss cut off at 1,
-    the mean by the weights. The expert of scale j begins at each multiple of 2^j with w_j = eta_j = min(1/2, 2^(-j/2)).
+    Some expert started shortly after the last drift, whenever that was; `flh` is the same idea with more experts.
+    s = sum of w_j s_j / sum of w_j; w_j <- w_j (1 + eta_j (weighted mean loss - loss_j)), the logistic loss clipped to
+    1. The expert of scale j starts at each multiple of 2^j with w_j = eta_j = min(1/2, 2^(-j/2)).
 
     Cost
     ----
@@ -30,8 +30,8 @@ class SAOL(Ensemble):
 
     Source
     ------
-    Daniely, Gonen and Shalev-Shwartz, ICML 2015. docs/algorithms/ensembles.md#saol: each w_j has the factor eta_j in
-    it.
+    Daniely, Gonen and Shalev-Shwartz, ICML 2015. docs/algorithms/ensembles.md#saol: each w_j includes the factor
+    eta_j.
     """
 
     name = "saol"
@@ -58,12 +58,12 @@ def rate(j: int) -> float:
 
 @cache
 def build_fragments(expert: Expert, begin: Fragment) -> tuple[Any, Any]:
-    """Score and learn over experts of one kind."""
+    """Make `score` and `learn` for experts of one kind."""
     score, judge, teach, enter = mixing(expert, begin)
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _margin: float, p: Given, memory: AgeWeightedState) -> None:
-        """Weigh and teach all, then replace those whose interval is over. Shapes: x f8[d]."""
+        """Update the weights and experts, then restart the experts whose interval is over. Shapes: x f8[d]."""
         judge(y, memory)
         teach(x, y, p, memory)
         mean, total = 0.0, 0.0

@@ -1,8 +1,8 @@
 """Several learners of one kind in one buffer, for ensembles that run them inside one compiled loop.
 
-Each member's state is one row of a field f8[M, words], so that copying, moving or resetting a member is copying a row.
-A kernel takes member i out of the stacked views by `driftway.learners.engine.jit.member` and calls the fragments of its
-rule with it; a rule that has `begin` wants it called for a member that was put there by copying.
+Each member's state is one row of a field f8[M, words], so that moving or resetting a member means copying a row. A
+kernel takes member i from the stacked views by `driftway.learners.engine.jit.member` and passes it to the fragments of
+its rule; if the rule has `begin`, it must be called for a member whose row was copied.
 """
 
 from typing import Any
@@ -16,12 +16,12 @@ from driftway.learners.learner import Learner
 
 
 class StackedStates:
-    """What an ensemble needs to know of its members, all of which have the same parameters.
+    """The members of an ensemble, all with the same parameters, with their rule, initial states and views.
 
     Parameters
     ----------
     one : Learner
-        Fresh; the others are like it. One with a seed has seed, seed + 1, ... for them, so that they differ.
+        Untrained prototype of the members. If it has a seed, they get seed, seed + 1, ..., so that they differ.
     count : int
         M >= 1.
     """
@@ -30,10 +30,10 @@ class StackedStates:
         self.prototype, self.count = one, count
         self.rule: UpdateRule = one.rule()
         self.initial_states = np.stack([self.create_member(m).state.memory.view(np.float64) for m in range(count)])
-        """f8[M, words]: the members as they begin; row m into a buffer's row m resets that member."""
+        """f8[M, words]: the initial states; copying row m into a buffer's row m resets that member."""
 
     def views(self, states: Array) -> Any:
-        """The NamedTuple of the rule's memory with one more axis in front, over f8[M, words] in C order."""
+        """Return the rule's memory with an additional leading axis, as views of f8[M, words] in C order."""
         views = {}
         for name in self.prototype.state:
             view, start = self.prototype.state[name], self.prototype.state.start(name)
@@ -42,7 +42,7 @@ class StackedStates:
         return group_views(self.rule.memory, {**views, **self.prototype.scratch_arrays(self.count)})
 
     def create_member(self, m: int) -> Learner:
-        """Member m as it begins, on its own."""
+        """Create member m, untrained and with its own buffer."""
         given = self.prototype.parameters.as_dict()
         if "seed" in given:
             given["seed"] += m

@@ -33,25 +33,25 @@ from driftway.learners.spec import Spec
 
 OF_TWO = "ogd_logistic+aromma+bayes_probit/q=0.001"
 OF_MORE = "gaussian_nb+mc_softmax+mc_aromma+mc_arow/q=0.0001"
-"""What `default` is, by the number of classes: learners with a long, a short and a changing memory."""
+"""The experts of `default` for two and for more classes: learners with a long, a short and a changing memory."""
 
 
 class WeightedMajority(Learner):
     """Learners of any kinds, all of which learn every row, vote with weights that shrink by each mistake.
 
-    Where the best of M makes m mistakes, it makes at most 2.41 (m + log2 M) of two classes with floor=0, and mostly
-    about m. The floor lets one that has been bad for long have its say soon after it has become good. Choose it if you
-    do not know which of several learners suits your stream, or if that changes.
+    If the best of M makes m mistakes, it makes at most 2.41 (m + log2 M) with two classes and floor=0, and usually
+    about m. The floor lets a learner that was bad for long regain influence soon after it has become good. Use it if
+    you do not know which of several learners suits your stream, or if that changes.
 
     Cost
     ----
-    O(M) per row beside that of the experts; their states and 8 M bytes, M being their number.
+    O(M) per row plus that of the experts; their states and 8 M bytes, M being their number.
 
     Source
     ------
     Littlestone and Warmuth, Information and Computation 108, 1994: WML, which with floor=0 is WM.
-    docs/algorithms/ensembles.md#weighted_majority. The score is from the weights before the row. Differs: weights sum
-    to 1, and none decays below 1e-300.
+    docs/algorithms/ensembles.md#weighted_majority. The score uses the weights before the row. Differs: weights sum to
+    1, and none decays below 1e-300.
     """
 
     name = "weighted_majority"
@@ -64,7 +64,7 @@ class WeightedMajority(Learner):
         )
         beta: float = decay_factor("a mistake")
         floor: float = number(
-            0.05, "Share of the mean weight up to which a mistake costs nothing more; 0: none.", at_least=0.0, below=1.0
+            0.05, "Share of the mean weight below which a mistake costs nothing more; 0: none.", at_least=0.0, below=1.0
         )
 
     def rule(self) -> UpdateRule:
@@ -93,9 +93,9 @@ class WeightedMajority(Learner):
             raise ParameterError(f"experts of {self.name} must be learners of this task: {error}") from None
         for one in experts:
             if one.composite:
-                raise ParameterError(f"experts of {self.name} must be learners as they stand, not {one.name}")
+                raise ParameterError(f"experts of {self.name} must be plain learners, not {one.name}")
         if len(experts) < 2:
-            raise ParameterError(f"experts of {self.name} must be two at least, not {text} alone")
+            raise ParameterError(f"experts of {self.name} must be at least two, not {text} alone")
         self.kinds = HeterogeneousPool(experts)
         self.uses_features = any(one.uses_features for one in experts)
         self.standardizable = all(one.standardizable for one in experts)
@@ -103,7 +103,7 @@ class WeightedMajority(Learner):
         return read
 
     def _prepare(self, X: Array) -> Array:
-        return self.kinds.widest._prepare(X)  # noqa: SLF001 - the experts see the same rows, prepared once
+        return self.kinds.widest._prepare(X)  # noqa: SLF001 - all experts get the same rows, prepared once
 
 
 class Majority(NamedTuple):
@@ -112,7 +112,7 @@ class Majority(NamedTuple):
     members: Any
     """Views of `states`, one for each expert."""
     experts: Counts
-    """i8[1]: M, as kernels of pools look for it."""
+    """i8[1]: M, where the fragments of pools expect it."""
     weight: Array = field("f8[M]", "the experts' weights, which sum to 1")
     states: Array = field("f8[words]", "the experts' states, one after the other")
     margins: Array = scratch("f8[M]", "the experts' predictions of the row")
@@ -122,7 +122,7 @@ class Majority(NamedTuple):
 
 @cache
 def build_fragments(kinds: tuple[HeterogeneousExpert, ...]) -> tuple[Any, Any]:
-    """Score and learn over experts of these kinds."""
+    """Make `score` and `learn` for experts of these kinds."""
     vote, teach = voting(kinds), teaching(kinds)
 
     @fragment

@@ -1,1 +1,1 @@
-"""In hindsight: the best model of all rows, regret against it, and parameters that theorems choose from the data."""
+"""In hindsight: the best model for all rows, regret against it, and parameters that theorems derive from the data."""

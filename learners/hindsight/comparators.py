@@ -1,6 +1,6 @@
-"""Linear models of least loss on rows that are all there: what regret is measured against.
+"""Linear models with the smallest loss on a complete data set, as comparators for regret.
 
-Batch solvers, each with a proof of how near it came. Online learning has its own files; nothing here runs row by row.
+Batch solvers, each with a proven bound on its distance from the optimum. Nothing here runs row by row.
 """
 
 import math
@@ -15,13 +15,13 @@ HINGE, LOGISTIC, SQUARE = "hinge", "logistic", "square"
 LOSSES = (HINGE, LOGISTIC, SQUARE)
 
 RIDGE = 1e-8
-"""l2 of every fit: makes the minimiser unique, and too small to be seen in its loss."""
+"""l2 of every fit: makes the minimiser unique, but is too small to affect its loss."""
 GAP = 1e-6
-"""Relative gap between a fit's objective and the proven bound below it, at which it is done."""
+"""Relative gap between a fit's objective and its proven lower bound at which the fit is done."""
 MOST_STEPS = 200
-"""Steps of a solver, ten times what it takes; a fit that needs more raises."""
+"""Limit of a solver's steps, ten times what it usually takes; a fit that needs more raises."""
 TO_THE_EDGE = 0.995
-"""Share of the way to the boundary that an interior point may go."""
+"""Share of the distance to the boundary that an interior-point step may take."""
 
 Solver = Callable[[str, Array, Array, float], Array]
 
@@ -31,12 +31,12 @@ class NoConvergence(ArithmeticError):
 
 
 def row_loss(loss: str, score: Array, y: Array) -> Array:
-    """The loss of each row, as docs/algorithms/conventions.md#loss-functions defines it.
+    """Return the loss of each row, as docs/algorithms/conventions.md#loss-functions defines it.
 
     Parameters
     ----------
     loss : str
-        Of `LOSSES`: hinge [1 - m]_+, logistic ln(1 + e^-m), square (s - y)^2 / 2, with m = y s.
+        One of `LOSSES`: hinge [1 - m]_+, logistic ln(1 + e^-m), square (s - y)^2 / 2, with m = y s.
     score, y : f8[n]
         Scores, and labels -1, +1 or targets.
     """
@@ -47,18 +47,18 @@ def row_loss(loss: str, score: Array, y: Array) -> Array:
 
 
 def fit(loss: str, rows: Array, y: Array, ball: float = math.inf) -> Array:
-    """The weights of least total loss on all rows, f8[d], among those of length <= `ball`.
+    """Return the weights with the smallest total loss on all rows, f8[d], among those of norm <= `ball`.
 
     Parameters
     ----------
     loss : str
-        Of `LOSSES`.
+        One of `LOSSES`.
     rows : f8[n, d]
-        Rows; a constant 1 among the features is the intercept, and counts in the ball.
+        Rows; a constant 1 among the features is the intercept, whose weight counts in the norm.
     y : f8[n]
         Labels -1, +1 or targets.
     ball : float
-        Largest length of the weights, > 0.
+        Largest norm of the weights, > 0.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def fit(loss: str, rows: Array, y: Array, ball: float = math.inf) -> Array:
         The relative gap of 1e-6 was not reached.
     """
     solve = _hinge if loss == HINGE else _smooth
-    # The minimiser lies in the span of the rows. Directions that no row has would make the solvers' matrices singular.
+    # The minimiser is in the span of the rows. Directions outside it would make the solvers' matrices singular.
     values, vectors = np.linalg.eigh(rows.T @ rows)
     basis = vectors[:, values > values[-1] * len(values) * np.finfo(float).eps]
     inner = _fit_inside(solve, loss, rows @ basis, y, ball)
@@ -77,8 +77,8 @@ def fit(loss: str, rows: Array, y: Array, ball: float = math.inf) -> Array:
 def _fit_inside(solve: Solver, loss: str, rows: Array, y: Array, ball: float) -> Array:
     """As `fit`, for rows that span the space.
 
-    The ball's multiplier is the l2 at which the length is `ball`. Length falls as l2 grows: found by regula falsi (the
-    Illinois form) in logarithms of both. At any l2 the Lagrangian bounds the least loss in the ball from below.
+    The ball's multiplier is the l2 at which the norm is `ball`. The norm decreases in l2, so this is found by regula
+    falsi (Illinois variant) in logarithms of both. At any l2 the Lagrangian is a lower bound of the loss in the ball.
     """
     weight = solve(loss, rows, y, RIDGE)
     if math.isinf(ball) or math.sqrt(weight @ weight) <= ball:
@@ -106,9 +106,9 @@ def _fit_inside(solve: Solver, loss: str, rows: Array, y: Array, ball: float) ->
 
 
 def _smooth(loss: str, rows: Array, y: Array, l2: float) -> Array:
-    """Newton's method with halved steps, for the logistic and the square loss.
+    """Newton's method with step halving, for the logistic and the square loss.
 
-    The objective is l2-strongly convex, so that |gradient|^2 / (2 l2) bounds its distance from the least value.
+    The objective is l2-strongly convex, so |gradient|^2 / (2 l2) bounds its distance from the minimum.
     """
     weight = np.zeros(rows.shape[1])
     score = np.zeros(len(rows))
@@ -117,8 +117,8 @@ def _smooth(loss: str, rows: Array, y: Array, l2: float) -> Array:
         if loss == SQUARE:
             slope, bend = score - y, np.ones(len(rows))
         else:
-            chance = np.exp(-np.logaddexp(0.0, y * score))  # of the wrong label
-            slope, bend = -y * chance, chance * (1.0 - chance)
+            p_wrong = np.exp(-np.logaddexp(0.0, y * score))  # probability of the wrong label
+            slope, bend = -y * p_wrong, p_wrong * (1.0 - p_wrong)
         gradient = rows.T @ slope + l2 * weight
         step = -np.linalg.solve(rows.T @ (rows * bend[:, None]) + l2 * np.eye(len(weight)), gradient)
         fall = -float(gradient @ step)
@@ -136,7 +136,7 @@ def _smooth(loss: str, rows: Array, y: Array, l2: float) -> Array:
 
 
 class _Point(NamedTuple):
-    """A point inside all bounds, or a step from one: weights, slack, excess and the dual variables."""
+    """An interior point, or a step from one: weights, slack, excess and the dual variables."""
 
     weight: Array
     slack: Array
@@ -145,10 +145,11 @@ class _Point(NamedTuple):
 
 
 def _hinge(loss: str, rows: Array, y: Array, l2: float) -> Array:
-    """A primal-dual interior point, for the hinge loss: some 20 to 40 steps of O(n d^2) however many rows there are.
+    """A primal-dual interior-point method for the hinge loss: 20 to 40 steps of O(n d^2), whatever the number of rows.
 
-    Least l2/2 |w|^2 + sum(slack) with excess = A w + slack - 1 >= 0, slack >= 0 and A = diag(y) rows; `dual` in (0, 1)
-    belongs to the first bound and 1 - dual to the second. sum(dual) - |A' dual|^2 / (2 l2) is the proven bound.
+    Minimises l2/2 |w|^2 + sum(slack) with excess = A w + slack - 1 >= 0, slack >= 0 and A = diag(y) rows; `dual` in
+    (0, 1) is the multiplier of the first bound and 1 - dual that of the second. sum(dual) - |A' dual|^2 / (2 l2) is the
+    proven bound.
     """
     A = rows * y[:, None]
     n = len(A)
@@ -163,9 +164,9 @@ def _hinge(loss: str, rows: Array, y: Array, l2: float) -> Array:
 
 
 def _nearer(A: Array, l2: float, at: _Point) -> _Point:
-    """One step of Mehrotra's predictor and corrector: a trial step says how far to aim, and what its curvature is.
+    """One step of Mehrotra's predictor-corrector: a trial step gives the centring and the second-order correction.
 
-    Shapes: A f8[n, d]. The equations, with `first` and `second` the changes wanted of the two products:
+    Shapes: A f8[n, d]. The equations, with `first` and `second` the required changes of the two products:
     dual * excess + first, (1 - dual) * slack + second, l2 w = A' dual, excess = A w + slack - 1.
     """
     weight, slack, excess, dual = at
@@ -183,23 +184,23 @@ def _nearer(A: Array, l2: float, at: _Point) -> _Point:
         by_slack = (second + slack * by_dual) / other
         return _Point(turned, by_slack, sideways + by_slack + off, by_dual)
 
-    def way(by: _Point) -> float:
+    def step_length(by: _Point) -> float:
         bounded = (slack, by.slack), (excess, by.excess), (dual, by.dual), (other, -by.dual)
-        return min(_way(values, step) for values, step in bounded)
+        return min(_positive_share(values, step) for values, step in bounded)
 
     first, second = dual * excess, other * slack
     trial = direction(-first, -second)
-    share = way(trial)
+    share = step_length(trial)
     before = float(first.sum() + second.sum())
     after = float((dual + share * trial.dual) @ (excess + share * trial.excess))
     after += float((other - share * trial.dual) @ (slack + share * trial.slack))
     aim = before / (2 * n) * (after / before) ** 3
     by = direction(aim - first - trial.dual * trial.excess, aim - second + trial.dual * trial.slack)
-    share = TO_THE_EDGE * way(by)
+    share = TO_THE_EDGE * step_length(by)
     return _Point(*(values + share * step for values, step in zip(at, by, strict=True)))
 
 
-def _way(values: Array, step: Array) -> float:
-    """How much of `step` keeps every value positive, at most 1."""
+def _positive_share(values: Array, step: Array) -> float:
+    """Return the largest share of `step`, at most 1, that keeps every value positive."""
     falling = step < 0.0
     return min(1.0, float(np.min(-values[falling] / step[falling]))) if falling.any() else 1.0

@@ -1,4 +1,4 @@
-"""Batch optimal margin distribution machine: the minimiser that regret is measured against. Not a stream learner."""
+"""Batch optimal margin distribution machine: the comparator for regret, not a stream learner."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from driftway.learners.contract import Array
 
 MOST_STEPS = 100
 SUFFICIENT = 1e-4
-"""Share of the predicted decrease with which a step of the line search is content (Armijo)."""
+"""Share of the predicted decrease that a line search step must reach (Armijo)."""
 
 
 def odm_objective(
@@ -27,30 +27,30 @@ def odm_objective(
 def odm_batch(
     rows: Array, y: Array, lam: float = 3.0, mu: float = 0.5, theta: float = 0.3, tolerance: float = 1e-8
 ) -> Array:
-    """Minimise F by Newton's method, its systems solved by conjugate gradients.
+    """Minimise F by Newton's method, with conjugate gradients as linear solver.
 
-    F is strongly convex and piecewise quadratic: once the right pieces are found, the next step ends the search.
+    F is strongly convex and piecewise quadratic: once the right pieces are found, the next step is the last.
 
     Parameters
     ----------
     rows : f8[m, d]
-        Rows, with a column of ones where an intercept is wanted.
+        Rows, with a column of ones for an intercept.
     y : f8[m]
         Class indices, 0 or 1.
     lam, mu, theta : float
-        As `online_odm` has them.
+        As in `online_odm`.
     tolerance : float
-        Length of the gradient at which to stop.
+        Norm of the gradient at which to stop.
 
     Returns
     -------
     f8[d]
-        The weights. Their length is at most sqrt(2 lam), for F(w) <= F(0) <= lam.
+        The weights. Their norm is at most sqrt(2 lam), since F(w) <= F(0) <= lam.
 
     Raises
     ------
     ArithmeticError
-        The gradient cannot be made so short, as where rows are huge.
+        The gradient does not become that small, e.g. because rows are huge.
 
     Source
     ------
@@ -69,7 +69,7 @@ def odm_batch(
         while True:
             tried = weight + step * direction
             new_value, new_gradient = odm_objective(tried, rows, y, lam, mu, theta)
-            # Near the minimum rounding hides any decrease of F; a shorter gradient then tells as much.
+            # Near the minimum rounding hides any decrease of F; a smaller gradient then shows the same.
             shorter = np.linalg.norm(new_gradient) < np.linalg.norm(gradient)
             if new_value <= value + SUFFICIENT * step * decrease or shorter or step < 1e-12:
                 break

@@ -1,6 +1,6 @@
-"""What a learner lost against linear models chosen in hindsight: one for all rows, or one that may switch.
+"""Regret against linear models chosen in hindsight: one for all rows, or a sequence with switches.
 
-The models are those of `driftway.learners.hindsight.comparators`; here they are put one after the other.
+The models are those of `driftway.learners.hindsight.comparators`; this module combines them into sequences.
 docs/algorithms/hindsight.md#regret.
 """
 
@@ -15,26 +15,26 @@ from driftway.learners.hindsight.comparators import fit, row_loss
 
 
 class Switching(NamedTuple):
-    """The best sequence with a number of switches: its total loss, and the blocks (from 1) at which it switches."""
+    """The best sequence with a number of switches: its total loss, and the blocks (from 1) where a new model starts."""
 
     loss: float
     starts: tuple[int, ...]
 
 
 def best_switching(cost: Array, switches: int) -> Switching:
-    """The cheapest way to cut blocks 0..m-1 into at most `switches` + 1 runs.
+    """Find the cheapest partition of blocks 0..m-1 into at most `switches` + 1 runs.
 
     Parameters
     ----------
     cost : f8[m, m]
-        cost[i, j], i <= j: of one model for blocks i to j. Below the diagonal nothing is read.
+        cost[i, j], i <= j: loss of one model for blocks i to j. Entries below the diagonal are not read.
     switches : int
         k >= 0.
 
     Notes
     -----
-    Dynamic programme, O(k m^2): least[c, j] = min over i <= j of least[c - 1, i - 1] + cost[i, j]. Fewer switches win
-    ties, then earlier ones.
+    Dynamic programming, O(k m^2): least[c, j] = min over i <= j of least[c - 1, i - 1] + cost[i, j]. Ties go to fewer
+    switches, then to earlier ones.
     """
     m = len(cost)
     runs = min(switches, m - 1) + 1
@@ -61,12 +61,12 @@ def segment_costs(
     ball: float = math.inf,
     progress: Callable[[], None] | None = None,
 ) -> Array:
-    """cost[i, j]: the total loss of the best single model for the rows edges[i]..edges[j + 1] - 1.
+    """Return cost[i, j], the total loss of the best single model for the rows edges[i]..edges[j + 1] - 1.
 
     Parameters
     ----------
     loss, rows, y, ball
-        As `fit`.
+        As in `fit`.
     edges : sequence of int
         0 = edges[0] < edges[1] < ... < edges[m] = n.
     progress : callable or None
@@ -75,7 +75,7 @@ def segment_costs(
     Raises
     ------
     NoConvergence
-        As `fit`.
+        As in `fit`.
     """
     m = len(edges) - 1
     cost = np.full((m, m), math.inf)

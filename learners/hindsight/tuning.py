@@ -1,6 +1,6 @@
-"""Parameters of `alma` and `norma` as their mistake bounds would have them, from what the theorems ask to be known.
+"""Parameters of `alma` and `norma` that minimise their mistake bounds, from the quantities in the theorems.
 
-On a stream little of it is: these are for experiments, and for what the theorems promise at best.
+On a stream most of these are unknown: this is for experiments, and to compute the best guarantee of the theorems.
 """
 
 import math
@@ -13,7 +13,7 @@ NOT_NEGATIVE = ParameterSpec("number", at_least=0.0)
 
 
 class Tuned(NamedTuple):
-    """Parameters to create the learner with, and how many rows it may get wrong, or learn if `rho` was given."""
+    """Parameters of the learner, and the bound on its mistakes, or on the rows that it learns if `rho` was given."""
 
     parameters: dict[str, float]
     bound: float
@@ -22,24 +22,24 @@ class Tuned(NamedTuple):
 def tune_alma(
     X: float, B: float, mu: float, K: float = 0.0, D: float = 0.0, p: float = 2.0, rho: float | None = None
 ) -> Tuned:
-    """Step size, ball and margin of `alma` for the least mistake bound.
+    """Return step size, ball and margin of `alma` for the smallest mistake bound.
 
     Parameters
     ----------
     X : float
-        Longest row, max |x_t|_p, intercept included, X > 0.
+        Largest row norm, max |x_t|_p, intercept included, X > 0.
     B : float
-        Longest comparison vector, max |u_t|_q with 1/p + 1/q = 1, B > 0.
+        Largest norm of a comparison vector, max |u_t|_q with 1/p + 1/q = 1, B > 0.
     mu : float
-        Margin that the comparison vectors aim at, mu > 0.
+        Target margin of the comparison vectors, mu > 0.
     K : float
         Their hinge loss, sum of [mu - y_t u_t'x_t]+, K >= 0. Default 0.0.
     D : float
-        Their way, sum of |u_t+1 - u_t|_q, D >= 0. Default 0.0.
+        Their path length, sum of |u_t+1 - u_t|_q, D >= 0. Default 0.0.
     p : float
         Norm, p >= 2. Default 2.0.
     rho : float or None
-        Margin up to which rows are learned, 0 <= rho < mu: then the bound is of rows learned. None: the largest
+        Margin up to which rows are learned, 0 <= rho < mu; the bound is then on the rows learned. None: the largest
         with the mistake bound of rho = 0. Default none.
 
     Raises
@@ -69,16 +69,16 @@ def tune_norma(
     p: float = 2.0,
     rho: float | None = None,
 ) -> Tuned:
-    """Step size, decay and margin of `norma` for the least mistake bound.
+    """Return step size, decay and margin of `norma` for the smallest mistake bound.
 
     Parameters
     ----------
     X, B, mu, K, p, rho
-        As for `tune_alma`.
+        As in `tune_alma`.
     T : int
         Rows of the stream, T >= 1.
     D1 : float
-        Way of the comparison vectors, sum of |u_t+1 - u_t|_q, D1 >= 0. Default 0.0.
+        Path length of the comparison vectors, sum of |u_t+1 - u_t|_q, D1 >= 0. Default 0.0.
     D2 : float
         Sum of |u_t+1 - u_t|_q^2, D2 >= 0. Default 0.0.
 
@@ -90,7 +90,7 @@ def tune_norma(
     Source
     ------
     KSW, theorem 3 (given rho) and 4; equations 7 and 8. docs/algorithms/linear.md#linear-learners. Differs: theorem 4
-    prints alpha'/(1 - alpha' lam), but its proof is that of theorem 3, which has alpha'/(1 + alpha' lam).
+    states alpha'/(1 - alpha' lam), but its proof is that of theorem 3, which has alpha'/(1 + alpha' lam).
     """
     _check(X=X, B=B, mu=mu, K=K, D1=D1, D2=D2, p=p, rho=rho)
     ParameterSpec("integer", at_least=1).check("T", T)
@@ -101,17 +101,17 @@ def tune_norma(
 
 
 def balance(x: float, R: float, S: float) -> float:
-    """Where R / (x - z) + S / (z (x - z)) is least over 0 < z < x: h(x, R, S) of KSW section 4 and lemma 2.
+    """Return the z in (0, x) that minimises R / (x - z) + S / (z (x - z)): h(x, R, S) of KSW section 4 and lemma 2.
 
     Source
     ------
-    h = sqrt(S/R (x + S/R)) - S/R, x/2 for R = 0, without the cancellation. The lemma says maximised: it is a minimum.
+    h = sqrt(S/R (x + S/R)) - S/R, x/2 for R = 0, without the cancellation. The lemma says maximum; it is a minimum.
     """
     return x / (1.0 + math.sqrt(1.0 + x * R / S))
 
 
 def _step(X: float, mu: float, K: float, C: float, p: float, rho: float | None) -> tuple[float, float, float]:
-    """Step size (NORMA's alpha', before the decay), rho and bound: the same formulas for both algorithms."""
+    """Return step size (NORMA's alpha', before the decay), rho and bound; both algorithms have the same formulas."""
     gap = mu - (rho or 0.0)
     r = balance(gap, K, C)
     by_loss, by_geometry = K / gap, C / (gap * gap)
@@ -120,7 +120,7 @@ def _step(X: float, mu: float, K: float, C: float, p: float, rho: float | None) 
 
 
 def _check(**given: float | None) -> None:
-    """Each value by its name.
+    """Check each value by its name.
 
     Raises
     ------

@@ -23,10 +23,10 @@ from driftway.learners.second_order.covariance import (
 class ACOG(Learner):
     """Cost-sensitive gradient descent whose step is shaped by a covariance: small in directions often seen.
 
-    Chooses among mistakes as `csogd1` (loss I) or `csogd2` (loss II) does and needs fewer rows. With k = Sigma x,
+    Weighs mistakes as `csogd1` (loss I) or `csogd2` (loss II) does and needs fewer rows. With k = Sigma x,
     v = x.k and rho_t as there, a row with y s < rho_t (I: c = 1) or y s < 1 (II: c = rho_t) gives
 
-    - mu <- mu + eta c y k gamma / (gamma + v), where k gamma / (gamma + v) = Sigma x with the Sigma to come,
+    - mu <- mu + eta c y k gamma / (gamma + v), where k gamma / (gamma + v) = Sigma x with the updated Sigma,
     - Sigma <- Sigma - k k' / (gamma + v) (diagonal: Sigma^-1 += diag(x x') / gamma).
 
     Cost
@@ -36,8 +36,8 @@ class ACOG(Learner):
     Source
     ------
     Zhao, Zhuang, Wu, Li and Hoi, ICDM 2015; Huang, Online Learning, "Applications". docs/algorithms/imbalanced.md#acog.
-    Differs: the classes are counted as they come, from 1; drift q of 1.12; the diagonal form takes the step of the full
-    one.
+    Differs: classes are counted online, from 1; drift q of
+    docs/algorithms/conventions.md#drift-of-the-covariance; the diagonal form uses the step of the full one.
     """
 
     name = "acog"
@@ -45,7 +45,7 @@ class ACOG(Learner):
 
     class Params(Covarying, Priced):
         loss: str = choice(
-            "II", ("I", "II"), "`I`: the weightier class needs a larger margin. `II`: it takes larger steps."
+            "II", ("I", "II"), "`I`: the class of larger weight needs a larger margin. `II`: it takes larger steps."
         )
         eta: float = number(1.0, "Step size.", above=0.0)
         gamma: float = number(
@@ -66,7 +66,7 @@ class Adaptive(NamedTuple):
     """Parameters of `acog`."""
 
     steeper: bool
-    """Loss II: larger steps for class 1, rather than a larger margin."""
+    """Whether to use loss II, with larger steps for class 1, instead of a larger margin."""
     eta: float
     gamma: float
     a: float
@@ -76,7 +76,7 @@ class Adaptive(NamedTuple):
     price_n: float
     """Weight of class 0."""
     shared: bool
-    """Among the rows of a class, rather than the weight of each."""
+    """Whether a class shares its weight among its rows; otherwise each row has it."""
 
 
 class CountingGaussian(NamedTuple):
@@ -90,14 +90,14 @@ class CountingGaussian(NamedTuple):
 
 
 def learn_costs(form: CovarianceForm) -> Fragment:
-    """What a row changes in a learner of one form. Both take the step of the full one."""
+    """The `learn` of a learner whose covariance has this form; both forms use the step of the full one."""
     spread, shrink, inflate = form
 
     @fragment
     def learn(x: Array, y: float, _omega: float, s: float, p: Adaptive, memory: CountingGaussian) -> None:
-        """Step along the row as the covariance is about to see it, and narrow the covariance by the row.
+        """Step along the row with the covariance as updated by it, and update the covariance.
 
-        Shapes: x f8[d]. docs/algorithms/imbalanced.md#acog; the diagonal form by 1.13, kappa = 1/gamma.
+        Shapes: x f8[d]. docs/algorithms/imbalanced.md#acog; in the diagonal form kappa = 1/gamma.
         """
         memory.classes[1 if y > 0.0 else 0] += 1
         rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0

@@ -9,15 +9,15 @@ from driftway.learners.imbalanced.pairwise_square import DIAGONAL, FULL, learn_p
 from driftway.learners.second_order.covariance import covariance, form_of, is_full
 
 DAMPING = 1e-8
-"""Added to the root of the squared gradients: where a weight has had none, the step is 0 and not 0 / 0."""
+"""Added to the root of the squared gradients, so that a weight without any has a step of 0, not 0 / 0."""
 
 
 class AdaOAM(Learner):
-    """Ranks as `opauc` does, with a step of its own for every weight: smaller the more its gradients added up to.
+    """Ranks as `opauc` does, with a step size per weight that shrinks with its accumulated gradients.
 
-    Prefer it to `opauc` where features differ in frequency or scale. Each row steps down the gradient g of its square
-    loss against all rows of the other class so far, w_j -= eta g_j / sqrt(sum of g_j^2 so far); nothing is learned
-    before both classes have been seen. s = w.x - w.(c_0 + c_1) / 2, the class means drawing the line.
+    Prefer it to `opauc` if features differ in frequency or scale. Each row steps down the gradient g of its square loss
+    against all rows of the other class so far, w_j -= eta g_j / sqrt(sum of g_j^2 so far); nothing is learned before
+    both classes have been seen. s = w.x - w.(c_0 + c_1) / 2, with the boundary half way between the class means.
 
     Cost
     ----
@@ -25,8 +25,8 @@ class AdaOAM(Learner):
 
     Source
     ------
-    Ding, Zhao, Hoi and Ong, AAAI 2015, algorithm 1. docs/algorithms/imbalanced.md#adaoam. Differs: the line between the
-    classes, and the diagonal form.
+    Ding, Zhao, Hoi and Ong, AAAI 2015, algorithm 1. docs/algorithms/imbalanced.md#adaoam. Differs: the boundary between
+    the classes, and the diagonal form.
     """
 
     name = "adaoam"
@@ -58,7 +58,7 @@ class AdaOAMState(NamedTuple):
 
 @fragment
 def step(_curvature: float, p: AdaOAM.Params, memory: AdaOAMState) -> bool:
-    """Step against g, each weight by its own size, all of it or, if some number would overflow, nothing; say which."""
+    """Step against g with a size per weight unless a number would overflow; return whether it was done."""
     weight, gradient2, g, moved = memory.weight, memory.gradient2, memory.g, memory.e
     overflows = False
     for j in range(g.shape[0]):

@@ -1,6 +1,6 @@
-"""What ranking learners know of the two classes: how many rows, their mean, and how they scatter about it.
+"""Class statistics of ranking learners: number of rows, mean, and scatter about the mean.
 
-A row whose statistics would overflow is refused as a whole, so that counts, means and scatter always fit together.
+A row whose statistics would overflow is rejected entirely, so that counts, means and scatter are consistent.
 """
 
 import math
@@ -9,12 +9,12 @@ from typing import Any
 from driftway.learners.contract import Array, fragment
 
 LARGEST_SCATTER = 1e300
-"""Sum of squares up to which a class's scatter may grow. No entry exceeds the trace, so none overflows."""
+"""Largest trace of a class's scatter. No entry exceeds the trace, so none overflows."""
 
 
 @fragment
 def centred_score(x: Array, _parameters: Any, memory: Any) -> float:
-    """w.x - w.(c_0 + c_1) / 2: ranks as w.x does, and is 0 half way between the classes. Shapes: x f8[d]."""
+    """w.x - w.(c_0 + c_1) / 2: ranks as w.x does, and is 0 half way between the class means. Shapes: x f8[d]."""
     s = 0.0
     for j in range(x.shape[0]):
         s += memory.weight[j] * (x[j] - 0.5 * (memory.mean[0, j] + memory.mean[1, j]))
@@ -23,7 +23,7 @@ def centred_score(x: Array, _parameters: Any, memory: Any) -> float:
 
 @fragment
 def join_class(x: Array, own: int, memory: Any) -> bool:
-    """Count `x` into its class and move the class's mean, unless that would overflow; say whether.
+    """Count `x` and update the mean of its class unless that would overflow; return whether it was counted.
 
     Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d].
     """
@@ -43,10 +43,10 @@ def join_class(x: Array, own: int, memory: Any) -> bool:
 
 @fragment
 def join_scattered(x: Array, own: int, memory: Any) -> bool:
-    """As `join_class`, and let the scatter about the mean grow (Welford).
+    """As `join_class`, and update the scatter about the mean (Welford).
 
-    Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d], scatter f8[2, d, d], e f8[d] scratch. The product of two
-    scaled entries commutes, hence the scatter stays bitwise symmetric.
+    Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d], scatter f8[2, d, d], e f8[d] scratch. Products of two
+    scaled entries commute, so the scatter stays bitwise symmetric.
     """
     mean, scatter, deviation = memory.mean, memory.scatter, memory.e
     d = x.shape[0]
@@ -69,7 +69,7 @@ def join_scattered(x: Array, own: int, memory: Any) -> bool:
 
 @fragment
 def join_varied(x: Array, own: int, memory: Any) -> bool:
-    """As `join_scattered`, of the scatter's diagonal only.
+    """As `join_scattered`, for the diagonal of the scatter only.
 
     Shapes: x f8[d]; of memory classes i8[2], mean f8[2, d], scatter f8[2, d], e f8[d] scratch.
     """

@@ -8,11 +8,11 @@ from driftway.learners.imbalanced.weighted_hinge import weighted_hinge
 class CSOGD1(Learner):
     """Gradient descent that asks a larger margin of the class whose mistakes weigh more.
 
-    Prefer `csogd2` where one class is rare: here such a class moves its margin to rho and then teaches no more than
-    the other.
+    Prefer `csogd2` if one class is rare: here the margin of such a class becomes rho, but its steps are no larger
+    than those of the other.
 
     With rho_t = rho for a row of class 1 and 1 for one of class 0, w <- w + eta y x if y s < rho_t.
-    Objective ``sum``: rho = eta_p T_n / (eta_n T_p), with the counts T of both classes, this row's among them.
+    Objective ``sum``: rho = eta_p T_n / (eta_n T_p), with the counts T of both classes, including this row.
     Objective ``cost``: rho = c_p / c_n.
 
     Cost
@@ -22,8 +22,8 @@ class CSOGD1(Learner):
     Source
     ------
     Wang, Zhao and Hoi, ICDM 2012, CSOGD-I; Huang, Online Learning, "Applications".
-    docs/algorithms/imbalanced.md#csogd1-csogd2. Differs: the classes are counted as they come, from 1, because their
-    shares are not known beforehand.
+    docs/algorithms/imbalanced.md#csogd1-csogd2. Differs: classes are counted online, from 1, because their shares are
+    not known beforehand.
     """
 
     name = "csogd1"

@@ -8,11 +8,11 @@ from driftway.learners.imbalanced.weighted_hinge import weighted_hinge
 class CSOGD2(Learner):
     """Gradient descent that takes larger steps for the class whose mistakes weigh more.
 
-    For rare classes (fraud, faults, illness), where a learner of equal steps answers the frequent class and is right
-    nearly always.
+    For rare classes (fraud, faults, illness), where a learner with equal steps would just predict the frequent class
+    and nearly always be right.
 
     With rho_t = rho for a row of class 1 and 1 for one of class 0, w <- w + eta rho_t y x if y s < 1.
-    Objective ``sum``: rho = eta_p T_n / (eta_n T_p), with the counts T of both classes, this row's among them.
+    Objective ``sum``: rho = eta_p T_n / (eta_n T_p), with the counts T of both classes, including this row.
     Objective ``cost``: rho = c_p / c_n.
 
     Cost
@@ -22,8 +22,8 @@ class CSOGD2(Learner):
     Source
     ------
     Wang, Zhao and Hoi, ICDM 2012, CSOGD-II; Huang, Online Learning, "Applications".
-    docs/algorithms/imbalanced.md#csogd1-csogd2. Differs: the classes are counted as they come, from 1, because their
-    shares are not known beforehand.
+    docs/algorithms/imbalanced.md#csogd1-csogd2. Differs: classes are counted online, from 1, because their shares are
+    not known beforehand.
     """
 
     name = "csogd2"

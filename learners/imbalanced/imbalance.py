@@ -1,15 +1,15 @@
-"""How much more a missed positive weighs than a false alarm: what cost-sensitive learners share."""
+"""Weight of a missed positive relative to a false alarm, for cost-sensitive learners."""
 
 from typing import Any
 
 from driftway.learners.contract import Counts, Parameters, choice, fragment, number
 
 OBJECTIVES = ("sum", "cost")
-"""Weighted sum of sensitivity and specificity, or cost of mistakes."""
+"""Maximise the weighted sum of sensitivity and specificity, or minimise the cost of mistakes."""
 
 
 class Priced(Parameters):
-    """Parameters that say what mistakes cost."""
+    """Parameters for the cost of mistakes."""
 
     objective: str = choice(
         "sum",
@@ -23,7 +23,7 @@ class Priced(Parameters):
 
 
 def prices(p: Any) -> tuple[float, float, bool]:
-    """What positives and negatives weigh by a learner's parameters `p`, and whether that is shared among their rows."""
+    """Weights of positives and negatives from a learner's parameters `p`, and whether rows of a class share them."""
     if p.objective == "sum":
         return p.eta_p, p.eta_n, True
     return p.c_p, p.c_n, False
@@ -31,9 +31,9 @@ def prices(p: Any) -> tuple[float, float, bool]:
 
 @fragment
 def imbalance(price_p: float, price_n: float, shared: bool, classes: Counts) -> float:
-    """rho, by which a row of class 1 counts more than one of class 0. Shapes: classes i8[2], each >= 1.
+    """rho, the weight of a row of class 1 relative to one of class 0. Shapes: classes i8[2], each >= 1.
 
-    Where a class shares its weight, each of its rows has the less of it the more there are.
+    If the rows of a class share its weight, more rows mean less weight for each.
     """
     if shared:
         return price_p * float(classes[0]) / (price_n * float(classes[1]))

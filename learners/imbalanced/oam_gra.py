@@ -12,11 +12,11 @@ from driftway.learners.numeric.vectors import axpy_guarded
 class OAMGra(Learner):
     """Ranks rows of class 1 above those of class 0 by one gradient step against a sample of the other class.
 
-    For few positives among many negatives. All sampled rows that the row fails to beat by a margin of 1 pull at once;
-    `oam_seq` steps pair after pair. Nothing is learned before both classes have been seen.
+    For few positives among many negatives. All sampled rows that the row does not beat by a margin of 1 contribute to
+    one step; `oam_seq` takes a step per pair. Nothing is learned before both classes have been seen.
 
     w <- w + C c_t / B y times the sum of x - x' over the sampled x' of the other class with y w.(x - x') <= 1.
-    s = w.x - w.(c_0 + c_1) / 2, the class means drawing the line.
+    s = w.x - w.(c_0 + c_1) / 2, with the boundary half way between the class means.
 
     Cost
     ----
@@ -25,14 +25,14 @@ class OAMGra(Learner):
     Source
     ------
     Zhao, Hoi, Jin and Yang, ICML 2011, OAMgra with reservoir sampling. docs/algorithms/imbalanced.md#oam_seq-oam_gra.
-    Differs: C is shared among the pairs of a row, c_t = 1 by default, and the line between the classes.
+    Differs: C is shared among the pairs of a row, c_t = 1 by default, and the boundary between the classes.
     """
 
     name = "oam_gra"
     tasks = ("binary",)
 
     class Params(Pairing):
-        C: float = number(0.1, "Step size if every pair pulls. Larger = faster and more trusting.", above=0.0)
+        C: float = number(0.1, "Step size if every pair contributes. Larger = faster and more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -44,9 +44,9 @@ class OAMGra(Learner):
 
 @fragment
 def learn(x: Array, y: float, _omega: float, _s: float, p: OAMGra.Params, memory: Samples) -> None:
-    """Step by what all sampled rows of the other class ask for, then offer the row to its own sample.
+    """Take one step from all sampled rows of the other class, then offer the row to the sample of its own class.
 
-    Shapes: x f8[d]. docs/algorithms/imbalanced.md#oam_seq-oam_gra. Every test is made with the same weights.
+    Shapes: x f8[d]. docs/algorithms/imbalanced.md#oam_seq-oam_gra. All pairs are tested with the same weights.
     """
     weight, sample, pull = memory.weight, memory.sample, memory.pull
     d, size = x.shape[0], sample.shape[1]

@@ -1,4 +1,4 @@
-"""Online AUC maximisation, pair after pair (OAMseq)."""
+"""Online AUC maximisation, pair by pair (OAMseq)."""
 
 import math
 
@@ -13,12 +13,12 @@ from driftway.learners.numeric.random import seed
 class OAMSeq(Learner):
     """Ranks rows of class 1 above those of class 0 by comparing each row with a sample of the other class.
 
-    For few positives among many negatives. One passive-aggressive step per pair, each from the weights that the one
-    before it left; `oam_gra` takes all pairs at once. Nothing is learned before both classes have been seen.
+    For few positives among many negatives. One passive-aggressive step per pair, each from the weights after the
+    previous one; `oam_gra` takes all pairs at once. Nothing is learned before both classes have been seen.
 
     For each sampled x' of the other class: w <- w + tau y (x - x'),
     tau = min(C c_t / B, [1 - y w.(x - x')]_+ / |x - x'|^2).
-    s = w.x - w.(c_0 + c_1) / 2, the class means drawing the line.
+    s = w.x - w.(c_0 + c_1) / 2, with the boundary half way between the class means.
 
     Cost
     ----
@@ -27,7 +27,7 @@ class OAMSeq(Learner):
     Source
     ------
     Zhao, Hoi, Jin and Yang, ICML 2011, OAMseq with reservoir sampling. docs/algorithms/imbalanced.md#oam_seq-oam_gra.
-    Differs: C is shared among the pairs of a row, c_t = 1 by default, and the line between the classes.
+    Differs: C is shared among the pairs of a row, c_t = 1 by default, and the boundary between the classes.
     """
 
     name = "oam_seq"
@@ -46,7 +46,7 @@ class OAMSeq(Learner):
 
 @fragment
 def learn(x: Array, y: float, _omega: float, _s: float, p: OAMSeq.Params, memory: Samples) -> None:
-    """Step once per sampled row of the other class in slot order, then offer the row to its own sample.
+    """Step once per sampled row of the other class in slot order, then offer the row to the sample of its own class.
 
     Shapes: x f8[d]. docs/algorithms/imbalanced.md#oam_seq-oam_gra.
     """
@@ -79,7 +79,7 @@ def learn(x: Array, y: float, _omega: float, _s: float, p: OAMSeq.Params, memory
 
 @fragment
 def step_apart(weight: Array, x: Array, z: Array, step: float) -> bool:
-    """Add step * (x - z) to `weight`, all of it or, if some coordinate would overflow, nothing; say which.
+    """Add step * (x - z) to `weight` unless a coordinate would overflow; return whether it was added.
 
     Shapes: weight f8[d], x f8[d], z f8[d].
     """

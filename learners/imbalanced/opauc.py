@@ -23,9 +23,9 @@ from driftway.learners.second_order.covariance import covariance, form_of, is_fu
 class OPAUC(Learner):
     """Ranks rows of class 1 above those of class 0, keeping mean and covariance of each class instead of rows.
 
-    For few positives among many negatives, where it matters which rows come first rather than where the line is drawn.
-    Each row steps down the gradient of its square loss against all rows of the other class so far; nothing is learned
-    before both classes have been seen. s = w.x - w.(c_0 + c_1) / 2, the class means drawing the line.
+    For few positives among many negatives, where the ranking matters more than the decision boundary. Each row steps
+    down the gradient of its square loss against all rows of the other class so far; nothing is learned before both
+    classes have been seen. s = w.x - w.(c_0 + c_1) / 2, with the boundary half way between the class means.
 
     Cost
     ----
@@ -33,8 +33,8 @@ class OPAUC(Learner):
 
     Source
     ------
-    Gao, Jin, Zhu and Zhou, ICML 2013, algorithm 1. docs/algorithms/imbalanced.md#opauc. Differs: safe_step, the line
-    between the classes, and a diagonal form in place of random projections.
+    Gao, Jin, Zhu and Zhou, ICML 2013, algorithm 1. docs/algorithms/imbalanced.md#opauc. Differs: safe_step, the
+    boundary between the classes, and a diagonal form in place of random projections.
     """
 
     name = "opauc"
@@ -66,7 +66,7 @@ class OPAUCState(NamedTuple):
 
 @fragment
 def step(curvature: float, p: OPAUC.Params, memory: OPAUCState) -> bool:
-    """By eta or, if it is to be safe, not beyond the bottom of the loss; nothing if a weight would overflow."""
+    """Step by eta, limited to the minimum of the loss if `safe_step`; return False if a weight would overflow."""
     return axpy_guarded(memory.weight, memory.g, -min(p.eta, 1.0 / curvature) if p.safe_step else -p.eta)
 
 

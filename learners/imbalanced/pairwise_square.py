@@ -1,8 +1,8 @@
-"""The square loss of a row against every row of the other class, from that class's mean and covariance alone.
+"""The square loss of a row against every row of the other class, from only that class's mean and covariance.
 
 For a row x of label y, and c and S the mean and covariance of the n rows x' of the other class, the loss
-lam/2 |w|^2 + 1/(2n) sum of (1 - y w.(x - x'))^2 has, with e = x - c, the gradient lam w + (w.e - y) e + S w. No row
-need be kept: that is how `opauc` and `adaoam` learn in one pass.
+lam/2 |w|^2 + 1/(2n) sum of (1 - y w.(x - x'))^2 has, with e = x - c, the gradient lam w + (w.e - y) e + S w. So no
+row has to be kept, which is how `opauc` and `adaoam` learn in one pass.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,10 @@ from driftway.learners.numeric.symmetric import matvec
 
 @fragment
 def gradient_full(x: Array, label: float, other: int, lam: float, memory: Any) -> float:
-    """Write the gradient and return a bound of the loss's curvature, lam + |e|^2 + tr S.
+    """Write the gradient; return a bound on the curvature of the loss, lam + |e|^2 + tr S.
 
     Shapes: x f8[d]; of memory weight f8[d], classes i8[2], mean f8[2, d], scatter f8[2, d, d], which is n S of each
-    class; e f8[d] and g f8[d], written.
+    class, and e f8[d] and g f8[d], which are written.
     """
     weight, e, g = memory.weight, memory.e, memory.g
     n, mean, scatter = memory.classes[other], memory.mean[other], memory.scatter[other]
@@ -37,9 +37,9 @@ def gradient_full(x: Array, label: float, other: int, lam: float, memory: Any) -
 
 @fragment
 def gradient_diagonal(x: Array, label: float, other: int, lam: float, memory: Any) -> float:
-    """As `gradient_full`, of a class whose features are taken as uncorrelated.
+    """As `gradient_full`, treating the features of a class as uncorrelated.
 
-    Shapes: x f8[d]; memory as there, but scatter f8[2, d].
+    Shapes: x f8[d]; memory as in `gradient_full`, but scatter f8[2, d].
     """
     weight, e, g = memory.weight, memory.e, memory.g
     n, mean, squares = memory.classes[other], memory.mean[other], memory.scatter[other]
@@ -55,7 +55,7 @@ def gradient_diagonal(x: Array, label: float, other: int, lam: float, memory: An
 
 
 class PairwiseForm(NamedTuple):
-    """Full or diagonal: what a rule that is written once for both does to the scatter, and gets from it."""
+    """Operations on the full or diagonal scatter, for rules that are written once for both."""
 
     join: Callable[[Array, int, Any], bool]
     gradient: Callable[[Array, float, int, float, Any], float]
@@ -66,12 +66,12 @@ DIAGONAL = PairwiseForm(join_varied, gradient_diagonal)
 
 
 def learn_pairs(form: PairwiseForm, step: Callable[[float, Any, Any], bool]) -> Fragment:
-    """What a row changes in a learner of one form, that steps along the gradient in memory.g by `step`."""
+    """The `learn` of a learner whose scatter has this form; `step` steps along the gradient in memory.g."""
     join, gradient = form
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Any) -> None:
-        """Count the row into its class, then step against the gradient of its loss to the other class.
+        """Count the row in its class, then step against the gradient of its loss against the other class.
 
         Shapes: x f8[d]. docs/algorithms/imbalanced.md#imbalanced-classes.
         """

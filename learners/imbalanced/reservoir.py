@@ -7,18 +7,18 @@ from driftway.learners.numeric.random import Words, randint
 
 
 class Pairing(Parameters):
-    """Parameters of learners that compare pairs, beside C."""
+    """Parameters of learners that compare pairs, except C."""
 
-    buffer: int = integer(100, "B, the rows sampled of each class.", at_least=1)
+    buffer: int = integer(100, "B, number of rows sampled from each class.", at_least=1)
     reweight: bool = flag(
         False,
-        "Let a sample weigh as much as all rows that it stands for, c_t = N / B; then steps grow with the stream.",
+        "Give a sample the weight of all rows that it stands for, c_t = N / B; then steps grow with the stream.",
     )
-    seed: int = integer(1, "Of the generator that samples.", at_least=0, at_most=2**53)
+    seed: int = integer(1, "Seed of the sampling.", at_least=0, at_most=2**53)
 
 
 class Samples(NamedTuple):
-    """Memory of learners that compare pairs: the weights, and what is known of both classes. Class 0 comes first."""
+    """Memory of learners that compare pairs: weights, class statistics and samples. Class 0 comes first."""
 
     weight: Array = field("f8[d]", "zero until both classes were seen")
     classes: Counts = field("i8[2]", "rows counted of class 0 and of class 1")
@@ -31,7 +31,7 @@ class Samples(NamedTuple):
 
 @fragment
 def offer(x: Array, i: int, sample: Array, generator: Words) -> None:
-    """Take the i-th row of a class into its sample, with the chance that keeps every row so far equally likely.
+    """Add the i-th row of a class to its sample with the probability that makes all rows so far equally likely.
 
     Shapes: x f8[d], sample f8[B, d], generator u8[4].
     """
@@ -44,7 +44,7 @@ def offer(x: Array, i: int, sample: Array, generator: Words) -> None:
 
 @fragment
 def pair_weight(p: Any, size: int, seen: int) -> float:
-    """C c_t / B: what one pair may weigh; c_t = seen / B with `reweight`, so that a sample stands for all its class."""
+    """C c_t / B, the weight of one pair; with `reweight` c_t = seen / B, so that it stands for its whole class."""
     if p.reweight:
         return p.C * max(1.0, seen / size) / size
     return p.C / size

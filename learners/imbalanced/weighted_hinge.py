@@ -10,21 +10,21 @@ from driftway.learners.numeric.vectors import axpy_guarded
 
 
 class WeightedHingeNumbers(NamedTuple):
-    """Parameters of the two."""
+    """Parameters of `csogd1` and `csogd2`."""
 
     steeper: bool
-    """Loss II: larger steps for class 1, rather than a larger margin."""
+    """Whether to use loss II, with larger steps for class 1, instead of a larger margin."""
     eta: float
     price_p: float
     """Weight of class 1."""
     price_n: float
     """Weight of class 0."""
     shared: bool
-    """Among the rows of a class, rather than the weight of each."""
+    """Whether a class shares its weight among its rows; otherwise each row has it."""
 
 
 class CountingWeights(NamedTuple):
-    """Memory of the two."""
+    """Memory of `csogd1` and `csogd2`."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     classes: Counts = field("i8[2]", "labelled rows of class 0 and of class 1, plus 1", start=1.0)
@@ -32,7 +32,7 @@ class CountingWeights(NamedTuple):
 
 
 def weighted_hinge(steeper: bool, p: Any) -> UpdateRule:
-    """The rule of a learner whose parameters p have eta and the prices."""
+    """The rule of a learner whose parameters p have eta and those of `Priced`."""
     return UpdateRule(
         product, learn, WeightedHingeNumbers(steeper, p.eta, *prices(p)), CountingWeights, uses_weight=True
     )
@@ -42,8 +42,8 @@ def weighted_hinge(steeper: bool, p: Any) -> UpdateRule:
 def learn(x: Array, y: float, omega: float, s: float, p: WeightedHingeNumbers, memory: CountingWeights) -> None:
     """Step by eta y x if the margin is below rho_t (loss I), or by rho_t eta y x if below 1 (loss II).
 
-    Shapes: x f8[d]. docs/algorithms/imbalanced.md#imbalanced-classes. The row's own class is counted before rho, once
-    whatever omega; a row that would overflow counts, no more.
+    Shapes: x f8[d]. docs/algorithms/imbalanced.md#imbalanced-classes. The row's class is counted before rho is
+    computed, once whatever omega is; a row that would overflow is counted but not learned.
     """
     memory.classes[1 if y > 0.0 else 0] += 1
     rho = imbalance(p.price_p, p.price_n, p.shared, memory.classes) if y > 0.0 else 1.0

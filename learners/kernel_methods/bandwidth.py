@@ -1,9 +1,9 @@
-"""A Gaussian kernel's width that sets itself: by the median of the distances between stored rows, and by its errors.
+"""Automatic width of a Gaussian kernel: from the median distance between stored rows, and from its errors.
 
-The median follows the rows that are stored: where these are let go and others come, as on a stream that drifts, so does
-it; a learner that lets none go keeps that of the first. Until there are enough it is that of 1 / d, which suits scaled
-features. It knows nothing of the classes, and is too wide where these are small: so each row is scored with narrower
-kernels as well, by the same coefficients, and one that is right more often takes the place of the one in use.
+The median follows the stored rows: as they are replaced, for instance on a drifting stream, it changes with them; a
+learner that removes none keeps that of its first rows. Until there are enough rows, gamma is 1 / d, which suits scaled
+features. The median ignores the classes and is too wide if these are small. So each row is scored with narrower kernels
+as well, with the same coefficients, and one that is right more often replaces the one in use.
 """
 
 import math
@@ -12,33 +12,33 @@ from typing import Any
 from driftway.learners.contract import Array, Counts, choice, fragment, kernel_without_refcounts, number
 
 SAMPLE = 32
-"""Stored rows whose distances are taken, at even spaces among the slots."""
+"""Stored rows whose distances are used, evenly spaced among the slots."""
 STEEPNESS = 2.0
 """gamma times the median of their squared distances."""
 CHANGE = 1.25
-"""A width within this factor of the one in use changes nothing."""
+"""A new gamma within this factor of the one in use is ignored."""
 FACTORS = 4
-"""Widths that are tried: gamma as by the median, and 4, 16 and 64 times as much."""
+"""Number of widths tried: gamma by the median, and 4, 16 and 64 times as much."""
 LEAD = 8.0
-"""Rows by which another must have been right more often than the one in use."""
+"""Lead, in rows classified correctly, that another width needs to replace the one in use."""
 MEMORY = 400.0
-"""So many rows later a row counts for 1/e of what it did."""
+"""Number of rows after which a row's weight has decayed to 1/e."""
 BY_MEDIAN = (
     "`median`: 2 / the median of the squared distances between stored rows, set at 32 of them and each time that as "
     "many as there are slots have been stored"
 )
 BY_DIMENSION = "`dimension`: 1 / the number of features."
-"""What the two ways that every learner of the family knows say of themselves."""
+"""Help texts of the two methods that every learner of the family has."""
 
 
 def gamma() -> Any:
-    """The parameter of a width that is given."""
-    text = "Of the Gaussian kernel, in units of 1 / a squared feature; 0: as `width`."
+    """The parameter for a fixed width."""
+    text = "Coefficient of the Gaussian kernel, in units of 1 / a squared feature; 0: set by `width`."
     return number(0.0, text, at_least=0.0)
 
 
 def width(usually: str = "prequential") -> Any:
-    """The parameter that says how one that is not given is found; by the median where coefficients suit one width."""
+    """The parameter for how the width is found if gamma is 0; use ``median`` if coefficients fit only one width."""
     tried = "`prequential`: the same times 1, 4, 16 or 64, the one that has been right about 8 of the last rows more"
     return choice(
         usually, ("prequential", "median", "dimension"), f"Where gamma is 0. {BY_MEDIAN}; {tried}; or {BY_DIMENSION}"
@@ -46,12 +46,12 @@ def width(usually: str = "prequential") -> Any:
 
 
 def width_of_rows() -> Any:
-    """The same, of a learner whose weights belong to one width."""
+    """As `width`, for a learner whose weights depend on the width."""
     return choice("median", ("median", "dimension"), f"Where gamma is 0. {BY_MEDIAN}; or {BY_DIMENSION}")
 
 
 def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool, bool]:
-    """The width as given, or what it begins as; whether it follows from rows; and whether from scores as well."""
+    """The given or initial gamma, whether it follows from the stored rows, and whether from the scores as well."""
     p = parameters
     found = p.gamma == 0.0 and p.width != "dimension"
     return p.gamma or 1.0 / n_features, found, found and p.width == "prequential"
@@ -59,13 +59,13 @@ def first_gamma(parameters: Any, n_features: int) -> tuple[float, bool, bool]:
 
 @fragment
 def gamma_of(given: float, found: Array) -> float:
-    """The width in use; `found` holds 0 until one has followed from rows. Shapes: found f8[1]."""
+    """The gamma in use; `found` is 0 until it has been computed from rows. Shapes: found f8[1]."""
     return float(found[0] if found[0] > 0.0 else given)
 
 
 @kernel_without_refcounts
 def measure(column: Array, n: int, factor: float, now: float, gamma: Array, distances: Array) -> bool:
-    """Set gamma by n stored rows, unless it is about as it is now; say whether it has changed.
+    """Set gamma from n stored rows unless it is close to the current one; return whether it was changed.
 
     Shapes: column f8[d, B], gamma f8[1], distances f8[496] scratch.
     """
@@ -92,13 +92,13 @@ def measure(column: Array, n: int, factor: float, now: float, gamma: Array, dist
 
 @fragment
 def factor_of(tried: Counts) -> float:
-    """What gamma by the median is multiplied by. Shapes: tried i8[1]."""
+    """The factor by which gamma from the median is multiplied. Shapes: tried i8[1]."""
     return float(1 << 2 * tried[0])
 
 
 @fragment
 def widest(near: Array, n: int, tried: int, wide: Array) -> None:
-    """What n kernel values would be without the factor in use. Shapes: near f8[B], wide f8[B]."""
+    """Compute what n kernel values would be without the factor in use. Shapes: near f8[B], wide f8[B]."""
     for i in range(n):
         wide[i] = near[i]
     for _ in range(2 * tried):
@@ -108,13 +108,13 @@ def widest(near: Array, n: int, tried: int, wide: Array) -> None:
 
 @fragment
 def power(value: float) -> float:
-    """A kernel value with 4 times the gamma."""
+    """The kernel value for 4 times the gamma."""
     return (value * value) * (value * value)
 
 
 @kernel_without_refcounts
 def prefer(right: Array, lead: Array, tried: Counts, gamma: Array) -> bool:
-    """Note who was right about a row, and go over to a factor that leads by enough; say whether that was so.
+    """Record which factors were right about a row and switch to one with enough lead; return whether it switched.
 
     Shapes: right f8[4] of 0 and 1, lead f8[4], tried i8[1], gamma f8[1].
     """

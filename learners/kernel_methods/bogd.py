@@ -1,4 +1,4 @@
-"""Budgeted online gradient descent: who goes is drawn, and who stays makes up for it."""
+"""Budgeted online gradient descent: a random row is evicted, and the coefficients of the others compensate for it."""
 
 from typing import Any, NamedTuple
 
@@ -21,16 +21,16 @@ from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.random import Words, randint, seed
 
 CERTAIN = 1e-12
-"""A row whose probability to stay was no more is not made up for."""
+"""A row whose probability of being kept was at most this is not compensated."""
 
 
 class Unbiased(Budgeted):
     """Parameters of `bogd` and `bogd_pp`."""
 
     eta: float = number(0.1, "Step size.", above=0.0)
-    lam: float = number(0.01, "Of the regularisation, eta lam < 1.", at_least=0.0)
+    lam: float = number(0.01, "Regularisation, eta lam < 1.", at_least=0.0)
     clip: float = number(10.0, "Largest coefficient, in steps; 1 lets none grow.", above=0.0)
-    seed: int = integer(1, "Of the generator of who goes.", at_least=0, at_most=2**53)
+    seed: int = integer(1, "Seed of the choice of the row to remove.", at_least=0, at_most=2**53)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,11 +38,11 @@ class Unbiased(Budgeted):
 
 
 class BOGD(Learner):
-    """Descends on the regularised hinge loss; from a full budget any row goes with the same probability.
+    """Descends on the regularised hinge loss; a full budget evicts any row with the same probability.
 
-    s = sum of a_i k(z_i, x); a <- (1 - eta lam) a, and a row with y s < 1 is stored with a = eta y. A full budget lets
-    a row go with p = 1/B, and the coefficients of the others are divided by 1 - p: the expected function stays as it
-    is, while none is cut off at eta clip.
+    s = sum of a_i k(z_i, x); a <- (1 - eta lam) a, and a row with y s < 1 is stored with a = eta y. A full budget
+    evicts a row with p = 1/B and divides the coefficients of the others by 1 - p, which keeps the expected function
+    unchanged unless a coefficient is clipped at eta clip.
 
     Cost
     ----
@@ -73,16 +73,16 @@ class BOGDNumbers(NamedTuple):
     kernel: Kernel
     eta: float
     keep: float
-    """1 - eta lam, what is left of a coefficient after a row."""
+    """1 - eta lam, the factor by which a row shrinks the coefficients."""
     largest: float
-    """Of the coefficients."""
+    """Bound on the absolute coefficients."""
 
 
 class BOGDState(NamedTuple):
     """Memory of `bogd` and `bogd_pp`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
-    generator: Words = field("u8[4]", "of who goes")
+    generator: Words = field("u8[4]", "of the choice of the row to remove")
     share: Array = scratch("f8[B]", "probability of each to go")
 
 
@@ -94,7 +94,7 @@ def descending(p: Any, n_features: int, update: Any) -> UpdateRule:
 
 @fragment
 def update(x: Array, y: float, s: float, p: BOGDNumbers, memory: BOGDState) -> None:
-    """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
+    """Shrink all coefficients and store the row if its margin is below 1. Shapes: x f8[d]."""
     kept, slot = memory.expansion, decay(p, memory)
     if y * s < 1.0:
         n = kept.coefficient.shape[0]
@@ -107,7 +107,7 @@ def update(x: Array, y: float, s: float, p: BOGDNumbers, memory: BOGDState) -> N
 
 @fragment
 def decay(p: BOGDNumbers, memory: BOGDState) -> int:
-    """Shrink all coefficients; the first free slot."""
+    """Shrink all coefficients; return the first free slot."""
     kept = memory.expansion
     for i in range(kept.used[0]):
         kept.coefficient[i] *= p.keep
@@ -116,7 +116,7 @@ def decay(p: BOGDNumbers, memory: BOGDState) -> int:
 
 @fragment
 def make_up(coefficient: float, share: float, largest: float) -> float:
-    """What a row that stayed counts for, if it had gone with probability `share`."""
+    """The coefficient of a row that was kept, given that it would have been evicted with probability `share`."""
     if 1.0 - share > CERTAIN:
         coefficient /= 1.0 - share
     return min(max(coefficient, -largest), largest)

@@ -1,4 +1,4 @@
-"""Budgeted online gradient descent that lets rows of small coefficients go."""
+"""Budgeted online gradient descent that evicts rows of small coefficients."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from driftway.learners.numeric.random import seed, uniform
 
 
 class BOGDPP(Learner):
-    """Descends on the regularised hinge loss; from a full budget a row goes the more probably the less it counts for.
+    """Descends on the regularised hinge loss; a full budget prefers to evict rows of small coefficients.
 
-    As `bogd`, but row r goes with p_r = 1 - (B - 1) |a_r| / sum |a_i|, taken positive and made to sum to 1.
+    As `bogd`, but row r is evicted with p_r = [1 - (B - 1) |a_r| / sum |a_i|]+, normalised to a sum of 1.
 
     Cost
     ----
@@ -38,7 +38,7 @@ class BOGDPP(Learner):
 
 @fragment
 def update(x: Array, y: float, s: float, p: BOGDNumbers, memory: BOGDState) -> None:
-    """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
+    """Shrink all coefficients and store the row if its margin is below 1. Shapes: x f8[d]."""
     kept, slot = memory.expansion, decay(p, memory)
     if y * s < 1.0:
         if slot == kept.coefficient.shape[0]:
@@ -51,7 +51,7 @@ def update(x: Array, y: float, s: float, p: BOGDNumbers, memory: BOGDState) -> N
 
 @fragment
 def weigh(memory: BOGDState) -> None:
-    """Write the probability of each stored row to go."""
+    """Write the eviction probability of each stored row."""
     a, share = memory.expansion.coefficient, memory.share
     n = a.shape[0]
     total, sum_of_shares = 0.0, 0.0
@@ -66,7 +66,7 @@ def weigh(memory: BOGDState) -> None:
 
 @fragment
 def draw(memory: BOGDState) -> int:
-    """One of the rows, by these probabilities."""
+    """Draw one of the rows with these probabilities."""
     share = memory.share
     u, sum_so_far, last = uniform(memory.generator), 0.0, 0
     for i in range(share.shape[0]):

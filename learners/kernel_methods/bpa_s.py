@@ -1,4 +1,4 @@
-"""Budgeted passive-aggressive learning, simple form: the new row takes over the part of one that is stored."""
+"""Budgeted passive-aggressive learning, simple form: the new row takes over the part of a stored one."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ class BPAS(Learner):
     """Moves just far enough for a margin of 1, at most by C; a full budget gives one stored row's part to the new one.
 
     s = sum of a_i k(z_i, x); on l = 1 - y s > 0, tau = min(C, l / k(x, x)) and x is stored with a = tau y. With a full
-    budget, with a = tau y + a_r k(z_r, x) / k(x, x) in place of the r for which that projection loses least,
+    budget, x replaces row r with a = tau y + a_r k(z_r, x) / k(x, x), where r is the row whose projection loses least,
     a_r^2 (k(z_r, z_r) - k(z_r, x)^2 / k(x, x)).
 
     Cost

@@ -1,4 +1,4 @@
-"""Budgeted stochastic gradient descent: over the budget, two stored rows become one between them."""
+"""Budgeted stochastic gradient descent: over the budget, two stored rows merge into one between them."""
 
 import math
 from typing import NamedTuple
@@ -21,20 +21,20 @@ from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.elementary.exponential import exp
 
 STEPS = 20
-"""Of the golden section: h to 7e-5."""
+"""Steps of the golden section search, which find h to 7e-5."""
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 EQUAL = 1e-12
-"""Values that differ by less count as equal: of rows of equal weight, which are the rule, rounding must not decide."""
+"""Relative differences below this count as ties, so that rounding does not decide among rows of equal weight."""
 AS_LIGHT = 1e-9
-"""Likewise for coefficients."""
+"""The same for coefficients."""
 
 
 class BSGDMerge(Learner):
     """Descends on the regularised hinge loss with a Gaussian kernel; over the budget it merges two stored rows.
 
     s = sum of a_i k(z_i, x); at row t, eta_t = min(1 / (lam t), eta_max), a <- (1 - eta_t lam) a, and a row with
-    y s < 1 is stored with a = eta_t y. Over the budget the row p of least |a| and a row q of its sign become
-    z = h z_p + (1 - h) z_q with the coefficient and the h that lose least; q is the one with which least is lost.
+    y s < 1 is stored with a = eta_t y. Over the budget the row p of least |a| and a row q of the same sign are
+    merged into z = h z_p + (1 - h) z_q; the coefficient, h and q are those that lose least.
 
     Cost
     ----
@@ -50,11 +50,13 @@ class BSGDMerge(Learner):
     tasks = ("binary",)
 
     class Params(Parameters):
-        lam: float = number(1e-3, "Of the regularisation, and by it of the step.", above=0.0)
-        eta_max: float = number(10.0, "Largest step; eta_max lam < 1 is not asked: 1 / lam is the largest.", above=0.0)
+        lam: float = number(1e-3, "Regularisation, which also sets the step.", above=0.0)
+        eta_max: float = number(
+            10.0, "Largest step; eta_max lam < 1 is not required: no step exceeds 1 / lam.", above=0.0
+        )
         gamma: float = gamma()
         width: str = width("median")
-        budget: int = integer(100, "Most rows kept.", at_least=2, at_most=5000)
+        budget: int = integer(100, "Largest number of stored rows.", at_least=2, at_most=5000)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -79,7 +81,7 @@ class Counted(NamedTuple):
 
 @fragment
 def update(x: Array, y: float, s: float, p: BSGDMergeNumbers, memory: Counted) -> None:
-    """Shrink all coefficients, store the row if its margin is below 1. Shapes: x f8[d]."""
+    """Shrink all coefficients and store the row if its margin is below 1. Shapes: x f8[d]."""
     kept = memory.expansion
     memory.learned[0] += 1
     eta = min(1.0 / (p.lam * memory.learned[0]), p.eta_max)
@@ -95,7 +97,7 @@ def update(x: Array, y: float, s: float, p: BSGDMergeNumbers, memory: Counted) -
 
 @fragment
 def merge(p: BSGDMergeNumbers, kept: KernelExpansion) -> None:
-    """Make one of the lightest row and the one of its sign with which least is lost; if there is none, drop it."""
+    """Merge the lightest row with the row of its sign that loses least; if there is none, drop it."""
     a, n = kept.coefficient, kept.used[0]
     light = 0
     for i in range(1, n):
@@ -128,13 +130,13 @@ def merge(p: BSGDMergeNumbers, kept: KernelExpansion) -> None:
 
 @fragment
 def weight_at(h: float, light: float, heavy: float, exponent: float) -> float:
-    """The weight of both at z = h z_p + (1 - h) z_q; `exponent` is ln k(z_p, z_q)."""
+    """The weight of the merged row z = h z_p + (1 - h) z_q; `exponent` is ln k(z_p, z_q)."""
     return light * exp((1.0 - h) * (1.0 - h) * exponent) + heavy * exp(h * h * exponent)
 
 
 @fragment
 def best_place(light: float, heavy: float, exponent: float) -> float:
-    """The h of [0, 1] of largest weight, by golden section; the lower one of two as good."""
+    """The h in [0, 1] of largest weight, by golden section; the lower one on ties."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         first, second = high - GOLDEN * (high - low), low + GOLDEN * (high - low)

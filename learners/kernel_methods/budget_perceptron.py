@@ -1,4 +1,4 @@
-"""The budget perceptron: the stored row that is classified best without itself goes."""
+"""The budget perceptron: it evicts the stored row that the others classify best."""
 
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ from driftway.learners.kernel_methods.rule import expanding
 
 
 class BudgetPerceptron(Learner):
-    """Stores rows of small margin; a full budget lets the one go that the others classify best.
+    """Stores rows of small margin; a full budget evicts the one that the others classify best.
 
-    s = sum of y_i k(z_i, x); a row with y s <= rho is stored, and over the budget goes argmax of
-    y_i (f(z_i) - y_i k(z_i, z_i)). Made for streams that do not drift and labels without noise: what it keeps is what
-    the others get wrong, hence mislabelled and outdated rows, and with 10 % noise it is no better than chance.
+    s = sum of y_i k(z_i, x); a row with y s <= rho is stored, and over the budget argmax of
+    y_i (f(z_i) - y_i k(z_i, z_i)) is evicted. For streams without drift and label noise: it keeps the rows that the
+    others get wrong, hence mislabelled and outdated ones, and with 10 % noise it is no better than chance.
 
     Cost
     ----
@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 
 @fragment
 def update(x: Array, y: float, s: float, p: Margin, memory: Compared) -> None:
-    """Store the row if its margin is at most rho; over the budget, let one go. Shapes: x f8[d]."""
+    """Store the row if its margin is at most rho; over the budget, evict one. Shapes: x f8[d]."""
     if y * s > p.rho:
         return
     kept, gram = memory.expansion, memory.gram
@@ -77,7 +77,7 @@ def update(x: Array, y: float, s: float, p: Margin, memory: Compared) -> None:
 
 @fragment
 def best_without_itself(memory: Compared) -> int:
-    """The slot of the stored row of largest margin under all others, the lowest on ties."""
+    """The slot of the stored row that all others classify with the largest margin, the lowest on ties."""
     kept, gram, value = memory.expansion, memory.gram, memory.value
     n = kept.used[0]
     for i in range(n):
@@ -96,5 +96,5 @@ def best_without_itself(memory: Compared) -> int:
 
 @fragment
 def compare_again(p: Margin, memory: Compared) -> None:
-    """Behind another width."""
+    """Recompute the kernel values after a change of width."""
     compare_all(p.kernel, memory.expansion, memory.gram)

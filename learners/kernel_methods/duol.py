@@ -17,16 +17,16 @@ from driftway.learners.kernel_methods.expansion import (
 from driftway.learners.kernel_methods.rule import expanding
 
 ROUNDING = 1e-9
-"""Of a margin: rows that were given one of exactly 1 have no loss."""
+"""Tolerance of a margin, so that rows that were given a margin of exactly 1 have no loss."""
 
 
 class DUOL(Learner):
     """Gives each row a margin of 1 as far as C allows, and moves the stored row that it contradicts most as well.
 
-    s = sum of gamma_i y_i k(z_i, x). On l_a = 1 - y s > 0 let b be the stored row, itself of margin below 1, of least
+    s = sum of gamma_i y_i k(z_i, x). If l_a = 1 - y s > 0, let b be the stored row of margin below 1 with the least
     w = y y_b k(z_b, x). If w <= -rho, gamma_a and the change of gamma_b maximise
     l_a g_a + l_b g_b - (g_a^2 + g_b^2 + 2 w g_a g_b) / 2 with both coefficients within 0 and C; else gamma_a =
-    min(C, l_a). A full budget lets the oldest row go.
+    min(C, l_a). A full budget evicts the oldest row.
 
     Cost
     ----
@@ -76,7 +76,7 @@ class Valued(NamedTuple):
 
 @fragment
 def update(x: Array, y: float, s: float, p: Double, memory: Valued) -> None:
-    """Store the row if its margin is below 1, with the other one's coefficient. Shapes: x f8[d]."""
+    """Store the row if its margin is below 1 and update the contradicting row. Shapes: x f8[d]."""
     loss = 1.0 - y * s
     if loss <= 0.0:
         return
@@ -98,7 +98,7 @@ def update(x: Array, y: float, s: float, p: Double, memory: Valued) -> None:
 
 @fragment
 def add_to_values(slot: int, change: float, p: Double, memory: Valued) -> float:
-    """What a change of a stored row's coefficient does to the values of those stored, and, returned, to the score."""
+    """Apply a change of a stored row's coefficient to the stored values; return the change of the score."""
     kept = memory.expansion
     support_vector(slot, p.kernel, kept)
     for i in range(kept.used[0]):
@@ -108,7 +108,7 @@ def add_to_values(slot: int, change: float, p: Double, memory: Valued) -> float:
 
 @fragment
 def most_contrary(y: float, memory: Valued) -> tuple[int, float]:
-    """The stored row of margin below 1 with the least w = y y_b k, and w; -1 if there is none."""
+    """The stored row of margin below 1 with the least w = y y_b k, or -1 if there is none; and w."""
     kept = memory.expansion
     b, least = -1, math.inf
     for i in range(kept.used[0]):
@@ -120,8 +120,8 @@ def most_contrary(y: float, memory: Valued) -> tuple[int, float]:
 
 @fragment
 def best_pair(loss: float, other: float, w: float, gamma_b: float, C: float) -> tuple[float, float]:
-    """gamma_a and the change of gamma_b: the optimum without bounds, or brought within them one after the other."""
-    rest = max(0.0, 1.0 - w * w)  # 0: both may grow without end
+    """gamma_a and the change of gamma_b: the unconstrained optimum, or else each brought within its bounds in turn."""
+    rest = max(0.0, 1.0 - w * w)  # if 0, both are unbounded
     gain, moved = (loss - w * other) / rest, (other - w * loss) / rest
     inside = 0.0 <= gain <= C and -gamma_b <= moved <= C - gamma_b
     if not inside:
@@ -133,7 +133,7 @@ def best_pair(loss: float, other: float, w: float, gamma_b: float, C: float) -> 
 
 @fragment
 def value_all(p: Double, memory: Valued) -> None:
-    """Values at all stored rows, summed anew."""
+    """Recompute the values at all stored rows."""
     kept = memory.expansion
     for i in range(kept.used[0]):
         support_vector(i, p.kernel, kept)

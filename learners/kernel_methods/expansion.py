@@ -1,8 +1,8 @@
-"""A sum of kernels, s = scale sum_i a_i k(z_i, x) over stored rows z_i: what every kernel learner keeps and scores by.
+"""A sum of kernels, s = scale sum_i a_i k(z_i, x) over stored rows z_i: state and score of every kernel learner.
 
-Rows stand by columns, so that a row's kernel values with several of them are computed at a time. They are computed
-once, by the score, and left for the update. Distances are summed as they are: |x|^2 + |z|^2 - 2 x.z takes one
-multiplication less and loses every digit between rows that are near each other and far from 0.
+Rows are stored as columns, so that the kernel values of a row with several of them are computed at once. The score
+computes them, and the update reuses them. Distances are summed directly: |x|^2 + |z|^2 - 2 x.z would save one
+multiplication but lose every digit between rows that are near each other and far from 0.
 """
 
 import math
@@ -25,11 +25,11 @@ from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.windows.distances import squared_distances
 
 SMALLEST_SCALE = 1e-100
-"""The common factor is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
+"""Below this, `scale` is multiplied into the coefficients; it and its reciprocal stay far from the float64 limits."""
 
 
 class Budgeted(Parameters):
-    """Parameters of every kernel learner."""
+    """Parameters shared by all kernel learners."""
 
     kernel: str = choice(
         "gaussian",
@@ -38,9 +38,11 @@ class Budgeted(Parameters):
     )
     gamma: float = gamma()
     width: str = width()
-    degree: int = integer(2, "Of the polynomial kernel.", at_least=1, at_most=10)
-    c0: float = number(1.0, "What the other kernels add to x.z; 0: none is learned of rows of zeros.", at_least=0.0)
-    budget: int = integer(100, "Most rows kept.", at_least=2, at_most=5000)
+    degree: int = integer(2, "Degree of the polynomial kernel.", at_least=1, at_most=10)
+    c0: float = number(
+        1.0, "Constant that the other kernels add to x.z; with 0 nothing is learned from rows of zeros.", at_least=0.0
+    )
+    budget: int = integer(100, "Largest number of stored rows.", at_least=2, at_most=5000)
 
 
 class Kernel(NamedTuple):
@@ -50,17 +52,17 @@ class Kernel(NamedTuple):
     degree: int
     c0: float
     normalised: bool
-    """Whether k(x, z) / sqrt(k(x, x) k(z, z)) stands for k(x, z), which changes no Gaussian kernel."""
+    """Whether to use k(x, z) / sqrt(k(x, x) k(z, z)) for k(x, z); makes no difference to Gaussian kernels."""
     gamma: float
-    """As given, or what it begins as."""
+    """Given or initial value."""
     by_median: bool
-    """Whether it follows from the stored rows."""
+    """Whether gamma follows from the stored rows."""
     by_scores: bool
-    """Whether it follows from the scores as well."""
+    """Whether gamma follows from the scores as well."""
 
 
 class KernelExpansion(NamedTuple):
-    """The stored rows z_i, in slots, and what they count for."""
+    """The stored rows z_i, in slots, with their coefficients."""
 
     column: Array = field("f8[d, B]", "features of the rows")
     coefficient: Array = field("f8[B]", "a_i, with its sign and without the common factor; 0 of a free slot")
@@ -91,7 +93,7 @@ def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Ker
 
 @kernel_without_refcounts
 def kernel_values(x: Array, kernel: Kernel, kept: KernelExpansion, near: Array) -> float:
-    """Write k(z, x) for all stored rows into `near`; k(x, x) before it is normalised. Shapes: x f8[d], near f8[B]."""
+    """Write k(z, x) of all stored rows into `near`; return k(x, x), not normalised. Shapes: x f8[d], near f8[B]."""
     n, column, gamma = kept.used[0], kept.column, gamma_of(kernel.gamma, kept.gamma)
     squared = 0.0
     for j in range(x.shape[0]):
@@ -133,7 +135,7 @@ def kernel_sum(values: Array, kept: KernelExpansion) -> float:
 
 @fragment
 def score(x: Array, p: Any, memory: Any) -> float:
-    """The score, leaving the kernel values. Shapes: x f8[d]."""
+    """The score; leaves the kernel values in `near`. Shapes: x f8[d]."""
     kept = memory.expansion
     kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
     return kept.scale[0] * kernel_sum(kept.near, kept)
@@ -141,7 +143,7 @@ def score(x: Array, p: Any, memory: Any) -> float:
 
 @kernel_without_refcounts
 def support_vector(slot: int, kernel: Kernel, kept: KernelExpansion) -> None:
-    """Write k of the row in a slot with all stored ones into `across`."""
+    """Write the kernel values of the row in a slot with all stored rows into `across`."""
     for j in range(kept.row.shape[0]):
         kept.row[j] = kept.column[j, slot]
     kernel_values(kept.row, kernel, kept, kept.across)
@@ -149,7 +151,7 @@ def support_vector(slot: int, kernel: Kernel, kept: KernelExpansion) -> None:
 
 @fragment
 def own_kernel(squared: float, kernel: Kernel) -> float:
-    """k(z, z), before it is normalised, of a row of that squared length."""
+    """k(z, z), not normalised, of a row of squared length `squared`."""
     if kernel.gaussian:
         return 1.0
     own = 1.0
@@ -160,7 +162,7 @@ def own_kernel(squared: float, kernel: Kernel) -> float:
 
 @fragment
 def compare_all(kernel: Kernel, kept: KernelExpansion, gram: Array) -> None:
-    """Write k of any two stored rows. Shapes: gram f8[B, B]."""
+    """Write the kernel values of all pairs of stored rows. Shapes: gram f8[B, B]."""
     for i in range(kept.used[0]):
         support_vector(i, kernel, kept)
         for j in range(kept.used[0]):
@@ -169,7 +171,7 @@ def compare_all(kernel: Kernel, kept: KernelExpansion, gram: Array) -> None:
 
 @fragment
 def compare_next(kernel: Kernel, kept: KernelExpansion, gram: Array) -> None:
-    """Write k of the row that was scored, where the first free slot is. Shapes: gram f8[B, B]."""
+    """Write the kernel values of the row just scored into the first free slot. Shapes: gram f8[B, B]."""
     n = kept.used[0]
     for i in range(n):
         gram[n, i] = gram[i, n] = kept.near[i]
@@ -178,7 +180,7 @@ def compare_next(kernel: Kernel, kept: KernelExpansion, gram: Array) -> None:
 
 @fragment
 def drop_compared(slot: int, kept: KernelExpansion, gram: Array) -> None:
-    """`drop`, in the kernel values as well. Shapes: gram f8[B, B]."""
+    """As `drop`, and update the kernel values too. Shapes: gram f8[B, B]."""
     last = kept.used[0] - 1
     for i in range(last):
         gram[slot, i] = gram[i, slot] = gram[last, i]
@@ -188,19 +190,19 @@ def drop_compared(slot: int, kept: KernelExpansion, gram: Array) -> None:
 
 @fragment
 def usable(s: float, kept: KernelExpansion) -> bool:
-    """Whether the row that was scored can be learned: its score and k(x, x) are finite, and k(x, x) is not 0."""
+    """Whether the row just scored can be learned: its score and k(x, x) are finite, and k(x, x) is not 0."""
     return math.isfinite(s) and 0.0 < kept.itself[0] < math.inf
 
 
 @fragment
 def norm_of(kernel: Kernel, kept: KernelExpansion) -> float:
-    """k(x, x) of the row that was scored, as the learner sees it."""
+    """k(x, x) of the row just scored, normalised if the kernel is."""
     return 1.0 if kernel.normalised else kept.itself[0]
 
 
 @fragment
 def put(x: Array, coefficient: float, slot: int, kept: KernelExpansion) -> None:
-    """Store a row in a slot, in place of what stands there; the first free one is number `used`. Shapes: x f8[d]."""
+    """Store a row in a slot, replacing its content; the first free slot is number `used`. Shapes: x f8[d]."""
     for j in range(x.shape[0]):
         kept.column[j, slot] = x[j]
     kept.coefficient[slot] = coefficient
@@ -211,7 +213,7 @@ def put(x: Array, coefficient: float, slot: int, kept: KernelExpansion) -> None:
 
 @fragment
 def oldest(kept: KernelExpansion) -> int:
-    """Where the next row stands if it takes the place of the oldest one, once the budget is full."""
+    """The slot of the next row, which is that of the oldest row once the budget is full."""
     return int(kept.taken[0] % kept.coefficient.shape[0])
 
 
@@ -227,7 +229,7 @@ def shrink(keep: float, kept: KernelExpansion) -> None:
 
 @fragment
 def drop(slot: int, kept: KernelExpansion) -> None:
-    """Let a row go; the one in the last slot takes its place."""
+    """Remove a row; the one in the last slot takes its place."""
     last = kept.used[0] - 1
     for j in range(kept.column.shape[0]):
         kept.column[j, slot] = kept.column[j, last]

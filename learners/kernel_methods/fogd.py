@@ -1,4 +1,4 @@
-"""Fourier online gradient descent: a linear learner on random waves whose products are about the Gaussian kernel."""
+"""Fourier online gradient descent: a linear learner on random waves that approximate the Gaussian kernel."""
 
 import math
 from typing import NamedTuple
@@ -24,14 +24,14 @@ from driftway.learners.numeric.random import Words, normal, seed
 from driftway.learners.numeric.vectors import axpy_guarded, dot
 
 SETTLED = 64
-"""Labelled rows before those that decide on the width: so long a wild one among the first spoils the standardiser."""
+"""Labelled rows before those that set the width: until then an outlier can still spoil the standardiser."""
 
 
 class FOGD(Learner):
     """Descends on the hinge loss of a linear function of 2 D random waves, which stands for a kernel on all rows.
 
     z = [sin(U x), cos(U x)] / sqrt(D) with rows of U drawn from N(0, 2 gamma I), so that z.z' is about
-    exp(-gamma |x - x'|^2); s = w.z and w <- w + eta y z on y s < 1. No row is stored, and none is ever let go.
+    exp(-gamma |x - x'|^2); s = w.z and w <- w + eta y z on y s < 1. No row is stored, so none has to be evicted.
 
     Cost
     ----
@@ -40,19 +40,19 @@ class FOGD(Learner):
     Source
     ------
     Lu, Hoi, Wang, Zhao and Liu, JMLR 17, 2016, FOGD; Huang, Online Learning, "Kernel approximation".
-    docs/algorithms/kernel_methods.md#fogd. Where the width sets itself, by rows 65 to 96, the weights begin anew behind
-    them, since the waves are others.
+    docs/algorithms/kernel_methods.md#fogd. If the width is automatic, rows 65 to 96 set it and the weights then
+    start from 0, since the waves have changed.
     """
 
     name = "fogd"
     tasks = ("binary",)
 
     class Params(Parameters):
-        D: int = integer(100, "Frequencies; there are as many sines and as many cosines.", at_least=1, at_most=10000)
+        D: int = integer(100, "Number of frequencies, each with a sine and a cosine.", at_least=1, at_most=10000)
         eta: float = number(0.1, "Step size.", above=0.0)
         gamma: float = gamma()
         width: str = width_of_rows()
-        seed: int = integer(1, "Of the generator of frequencies.", at_least=0, at_most=2**53)
+        seed: int = integer(1, "Seed of the frequencies.", at_least=0, at_most=2**53)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -72,9 +72,9 @@ class FOGDNumbers(NamedTuple):
 
     eta: float
     gamma: float
-    """As given, or what it begins as."""
+    """Given or initial value."""
     by_median: bool
-    """Whether it follows from the first rows."""
+    """Whether gamma follows from the first rows."""
 
 
 class FOGDState(NamedTuple):
@@ -100,13 +100,13 @@ def draw(frequency: Array, generator: Words) -> None:
 
 @fragment
 def score(x: Array, p: FOGDNumbers, memory: FOGDState) -> float:
-    """w.z, leaving the waves. Shapes: x f8[d]."""
+    """The score w.z; leaves z in `wave`. Shapes: x f8[d]."""
     D, wave = memory.frequency.shape[0], memory.wave
     root, share = math.sqrt(2.0 * gamma_of(p.gamma, memory.gamma)), 1.0 / math.sqrt(float(D))
     for i in range(D):
-        turn = root * dot(memory.frequency[i], x)
-        wave[i] = share * sin(turn)
-        wave[D + i] = share * cos(turn)
+        angle = root * dot(memory.frequency[i], x)
+        wave[i] = share * sin(angle)
+        wave[D + i] = share * cos(angle)
     return dot(memory.weight, wave)
 
 
@@ -120,7 +120,7 @@ def learn(x: Array, y: float, _omega: float, s: float, p: FOGDNumbers, memory: F
         axpy_guarded(memory.weight, memory.wave, p.eta * y)
     seen, last = memory.noted[0], SETTLED + memory.first.shape[1] - 1
     if p.by_median and seen <= last:
-        n = max(seen - SETTLED, 0)  # before, each takes the first place
+        n = max(seen - SETTLED, 0)  # rows before that overwrite the first place
         for j in range(x.shape[0]):
             memory.first[j, n] = x[j]
         memory.noted[0] = seen + 1

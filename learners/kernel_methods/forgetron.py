@@ -1,4 +1,4 @@
-"""The forgetron: all coefficients shrink before the oldest row goes, so that its going costs little."""
+"""The forgetron: all coefficients shrink before the oldest row is evicted, so that its removal costs little."""
 
 import math
 from typing import NamedTuple
@@ -17,15 +17,15 @@ from driftway.learners.kernel_methods.expansion import (
 from driftway.learners.kernel_methods.rule import expanding
 
 DAMAGE = 15.0 / 32.0
-"""Of each mistake, what the shrinking and letting go of rows may cost."""
+"""Damage per mistake that shrinking and evicting rows may cause."""
 
 
 class Forgetron(Learner):
-    """Stores every row that it gets wrong; before the oldest goes, all shrink as far as their part is to matter less.
+    """Stores every row that it gets wrong; before the oldest is evicted, all shrink so that its removal matters less.
 
     s = sum of a_i k(z_i, x), k(x, x) = 1. A row with y s <= 0 is stored with a = y. Over the budget all are multiplied
-    by the largest phi <= 1 for which what was lost so far, Q + (a_r phi)^2 + 2 a_r phi (1 - phi f(z_r)) of the oldest
-    row r taken positive, is at most 15/32 of the mistakes; then r goes.
+    by the largest phi <= 1 for which the total damage, Q + (a_r phi)^2 + 2 a_r phi (1 - phi f(z_r)) for the oldest row
+    r with its sign taken as positive, is at most 15/32 of the mistakes; then r is evicted.
 
     Cost
     ----
@@ -62,13 +62,13 @@ class Damaged(NamedTuple):
     """Memory of `forgetron`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
-    damage: Array = field("f8[1]", "Q, what shrinking and letting go has cost")
+    damage: Array = field("f8[1]", "Q, damage of shrinking and removing rows")
     mistakes: Array = field("f8[1]", "M, so far")
 
 
 @fragment
 def update(x: Array, y: float, s: float, p: Shrinking, memory: Damaged) -> None:
-    """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    """Store the row if it is misclassified. Shapes: x f8[d]."""
     if y * s > 0.0:
         return
     kept = memory.expansion
@@ -91,7 +91,7 @@ def update(x: Array, y: float, s: float, p: Shrinking, memory: Damaged) -> None:
 def largest_root(square: float, linear: float, constant: float) -> float:
     """The largest phi in [0, 1] with square phi^2 + linear phi + constant <= 0, for linear >= 0 >= constant.
 
-    Rationalised, which is right for either sign of `square`.
+    In rationalised form, which is valid for either sign of `square`.
     """
     if square + linear + constant <= 0.0:
         return 1.0

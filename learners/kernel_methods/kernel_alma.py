@@ -18,11 +18,11 @@ from driftway.learners.kernel_methods.expansion import (
 from driftway.learners.kernel_methods.rule import expanding
 
 ADDITIONS = 10
-"""Times the budget: rows stored until the norm is summed anew, against the drift of its rounding."""
+"""Stored rows, as a multiple of the budget, after which the norm is recomputed to undo rounding errors."""
 
 
 class KernelALMAParameters(Budgeted):
-    """Parameters of `kernel_alma`, with a margin and without."""
+    """Parameters shared by `kernel_alma` and `kernel_alma_zero_margin`."""
 
     alpha: float = number(0.3, "Step size.", above=0.0)
     B: float = number(3.0, "Largest norm of the function; larger ones are scaled back.", above=0.0)
@@ -32,11 +32,11 @@ class KernelALMA(Learner):
     """Stores rows of small margin and keeps the function in a ball, so that the past cannot outweigh the present.
 
     f = sum of a_i k(z_i, .). A row with y f(x) <= rho is stored with a = alpha y, in place of the oldest one once the
-    budget is full; then f <- f / max(1, |f| / B). |f| is kept beside f and never summed for it.
+    budget is full; then f <- f / max(1, |f| / B). |f| is updated along with f, not summed for each row.
 
     Cost
     ----
-    O(B d) per row, and B times that every 10 B stored ones; 8 B (d + 2) + 88 bytes.
+    O(B d) per row, and B times that after every 10 B stored rows; 8 B (d + 2) + 88 bytes.
 
     Source
     ------
@@ -55,7 +55,7 @@ class KernelALMA(Learner):
 
 
 class KernelALMANumbers(NamedTuple):
-    """Parameters of `kernel_alma` and its form without a margin."""
+    """Parameters of `kernel_alma` and `kernel_alma_zero_margin`."""
 
     kernel: Kernel
     alpha: float
@@ -73,7 +73,7 @@ class InNorm(NamedTuple):
 
 
 def within_ball(p: Any, n_features: int, rho: float) -> UpdateRule:
-    """The rule of a learner whose parameters are `KernelALMAParameters`, and that stores up to the margin rho."""
+    """The rule of a learner with `KernelALMAParameters` that stores rows up to the margin rho."""
     return expanding(
         update, KernelALMANumbers(kernel_of(p, n_features), p.alpha, rho, p.B), InNorm, p.budget, renew=recompute_norm
     )
@@ -81,7 +81,7 @@ def within_ball(p: Any, n_features: int, rho: float) -> UpdateRule:
 
 @fragment
 def update(x: Array, y: float, s: float, p: KernelALMANumbers, memory: InNorm) -> None:
-    """Store the row if its margin is at most rho, bring f back into the ball. Shapes: x f8[d]. KSW section 3."""
+    """Store the row if its margin is at most rho, then scale f into the ball. Shapes: x f8[d]. KSW section 3."""
     if y * s > p.rho:
         return
     kept = memory.expansion
@@ -107,7 +107,7 @@ def update(x: Array, y: float, s: float, p: KernelALMANumbers, memory: InNorm) -
 
 @fragment
 def recompute_norm(p: KernelALMANumbers, memory: InNorm) -> None:
-    """|f|^2 from the coefficients and the kernel of any two stored rows."""
+    """Recompute |f|^2 from the coefficients and the kernel values of all pairs of stored rows."""
     kept = memory.expansion
     total = 0.0
     for i in range(kept.used[0]):

@@ -12,7 +12,7 @@ class KernelALMAZeroMargin(Learner):
 
     Cost
     ----
-    O(B d) per row, and B times that every 10 B stored ones; 8 B (d + 2) + 88 bytes.
+    O(B d) per row, and B times that after every 10 B stored rows; 8 B (d + 2) + 88 bytes.
 
     Source
     ------

@@ -1,4 +1,4 @@
-"""NORMA with a kernel: a sum of the last rows of small margin, each the less the older it is."""
+"""NORMA with a kernel: a sum over the last rows of small margin, with weights that decay with age."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from driftway.learners.kernel_methods.rule import Expanded, expanding
 
 
 class KernelNORMAParameters(Budgeted):
-    """Parameters of `kernel_norma`, with a margin and without."""
+    """Parameters shared by `kernel_norma` and `kernel_norma_zero_margin`."""
 
     alpha: float = number(0.3, "Step size.", above=0.0)
     lam: float = number(
@@ -24,8 +24,8 @@ class KernelNORMA(Learner):
     """Stores rows of small margin and forgets the old ones at a steady rate.
 
     s = sum of a_i k(z_i, x). At every row a <- (1 - alpha lam) a; one with y s <= rho is stored with a = alpha y, in
-    place of the oldest one once the budget is full. What that one weighs at age t is at most alpha (1 - alpha lam)^t,
-    and dropping all older ones moves the function by no more than X (1 - alpha lam)^t / lam in norm, X^2 = max k(x, x).
+    place of the oldest one once the budget is full. A row of age t weighs at most alpha (1 - alpha lam)^t, and
+    dropping all older ones moves the function by no more than X (1 - alpha lam)^t / lam in norm, X^2 = max k(x, x).
 
     Cost
     ----
@@ -48,25 +48,25 @@ class KernelNORMA(Learner):
 
 
 class KernelNORMANumbers(NamedTuple):
-    """Parameters of `kernel_norma` and its form without a margin."""
+    """Parameters of `kernel_norma` and `kernel_norma_zero_margin`."""
 
     kernel: Kernel
     alpha: float
     rho: float
     """Margin up to which a row is stored."""
     keep: float
-    """1 - alpha lam, what is left of a coefficient after a row."""
+    """1 - alpha lam, the factor by which a row shrinks the coefficients."""
 
 
 def forgetting(p: Any, n_features: int, rho: float) -> UpdateRule:
-    """The rule of a learner whose parameters are `KernelNORMAParameters`, and that stores up to the margin rho."""
+    """The rule of a learner with `KernelNORMAParameters` that stores rows up to the margin rho."""
     given = KernelNORMANumbers(kernel_of(p, n_features), p.alpha, rho, 1.0 - p.alpha * p.lam)
     return expanding(update, given, Expanded, p.budget)
 
 
 @fragment
 def update(x: Array, y: float, s: float, p: KernelNORMANumbers, memory: Expanded) -> None:
-    """Shrink all coefficients, store the row if its margin is at most rho. Shapes: x f8[d]. KSW equation 2."""
+    """Shrink all coefficients and store the row if its margin is at most rho. Shapes: x f8[d]. KSW equation 2."""
     kept = memory.expansion
     shrink(p.keep, kept)
     if y * s <= p.rho:

@@ -8,10 +8,10 @@ from driftway.learners.kernel_methods.rule import Expanded, expanding
 
 
 class KernelPerceptron(Learner):
-    """Stores every row that it gets wrong; a full budget lets the oldest go.
+    """Stores every row that it gets wrong; a full budget evicts the oldest.
 
-    s = sum of y_i k(z_i, x) over the stored rows z_i; a row with y s <= 0 is stored. Forgetting the oldest is what lets
-    it follow a drift; every row stays as it was stored, also where the standardiser has moved on since.
+    s = sum of y_i k(z_i, x) over the stored rows z_i; a row with y s <= 0 is stored. Evicting the oldest row lets it
+    follow drift; stored rows do not change when the standardiser does.
 
     Cost
     ----
@@ -28,7 +28,7 @@ class KernelPerceptron(Learner):
 
     class Params(Budgeted):
         overflow: str = choice(
-            "fifo", ("fifo", "stop"), "With a full budget: `fifo` stores in place of the oldest, `stop` stores no more."
+            "fifo", ("fifo", "stop"), "With a full budget: `fifo` replaces the oldest row, `stop` stores no more."
         )
 
     def rule(self) -> UpdateRule:
@@ -43,12 +43,12 @@ class KernelPerceptronNumbers(NamedTuple):
 
     kernel: Kernel
     replaces: bool
-    """Whether a full budget lets the oldest row go."""
+    """Whether a full budget evicts the oldest row."""
 
 
 @fragment
 def update(x: Array, y: float, s: float, p: KernelPerceptronNumbers, memory: Expanded) -> None:
-    """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    """Store the row if it is misclassified. Shapes: x f8[d]."""
     kept = memory.expansion
     if y * s <= 0.0 and (p.replaces or kept.used[0] < kept.coefficient.shape[0]):
         put(x, y, oldest(kept), kept)

@@ -1,4 +1,4 @@
-"""The perceptron with a kernel, of several classes, on a budget."""
+"""The multiclass kernel perceptron on a budget."""
 
 from typing import NamedTuple
 
@@ -9,10 +9,10 @@ from driftway.learners.multiclass.margins import best_wrong, mistaken
 
 
 class MCKernelPerceptron(Learner):
-    """Stores every row that it gets wrong, for its class and against the best wrong one; the oldest makes room.
+    """Stores every row that it gets wrong, for its class and against the best wrong one; if full, it evicts the oldest.
 
-    S_r = sum of a_ir k(z_i, x); a row whose class has not the first largest score is stored with a = 1 for it and -1
-    for the best wrong class.
+    S_r = sum of a_ir k(z_i, x); a row whose class does not have the first largest score is stored with a = 1 for it
+    and -1 for the best wrong class.
 
     Cost
     ----

@@ -1,4 +1,4 @@
-"""NORMA with a kernel, of several classes."""
+"""Multiclass NORMA with a kernel."""
 
 from typing import NamedTuple
 
@@ -55,12 +55,12 @@ class MCNORMANumbers(NamedTuple):
     rho: float
     """Margin up to which a row is stored."""
     keep: float
-    """1 - alpha lam, what is left of a coefficient after a row."""
+    """1 - alpha lam, the factor by which a row shrinks the coefficients."""
 
 
 @fragment
 def update(x: Array, label: int, p: MCNORMANumbers, memory: ClassExpansion) -> None:
-    """Shrink all coefficients, store the row if its margin is at most rho. Shapes: x f8[d]."""
+    """Shrink all coefficients and store the row if its margin is at most rho. Shapes: x f8[d]."""
     kept = memory.expansion
     before = kept.scale[0]
     shrink(p.keep, kept)

@@ -1,4 +1,4 @@
-"""Kernel learners of several classes: stored rows have a coefficient for each class."""
+"""Multiclass kernel learners, whose stored rows have a coefficient for each class."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -20,13 +20,13 @@ from driftway.learners.kernel_methods.rule import widened
 
 
 class BudgetedClasses(Budgeted):
-    """Parameters of every kernel learner of several classes."""
+    """Parameters shared by all multiclass kernel learners."""
 
-    budget: int = integer(300, "Most rows kept.", at_least=2, at_most=5000)
+    budget: int = integer(300, "Largest number of stored rows.", at_least=2, at_most=5000)
 
 
 class ClassExpansion(NamedTuple):
-    """Memory of every kernel learner of several classes."""
+    """Memory of all multiclass kernel learners."""
 
     expansion: KernelExpansion = part(
         KernelExpansion, "the stored rows; of their own coefficients only the common factor is used"
@@ -38,7 +38,7 @@ class ClassExpansion(NamedTuple):
 
 @fragment
 def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
-    """Write S_r = scale sum of a_ir k(z_i, x), leaving the kernel values. Shapes: x f8[d]."""
+    """Write S_r = scale sum of a_ir k(z_i, x); leave the kernel values in `near`. Shapes: x f8[d]."""
     kept, S, share = memory.expansion, memory.S, memory.share
     n = kept.used[0]
     kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
@@ -54,7 +54,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
 
 @kernel_without_refcounts
 def narrowed_classes(label: int, memory: ClassExpansion) -> bool:
-    """`narrowed`, of several classes: right is who gives the label the highest score alone."""
+    """As `narrowed`, for several classes: a factor is right if only the label has the highest score."""
     kept, share, trial = memory.expansion, memory.share, memory.trial
     if kept.gamma[0] == 0.0:
         return False
@@ -78,13 +78,13 @@ def narrowed_classes(label: int, memory: ClassExpansion) -> bool:
 
 
 def expanding_classes(update: Fragment, given: Any, budget: int) -> UpdateRule:
-    """The rule of a kernel learner of several classes: ``update(x, label, parameters, memory)``."""
+    """The rule of a multiclass kernel learner from its ``update(x, label, parameters, memory)``."""
     return UpdateRule(score_classes, learning_classes(update), given, ClassExpansion, {"B": budget}, classes=True)
 
 
 @fragment
 def put_apart(x: Array, step: float, label: int, rival: int, memory: ClassExpansion) -> None:
-    """Store the row in place of the oldest: for its label, against the best wrong class. Shapes: x f8[d]."""
+    """Store the row, for its label and against the best wrong class, evicting the oldest if full. Shapes: x f8[d]."""
     kept = memory.expansion
     slot = oldest(kept)
     put(x, 0.0, slot, kept)
@@ -96,7 +96,7 @@ def put_apart(x: Array, step: float, label: int, rival: int, memory: ClassExpans
 
 @cache
 def learning_classes(update: Fragment) -> Fragment:
-    """`learn` of a kernel learner of several classes."""
+    """The `learn` of a multiclass kernel learner."""
 
     def learn(x: Array, label: int, _omega: float, finite: bool, p: Any, memory: Any) -> None:
         kept = memory.expansion

@@ -1,4 +1,4 @@
-"""Nystroem online gradient descent: the budget's rows first, then a linear learner on their main directions."""
+"""Nystroem online gradient descent: fill the budget with rows, then learn linearly on their main directions."""
 
 import math
 from typing import NamedTuple
@@ -33,15 +33,15 @@ from driftway.learners.numeric.symmetric import diagonalise
 from driftway.learners.numeric.vectors import axpy_guarded, dot
 
 NOTHING = 1e-10
-"""Of the largest eigenvalue: directions of less are left out."""
+"""Share of the largest eigenvalue below which directions are left out."""
 
 
 class NOGD(Learner):
     """Stores rows until the budget is full, then descends in the `rank` main directions of their kernel matrix.
 
     Until then s = sum of a_i k(z_i, x) and a row with y s < 1 is stored with a = eta y. With K = V D V' of the stored
-    rows and its largest eigenvalues, z = D^-1/2 V' k(x), s = w.z and w <- w + eta y z on y s < 1; w begins as
-    D^1/2 V' a, which is the same function. Which rows are stored never changes again.
+    rows, restricted to its largest eigenvalues, z = D^-1/2 V' k(x), s = w.z and w <- w + eta y z on y s < 1; w starts
+    as D^1/2 V' a, which is the same function. The stored rows never change again.
 
     Cost
     ----
@@ -58,7 +58,7 @@ class NOGD(Learner):
 
     class Params(Budgeted):
         width: str = width_of_rows()
-        rank: int = integer(20, "Directions, <= budget.", at_least=1)
+        rank: int = integer(20, "Number of directions, <= budget.", at_least=1)
         eta: float = number(0.1, "Step size.", above=0.0)
 
         def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Nystroem(NamedTuple):
 
 @fragment
 def score(x: Array, p: NOGDNumbers, memory: Nystroem) -> float:
-    """The score, leaving kernel values and z. Shapes: x f8[d]."""
+    """The score; leaves the kernel values and z in memory. Shapes: x f8[d]."""
     kept = memory.expansion
     kept.itself[0] = kernel_values(x, p.kernel, kept, kept.near)
     if memory.settled[0] == 0:
@@ -121,14 +121,14 @@ def update(x: Array, y: float, s: float, p: NOGDNumbers, memory: Nystroem) -> No
 
 @fragment
 def again(p: NOGDNumbers, memory: Nystroem) -> None:
-    """Behind another width."""
+    """Recompute the directions after a change of width."""
     if memory.settled[0] == 1:
         settle(p, memory)
 
 
 @kernel_without_refcounts
 def settle(p: NOGDNumbers, memory: Nystroem) -> None:
-    """Make directions and weights out of the stored rows and their coefficients."""
+    """Compute directions and weights from the stored rows and their coefficients."""
     kept, gram = memory.expansion, memory.gram
     n = gram.shape[0]
     compare_all(p.kernel, kept, gram)

@@ -20,9 +20,9 @@ from driftway.learners.kernel_methods.rule import expanding
 from driftway.learners.numeric.symmetric import inverse
 
 DEPENDENT = 1e-8
-"""Of k(x, x): a row whose squared distance from the span is less is not stored; the inverse would lose all digits."""
+"""Share of k(x, x) below which a squared distance from the span is too small to store: the inverse would break down."""
 RIDGE = 1e-10
-"""Added to k(z, z) where the inverse is made anew."""
+"""Added to k(z, z) when the inverse is recomputed."""
 
 
 class Projecting(Budgeted):
@@ -31,17 +31,17 @@ class Projecting(Budgeted):
     width: str = width("median")
     eta: float = number(
         0.1,
-        "Distance from the span of the stored rows, in units of sqrt k, from which on a row is stored.",
+        "Distance from the span of the stored rows, in units of sqrt k, from which a row is stored.",
         at_least=0.0,
     )
 
 
 class Projectron(Learner):
-    """Learns every row that it gets wrong, by storing it or, near the span of those stored, by its part in there.
+    """Learns every row that it gets wrong, by storing it or, near the span of those stored, by projecting it onto them.
 
     s = sum of a_i k(z_i, x). On y s <= 0, with d = K^-1 k(x) and delta^2 = k(x, x) - k(x).d: if delta > eta and the
-    budget has room, x is stored with a = y; else a <- a + y d, which is the row's projection. Nothing is ever let go:
-    each projected mistake costs at most eta in norm while the budget has room, and any amount when it has not.
+    budget has room, x is stored with a = y; else a <- a + y d, which is the row's projection. Rows are never evicted:
+    a projected mistake costs at most eta in norm while the budget has room, and any amount once it is full.
 
     Cost
     ----
@@ -85,14 +85,14 @@ class Spanned(NamedTuple):
 
 @fragment
 def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: Spanned) -> None:
-    """Store or project the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    """Store or project the row if it is misclassified. Shapes: x f8[d]."""
     if y * s <= 0.0:
         take_in(x, y, residual(memory), p, memory)
 
 
 @fragment
 def residual(memory: Spanned) -> float:
-    """Write d; delta^2, the row's squared distance from the span of the stored ones."""
+    """Write d; return delta^2, the row's squared distance from the span of the stored rows."""
     kept, d = memory.expansion, memory.made_of
     n = kept.used[0]
     for i in range(n):
@@ -109,7 +109,7 @@ def residual(memory: Spanned) -> float:
 
 @fragment
 def take_in(x: Array, y: float, squared: float, p: ProjectronNumbers, memory: Spanned) -> None:
-    """Store a row of that squared distance from the span, or add its projection. Shapes: x f8[d]."""
+    """Store a row, given its squared distance from the span, or add its projection. Shapes: x f8[d]."""
     kept = memory.expansion
     n, itself = kept.used[0], kept.itself[0]
     apart = math.sqrt(squared) > p.eta and DEPENDENT * itself < squared < math.inf
@@ -124,7 +124,7 @@ def take_in(x: Array, y: float, squared: float, p: ProjectronNumbers, memory: Sp
 
 @fragment
 def project(step: float, memory: Spanned) -> None:
-    """Add step d to the coefficients, all of it or, if one would not be finite, nothing."""
+    """Add step d to the coefficients, or nothing if one of them would not be finite."""
     kept, d = memory.expansion, memory.made_of
     overflows = False
     for i in range(kept.used[0]):
@@ -139,7 +139,7 @@ def project(step: float, memory: Spanned) -> None:
 
 @fragment
 def grow(n: int, squared: float, memory: Spanned) -> None:
-    """The inverse with the row in slot n: [[K^-1 + d d' / D, -d / D], [-d' / D, 1 / D]], D its squared distance."""
+    """Extend the inverse by the row in slot n: [[K^-1 + d d' / D, -d / D], [-d' / D, 1 / D]] with D = `squared`."""
     d, inverted = memory.made_of, memory.inverse
     for i in range(n):
         row = inverted[i]
@@ -151,7 +151,7 @@ def grow(n: int, squared: float, memory: Spanned) -> None:
 
 @kernel_without_refcounts
 def invert(p: ProjectronNumbers, memory: Spanned) -> None:
-    """The inverse from the stored rows, of K + 1e-10 I; beyond them, of the identity."""
+    """Recompute the inverse of K + 1e-10 I from the stored rows; free slots are those of the identity."""
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]
     for i in range(gram.shape[0]):

@@ -1,4 +1,4 @@
-"""The projectron++: projectron that learns rows of small margin too, where they can be projected."""
+"""The projectron++: a projectron that also learns rows of small margin if they can be projected."""
 
 import math
 
@@ -16,21 +16,21 @@ from driftway.learners.kernel_methods.projectron import (
 from driftway.learners.kernel_methods.rule import expanding
 
 LEAST_ETA = 1e-3
-"""In place of an eta of 0, by which it divides."""
+"""Replaces an eta of 0, since the update divides by eta."""
 OUTSIDE = 1e-12
-"""A projection of less than this squared length says nothing about the margin."""
+"""A projection of smaller squared length is too small to say anything about the margin."""
 
 
 class ProjectronPP(Learner):
-    """Projectron that also adds the projection of rows right but of a margin below 1, as far as that surely helps.
+    """Projectron that also adds the projection of correct rows of margin below 1, as far as that provably helps.
 
     On y s <= 0 as `projectron`. On 0 < y s < 1, with l = 1 - y s, P k the projection and delta the distance from it: if
     l >= delta / eta, a <- a + y tau d with tau = min(l / |P k|^2, 2 (l - delta / eta) / |P k|^2, 1). No row is stored
-    for its margin, so that the budget lasts, and the margin is larger than the perceptron's.
+    for a small margin, so that the budget lasts, and margins are larger than the perceptron's.
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each below the margin; 8 B (d + B + 2) + 80 bytes.
+    O(B d) per row, O(B^2) for each row below the margin; 8 B (d + B + 2) + 80 bytes.
 
     Source
     ------
@@ -52,7 +52,7 @@ class ProjectronPP(Learner):
 
 @fragment
 def update(x: Array, y: float, s: float, p: ProjectronNumbers, memory: Spanned) -> None:
-    """Store or project the row if it is wrong, project it if its margin is small. Shapes: x f8[d]."""
+    """Store or project a misclassified row, project a row of small margin. Shapes: x f8[d]."""
     if y * s >= 1.0:
         return
     squared = residual(memory)

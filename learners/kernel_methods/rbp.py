@@ -1,4 +1,4 @@
-"""The randomised budget perceptron: a random one of the stored rows goes."""
+"""The randomised budget perceptron: it evicts a random stored row."""
 
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from driftway.learners.numeric.random import Words, randint, seed
 
 
 class RBP(Learner):
-    """Stores every row that it gets wrong; a full budget lets a random one go.
+    """Stores every row that it gets wrong; a full budget evicts a random one.
 
-    s = sum of y_i k(z_i, x); a row with y s <= 0 is stored. What is stored is of every age, the older the rarer, and
-    no adversary can choose rows against it.
+    s = sum of y_i k(z_i, x); a row with y s <= 0 is stored. Stored rows are of any age, old ones being rarer, and no
+    adversary can choose rows against it.
 
     Cost
     ----
@@ -30,7 +30,7 @@ class RBP(Learner):
     tasks = ("binary",)
 
     class Params(Budgeted):
-        seed: int = integer(1, "Of the generator of who goes.", at_least=0, at_most=2**53)
+        seed: int = integer(1, "Seed of the choice of the row to remove.", at_least=0, at_most=2**53)
 
     def rule(self) -> UpdateRule:
         return expanding(
@@ -51,12 +51,12 @@ class RBPState(NamedTuple):
     """Memory of `rbp`."""
 
     expansion: KernelExpansion = part(KernelExpansion, "the sum of kernels")
-    generator: Words = field("u8[4]", "of who goes")
+    generator: Words = field("u8[4]", "of the choice of the row to remove")
 
 
 @fragment
 def update(x: Array, y: float, s: float, _p: ByChance, memory: RBPState) -> None:
-    """Store the row if its label is not on the side of its score. Shapes: x f8[d]."""
+    """Store the row if it is misclassified. Shapes: x f8[d]."""
     if y * s <= 0.0:
         kept = memory.expansion
         slot = kept.used[0]

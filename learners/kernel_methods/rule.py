@@ -1,8 +1,8 @@
-"""What the rules of kernel learners have in common: which rows can be learned, and how wide the kernel is.
+"""Common part of the rules of kernel learners: which rows can be learned, and the width of the kernel.
 
-A learner of the family is an ``update(x, y, s, parameters, memory)``, with memory.expansion an `KernelExpansion` and
-parameters.kernel a `Kernel`. What it keeps that was computed from kernel values it makes anew in ``renew(parameters,
-memory)`` when the width has changed.
+A learner of the family is an ``update(x, y, s, parameters, memory)``, with memory.expansion a `KernelExpansion` and
+parameters.kernel a `Kernel`. When the width has changed, ``renew(parameters, memory)`` recomputes the state that
+depends on kernel values.
 """
 
 from functools import cache
@@ -23,12 +23,12 @@ class Expanded(NamedTuple):
 
 @fragment
 def keep(_parameters: Any, _memory: Any) -> None:
-    """What those do who keep nothing else that depends on the width."""
+    """Do nothing: the `renew` of learners without other state that depends on the width."""
 
 
 @fragment
 def widened(kernel: Kernel, kept: KernelExpansion) -> bool:
-    """Whether the row just stored has changed the width; only some do."""
+    """Set the width if the row just stored is one at which that is due; return whether it has changed."""
     B = kept.coefficient.shape[0]
     due = kept.taken[0] == SAMPLE or kept.taken[0] % B == 0
     now, factor = gamma_of(kernel.gamma, kept.gamma), factor_of(kept.tried)
@@ -37,7 +37,7 @@ def widened(kernel: Kernel, kept: KernelExpansion) -> bool:
 
 @kernel_without_refcounts
 def narrowed(y: float, kept: KernelExpansion) -> bool:
-    """Try all factors of the width on the row that was scored; say whether another one is in use now."""
+    """Try all factors of the width on the row just scored; return whether another one is in use now."""
     if kept.gamma[0] == 0.0:
         return False
     n, across = kept.used[0], kept.across
@@ -60,13 +60,13 @@ def expanding(
     update: Fragment, given: Any, memory: type[Any], budget: int, more: int = 0, renew: Fragment = keep, **sizes: int
 ) -> UpdateRule:
     """The rule of a kernel learner whose expansion has `more` slots than its budget."""
-    room: Sizes = {"B": budget + more, **sizes}
-    return UpdateRule(score, learning(update, renew), given, memory, room)
+    all_sizes: Sizes = {"B": budget + more, **sizes}
+    return UpdateRule(score, learning(update, renew), given, memory, all_sizes)
 
 
 @cache
 def learning(update: Fragment, renew: Fragment) -> Fragment:
-    """`learn` of a kernel learner."""
+    """The `learn` of a kernel learner."""
 
     def learn(x: Array, y: float, _omega: float, s: float, p: Any, memory: Any) -> None:
         kept = memory.expansion

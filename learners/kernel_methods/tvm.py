@@ -1,4 +1,4 @@
-"""The twin vector machine: each stored place stands for rows of both classes, and the dual is solved on the places."""
+"""The twin vector machine: each place represents rows of both classes, and the dual is solved on the places."""
 
 from typing import NamedTuple
 
@@ -23,13 +23,13 @@ from driftway.learners.kernel_methods.rule import expanding
 class TVM(Learner):
     """A support vector machine on places that stand for several rows: over the budget, the two nearest places merge.
 
-    Place j stands for n+ rows of class 1 and n- of class 0, with dual variables 0 <= alpha+- <= C n+-;
-    s = sum of (alpha+_j - alpha-_j) k(z_j, x). A row with y s <= 1 + buf becomes a place; merged places lie at the mean
-    of their rows. Then each dual variable takes a step to where its place has margin 1.
+    Place j represents n+ rows of class 1 and n- of class 0, with dual variables 0 <= alpha+- <= C n+-;
+    s = sum of (alpha+_j - alpha-_j) k(z_j, x). A row with y s <= 1 + buf becomes a place; a merged place is the mean
+    of its rows. Then each dual variable takes a step that gives its place margin 1.
 
     Cost
     ----
-    O(B d) per row, O(B^2) for each that is taken in; 8 (B + 1) (d + B + 7) + 80 bytes.
+    O(B d) per row, O(B^2) for each row taken in; 8 (B + 1) (d + B + 7) + 80 bytes.
 
     Source
     ------
@@ -42,10 +42,10 @@ class TVM(Learner):
 
     class Params(Budgeted):
         width: str = width("median")
-        budget: int = integer(50, "Most places kept.", at_least=2, at_most=5000)
-        C: float = number(1.0, "Most that a row may weigh. Larger = fewer errors, smaller margin.", above=0.0)
-        buf: float = number(0.0, "How far beyond the margin of 1 rows are taken in.", at_least=0.0)
-        passes: int = integer(1, "Sweeps over the places behind each row.", at_least=1)
+        budget: int = integer(50, "Largest number of stored places.", at_least=2, at_most=5000)
+        C: float = number(1.0, "Largest weight of a row. Larger = fewer errors, smaller margin.", above=0.0)
+        buf: float = number(0.0, "Distance beyond the margin of 1 up to which rows are stored.", at_least=0.0)
+        passes: int = integer(1, "Sweeps over the places after each row.", at_least=1)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -73,7 +73,7 @@ class Twins(NamedTuple):
 
 @fragment
 def update(x: Array, y: float, s: float, p: Twin, memory: Twins) -> None:
-    """Take the row in if its margin is at most 1 + buf, merge over the budget, sweep. Shapes: x f8[d]."""
+    """Take in the row if its margin is at most 1 + buf, merge if over the budget, then sweep. Shapes: x f8[d]."""
     if y * s > 1.0 + p.buf:
         return
     kept, gram = memory.expansion, memory.gram
@@ -92,7 +92,7 @@ def update(x: Array, y: float, s: float, p: Twin, memory: Twins) -> None:
 
 @fragment
 def merge_nearest(p: Twin, memory: Twins) -> None:
-    """Make one of the two places of largest kernel value; the one in the last slot moves up."""
+    """Merge the two places of largest kernel value; the place in the last slot fills the gap."""
     kept, gram, size, alpha = memory.expansion, memory.gram, memory.size, memory.alpha
     n = kept.used[0]
     one, other = 0, 1
@@ -122,7 +122,7 @@ def merge_nearest(p: Twin, memory: Twins) -> None:
 
 @fragment
 def sweep(p: Twin, memory: Twins) -> None:
-    """A step of each dual variable, by places, class 1 first. Invariant: 0 <= alpha <= C size."""
+    """Take a step in each dual variable, place by place, class 1 first. Invariant: 0 <= alpha <= C size."""
     kept, gram = memory.expansion, memory.gram
     n = kept.used[0]
     for j in range(n):
@@ -138,5 +138,5 @@ def sweep(p: Twin, memory: Twins) -> None:
 
 @fragment
 def compare_again(p: Twin, memory: Twins) -> None:
-    """Behind another width."""
+    """Recompute the kernel values after a change of width."""
     compare_all(p.kernel, memory.expansion, memory.gram)

@@ -1,1 +1,1 @@
-"""Least squares that forgets: recursive, discounted, one pass."""
+"""Recursive least squares with and without forgetting, in one pass."""

@@ -28,7 +28,7 @@ class DFOP(Learner):
         mu: float = number(
             0.005, "Forgetting factor; rows older than 1/mu weigh less than 1/e.", at_least=0.0, below=1.0
         )
-        delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
+        delta: float = number(1.0, "Initial ridge, P = I/delta.", above=0.0)
         p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
         intercept: bool = intercept()
 

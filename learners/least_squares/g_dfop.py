@@ -33,18 +33,18 @@ SOURCES = ("const", "harmonic", "field", "detector", "fortescue")
 CONST, HARMONIC, FIELD, DETECTOR, FORTESCUE = range(5)
 
 LEAST = 1e-6
-"""Smallest lambda taken from a column: P grows by 1 / lambda, and the wind-up guard loses as many digits."""
+"""Smallest lambda taken from a column: P grows by 1 / lambda, and the wind-up guard loses digits accordingly."""
 
 SLOWEST = 1e-3
-"""Rate at which `fortescue` follows the variance of the errors once 1000 rows have been seen."""
+"""Rate at which `fortescue` tracks the variance of the errors after 1000 rows."""
 
 
 class GDFOP(Learner):
     """Distribution-free one-pass learning with a forgetting factor lambda(t) that may change at every row.
 
-    Least squares in which row i weighs lambda(i+1) ... lambda(t). ``const`` is `dfop`, bit for bit; ``harmonic`` begins
+    Least squares in which row i weighs lambda(i+1) ... lambda(t). ``const`` is `dfop`, bit for bit; ``harmonic`` starts
     with a short memory that grows to 1/mu rows; ``field`` reads lambda from a column of the rows; ``detector`` forgets
-    faster for a while after an alarm; ``fortescue`` forgets as much as the row's error is a surprise.
+    faster for a while after an alarm; ``fortescue`` forgets more the more surprising the row's error is.
 
     Cost
     ----
@@ -54,7 +54,7 @@ class GDFOP(Learner):
     ------
     Zhao and Zhou, Distribution-Free One-Pass Learning, Algorithm 2; ``fortescue`` after Fortescue, Kershenbaum and
     Ydstie, Automatica 1981 (docs/algorithms/least_squares.md#g_dfop). Differs: predicts before the update, mirrors P,
-    guards against wind-up, takes a ``field`` below 1e-6 for 1e-6, one that is not in (0, 1] for 1 - mu.
+    guards against wind-up, raises a ``field`` below 1e-6 to 1e-6, and uses 1 - mu for one outside (0, 1].
     """
 
     name = "g_dfop"
@@ -66,24 +66,24 @@ class GDFOP(Learner):
         )
         mu: float = number(
             0.005,
-            "Forgetting factor 1 - lambda where nothing else is said, its least value under `harmonic`.",
+            "Forgetting factor 1 - lambda unless another source sets it, its least value under `harmonic`.",
             at_least=0.0,
             below=1.0,
         )
         column: int = integer(
             0,
-            "`field`: which feature is lambda instead of a feature, 0 <= column < n_features; no feature is "
-            "standardised then.",
+            "`field`: column that is lambda instead of a feature, 0 <= column < n_features; no feature is standardised "
+            "then.",
             at_least=0,
         )
         detector: str = choice("ddm", ("ddm",), "`detector`: `ddm`.")
         mu_high: float = number(
             0.05, "`detector`: mu after an alarm; at most 1/d, or the weights are lost.", at_least=0.0, below=1.0
         )
-        boost_len: int = integer(100, "`detector`: labelled rows that mu_high lasts.", at_least=1)
-        N0: float = number(200.0, "`fortescue`: rows of memory, about.", at_least=1.0)
+        boost_len: int = integer(100, "`detector`: labelled rows for which mu_high applies.", at_least=1)
+        N0: float = number(200.0, "`fortescue`: approximate memory, in rows.", at_least=1.0)
         lambda_min: float = number(0.9, "`fortescue`: least lambda.", at_least=LEAST, at_most=1.0)
-        delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
+        delta: float = number(1.0, "Initial ridge, P = I/delta.", above=0.0)
         p_max: float = number(10000.0, "Wind-up guard: largest diagonal entry of P.", above=0.0)
         intercept: bool = intercept()
 
@@ -109,7 +109,7 @@ class Variation(NamedTuple):
     """Parameters of `g_dfop`."""
 
     source: int
-    """Where lambda comes from: one of the five above."""
+    """Source of lambda: `CONST`, `HARMONIC`, `FIELD`, `DETECTOR` or `FORTESCUE`."""
     mu: float
     column: int
     mu_high: float
@@ -121,7 +121,7 @@ class Variation(NamedTuple):
 
 
 class Varying(NamedTuple):
-    """Memory of `g_dfop`; c is d, less the column that is lambda under ``field``."""
+    """Memory of `g_dfop`; c is d, without the lambda column under ``field``."""
 
     weight: Array = field("f8[c]", "least-squares weights, with the intercept and without a ``field``")
     P: Array = field("f8[c, c]", "inverse of the discounted second-moment matrix, bitwise symmetric")
@@ -137,7 +137,7 @@ class Varying(NamedTuple):
 
 @fragment
 def score_features(x: Array, p: Variation, memory: Varying) -> float:
-    """The score of a row one column of which is no feature; `learn_features` takes over the others.
+    """The score of a row with a lambda column; leaves the features in memory for `learn_features`.
 
     Shapes: x f8[d + 1].
     """
@@ -149,22 +149,22 @@ def score_features(x: Array, p: Variation, memory: Varying) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
-    """A row all of which is features. Shapes: x f8[d]."""
+    """Learn a row without a lambda column. Shapes: x f8[d]."""
     vary(x, 0.0, y, omega, s, p, memory)
 
 
 @fragment
 def learn_features(x: Array, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
-    """A row one column of which is lambda. Shapes: x f8[d + 1]."""
+    """Learn a row with a lambda column. Shapes: x f8[d + 1]."""
     vary(memory.features, x[p.column], y, omega, s, p, memory)
 
 
 @fragment
 def vary(x: Array, read: float, y: float, omega: float, s: float, p: Variation, memory: Varying) -> None:
-    """Choose lambda by what the row shows, fold the row in, then show the detector whether it was right.
+    """Choose lambda, fold the row into the solution, then update the detector with the correctness of the prediction.
 
     Shapes: x f8[d]; `read` is lambda if the source is FIELD. docs/algorithms/least_squares.md#g_dfop. A row that would
-    overflow counts for t and the detector only.
+    overflow only counts for t and the detector.
     """
     memory.learned[0] += 1
     error, learned = y - s, memory.learned[0]
@@ -198,14 +198,14 @@ def vary(x: Array, read: float, y: float, omega: float, s: float, p: Variation, 
 
 @fragment
 def follow(variance: float, squared: float, rate: float) -> float:
-    """The running variance after an error; one whose square overflows leaves it."""
+    """The running variance after an error; unchanged if the square overflows."""
     moved = variance + (squared - variance) * rate
     return moved if math.isfinite(moved) else variance
 
 
 @fragment
 def surprise(squared: float, v: float, variance: float, N0: float, lambda_min: float) -> float:
-    """Lambda by Fortescue's rule: 1 less the error's share of what N0 errors hold, and 1 where no row has erred."""
+    """Lambda by Fortescue's rule: 1 minus the error's share of N0 mean squared errors; 1 without any error so far."""
     if variance == 0.0:
         return 1.0
     return min(max(1.0 - squared / ((1.0 + v) * N0 * variance), lambda_min), 1.0)

@@ -16,7 +16,7 @@ class Forgetting(NamedTuple):
     factor: float
     """lambda = 1 - mu."""
     p_max: float
-    """inf switches the wind-up guard off."""
+    """Largest diagonal entry of P; inf switches the wind-up guard off."""
 
 
 class LeastSquares(NamedTuple):
@@ -29,7 +29,7 @@ class LeastSquares(NamedTuple):
 
 
 def least_squares(given: Forgetting) -> UpdateRule:
-    """The rule of a learner with one factor for all rows."""
+    """The rule of a learner with the same factor for all rows."""
     sharing = SharedFields("P", given.factor, adds=True, p_max=given.p_max)
     return UpdateRule(product, learn, given, LeastSquares, uses_weight=True, sharing=sharing)
 
@@ -39,7 +39,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: Forgetting, memory: Lea
     """Fold the row into the discounted least-squares solution; P stays bitwise symmetric.
 
     Shapes: x f8[d]. docs/algorithms/least_squares.md#least-squares-with-forgetting (G-DFOP scaling: the printed
-    denominator lacks mu). A row that would overflow leaves all as it was.
+    denominator lacks mu). A row that would overflow changes nothing.
     """
     v = matvec(memory.P, x, memory.k)
     if not absorb(v, y - s, omega, p.factor, p.p_max, memory):
@@ -48,13 +48,13 @@ def learn(x: Array, y: float, omega: float, s: float, p: Forgetting, memory: Lea
 
 @fragment
 def absorb(v: float, error: float, omega: float, forgetting: float, p_max: float, memory: Any) -> bool:
-    """Fold one row into the solution, all of it or, if a weight would overflow, nothing; say which.
+    """Fold one row into the solution; return False, changing nothing, if a weight would overflow.
 
-    `memory` has weight f8[d], P f8[d, d] and k f8[d] = P x, which is overwritten; v is x.k, `error` the target without
-    the score. A row that counts omega is one of sqrt(omega) x and sqrt(omega) y.
+    `memory` has weight f8[d], P f8[d, d] and k f8[d] = P x, which is overwritten; v is x.k, `error` the target
+    minus the score. A row of weight omega acts like one with sqrt(omega) x and sqrt(omega) y.
     """
     weight, P, k = memory.weight, memory.P, memory.k
-    h = forgetting + omega * v  # 11, step 1
+    h = forgetting + omega * v  # step 1
     if not (0.0 < h < math.inf and axpy_guarded(weight, k, omega * error / h)):  # step 2
         return False
     downdate(P, k, omega / h, 1.0 / forgetting)  # step 3

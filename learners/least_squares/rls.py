@@ -11,7 +11,7 @@ from driftway.learners.least_squares.recursion import Forgetting, least_squares
 class RLS(Learner):
     """Ridge regression on all rows so far, one row at a time: every row weighs the same for ever.
 
-    The best linear fit of a stream that does not drift; on one that does, the yardstick for forgetting.
+    The best linear fit for a stream without drift; under drift, the baseline for learners that forget.
 
     Cost
     ----
@@ -27,7 +27,7 @@ class RLS(Learner):
     tasks = ("binary", "regression")
 
     class Params(Parameters):
-        delta: float = number(1.0, "Ridge of the start, P = I/delta.", above=0.0)
+        delta: float = number(1.0, "Initial ridge, P = I/delta.", above=0.0)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:

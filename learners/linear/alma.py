@@ -9,7 +9,7 @@ from driftway.learners.numeric.vectors import axpy_guarded, multiply
 
 
 class ALMAParameters(Parameters):
-    """Parameters of `alma`, with a margin and without."""
+    """Parameters shared by `alma` and `alma_zero_margin`."""
 
     alpha: float = number(0.1, "Step size.", above=0.0)
     B: float = number(10.0, "Longest dual vector; longer ones are scaled back.", above=0.0)
@@ -25,7 +25,7 @@ class ALMA(Learner):
 
     Cost
     ----
-    O(d) per row, with 2 d powers for each that is learned unless p = 2; 8 d + 8 bytes.
+    O(d) per row, plus 2 d powers for each row learned unless p = 2; 8 d + 8 bytes.
 
     Source
     ------
@@ -45,7 +45,7 @@ class ALMA(Learner):
 
 
 class ALMANumbers(NamedTuple):
-    """Parameters of `alma`, its form without a margin and `p_norm_perceptron`."""
+    """Parameters of `alma`, `alma_zero_margin` and `p_norm_perceptron`."""
 
     exponent: float
     """p of the norm."""
@@ -53,9 +53,9 @@ class ALMANumbers(NamedTuple):
     rho: float
     """Margin up to which a row is learned."""
     radius: float
-    """Longest dual vector, may be inf."""
+    """Largest norm of the dual vector; may be inf."""
     zero_is_mistake: bool = True
-    """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
+    """Whether a score of exactly 0 is a mistake for either label; otherwise it predicts class 1."""
 
 
 def adding(given: ALMANumbers) -> UpdateRule:
@@ -65,7 +65,7 @@ def adding(given: ALMANumbers) -> UpdateRule:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, a: ALMANumbers, memory: PNormState) -> None:
-    """Add alpha y x if the margin is at most rho, bring theta back into the ball |theta|_p <= radius.
+    """Add alpha y x if the margin is at most rho, then scale theta back into the ball |theta|_p <= radius.
 
     Shapes: x f8[d]. KSW section 3.
     """

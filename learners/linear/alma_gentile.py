@@ -23,13 +23,13 @@ from driftway.learners.numeric.vectors import axpy_guarded, dots, multiply
 class ALMAGentile(Learner):
     """Approximates the largest margin without being told how large it is: no step size to tune.
 
-    With x^ = x / |x|_p and k the number of the correction: where y w'x^ <= (1 - a) B sqrt((p - 1) / k),
+    With x^ = x / |x|_p and k the number of the next correction: if y w'x^ <= (1 - a) B sqrt((p - 1) / k),
     theta <- theta + C / sqrt((p - 1) k) y x^, then theta <- theta / max(1, |theta|_p). s = w'x with
-    w_i = sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2). Steps shrink for ever: for concepts that move, `alma`.
+    w_i = sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2). Steps shrink for ever; prefer `alma` under drift.
 
     Cost
     ----
-    O(d) per row, with d powers each, and 2 d more for those that are learned, unless p = 2; 8 d + 16 bytes.
+    O(d) per row, plus d powers for each row and 2 d more for each row learned unless p = 2; 8 d + 16 bytes.
 
     Source
     ------
@@ -85,7 +85,7 @@ class CountedDual(NamedTuple):
 
 @fragment
 def score(x: Array, a: Approximation, memory: CountedDual) -> float:
-    """The score w'x, and in the same pass x'x. Shapes: x f8[d]."""
+    """The score w'x; x'x is computed in the same pass. Shapes: x f8[d]."""
     if a.exponent == 2.0:
         s, memory.squared[0] = dots(memory.theta, x, x)
     else:
@@ -95,7 +95,7 @@ def score(x: Array, a: Approximation, memory: CountedDual) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, a: Approximation, memory: CountedDual) -> None:
-    """Add the row at length 1 if its margin is too small by the k-th standard, and cut theta to length 1.
+    """Add the normalised row if its margin is below the k-th threshold, then scale theta back to norm 1 at most.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#alma_gentile.
     """

@@ -62,7 +62,7 @@ def score(x: Array, _parameters: Any, memory: WeightSum) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, _parameters: Any, memory: WeightSum) -> None:
-    """Learn as the perceptron. Either both vectors take a step or none does. Shapes: x f8[d].
+    """Learn as the perceptron; either both vectors take the step or neither does. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#averaged_perceptron-voted_perceptron.
     """

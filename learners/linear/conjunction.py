@@ -8,8 +8,8 @@ from driftway.learners.contract import Array, Counts, Learner, Parameters, Updat
 class Conjunction(Learner):
     """Finds the conjunction of literals (x_j, not x_j) that is true of class 1, by striking out what a row refutes.
 
-    For boolean features: a value above 0.5 is true, and nothing is ever standardised. Makes at most d + 1
-    mistakes where such a conjunction exists; elsewhere one mislabelled row of class 1 spoils it for good.
+    For boolean features: a value above 0.5 is true, and features are never standardised. Makes at most d + 1
+    mistakes if such a conjunction exists; otherwise a single mislabelled row of class 1 ruins it for good.
 
     Cost
     ----
@@ -36,7 +36,7 @@ class Literals(NamedTuple):
 
     positive: Counts = field("i8[d]", "1 where x_j is still in the conjunction, at first everywhere", start=1)
     negative: Counts = field("i8[d]", "1 where not x_j still is, likewise", start=1)
-    inconsistent: Counts = field("i8[1]", "rows of class 0 that it held for: no conjunction can repair them")
+    inconsistent: Counts = field("i8[1]", "rows of class 0 for which it was true: no conjunction can repair them")
 
 
 @fragment
@@ -50,7 +50,7 @@ def score(x: Array, _parameters: Any, memory: Literals) -> float:
 
 @fragment
 def learn(x: Array, y: float, _omega: float, s: float, _parameters: Any, memory: Literals) -> None:
-    """Drop the literals that a row of class 1 refutes; they only ever leave. Shapes: x f8[d].
+    """Drop the literals that a row of class 1 refutes; none is ever added back. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#conjunction.
     """

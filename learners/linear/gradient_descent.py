@@ -28,7 +28,7 @@ LARGEST_EXPONENT = 700.0
 """exp overflows from 710 on."""
 
 NEVER = 0
-"""As the length of a restart's epoch: rows are counted from 1, so none has this number."""
+"""Epoch length that never restarts: rows are counted from 1, so no row has this number."""
 
 
 class GradientDescentNumbers(NamedTuple):
@@ -39,22 +39,22 @@ class GradientDescentNumbers(NamedTuple):
     eta: float
     l2: float
     radius: float
-    """Longest weights, may be inf."""
+    """Largest norm of the weights; may be inf."""
     epoch: int = NEVER
-    """Rows after which weights and t begin anew."""
+    """Labelled rows after which the weights and t are reset."""
     eps: float = 0.0
-    """Half width of the tube of the eps-insensitive loss; the error from which on the Huber loss is linear."""
+    """Half width of the tube of the eps-insensitive loss; the error above which the Huber loss is linear."""
     safe: bool = False
-    """Whether the step is shortened to 1 / x'x, where the squared error of the row is 0."""
+    """Whether the step is at most 1 / x'x, which brings the squared error of the row to 0."""
 
 
 def first_step() -> Any:
-    """Eta."""
+    """The parameter for the step size."""
     return number(1.0, "Step size of the first row.", above=0.0)
 
 
 def step_schedule() -> Any:
-    """How steps shrink."""
+    """The parameter for how the step size shrinks."""
     text = (
         "Step at labelled row t: `const` eta, `inv_sqrt` eta / sqrt(t), `inv_t` eta / t. On streams that drift `const` "
         "with eta 0.01 to 0.1."
@@ -63,12 +63,12 @@ def step_schedule() -> Any:
 
 
 def safe_step() -> Any:
-    """Whether a row may pull beyond itself."""
+    """The parameter that keeps a step from overshooting the row's target."""
     return flag(True, "Shorten the step of the square loss to 1 / x'x; it diverges from 2 / x'x on.")
 
 
 class GradientDescentParameters(Parameters):
-    """Parameters that all of the family have."""
+    """Parameters shared by the family."""
 
     eta: float = first_step()
     schedule: str = step_schedule()
@@ -78,7 +78,7 @@ class GradientDescentParameters(Parameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        # The first step may shrink the weights to nothing, never turn them round; rounding of 1 / eta is let pass.
+        # The first step may shrink the weights to 0 but not flip their sign; 1e-12 allows for rounding of 1 / eta.
         if self.eta * self.l2 > 1.0 + 1e-12:
             raise ParameterError(f"l2 must be <= 1/eta = {1.0 / self.eta:g}, got {self.l2}")
 
@@ -94,7 +94,7 @@ def descend(p: Any, loss: str, epoch: int = NEVER, eps: float = 0.0, safe: bool 
 
 
 def descent(given: GradientDescentNumbers) -> UpdateRule:
-    """The rule of a learner with these."""
+    """The rule of a learner with these parameters."""
     return UpdateRule(product, learn, given, SteppedWeights, uses_weight=True, sharing=SharedFields())
 
 
@@ -129,10 +129,10 @@ def step_at(t: int, schedule: int, eta: float) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: GradientDescentNumbers, memory: SteppedWeights) -> None:
-    """Step against the gradient: w <- (1 - eta_t l2) w - eta_t g x, back into the ball, restart if due.
+    """Step against the gradient: w <- (1 - eta_t l2) w - eta_t g x, project into the ball, restart if due.
 
-    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. A row that would overflow counts for t and leaves the
-    weights.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. A row that would overflow counts for t but leaves
+    the weights unchanged.
     """
     memory.learned[0] += 1
     g = slope(p.loss, s, y, p.eps) * omega

@@ -1,15 +1,14 @@
-"""Gradient descent on the square loss for targets that move: steps of one size, weights within a ball."""
+"""Gradient descent on the square loss for moving targets: constant step size, weights within a ball."""
 
 from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept, number
 from driftway.learners.linear.gradient_descent import CONST, SQUARE, GradientDescentNumbers, descent, safe_step
 
 
 class ModOGDProjected(Learner):
-    """Steps along every row by how far its score was from the target, and scales weights back that got too long.
+    """Steps along every row in proportion to its error and scales the weights back when they get too long.
 
-    `ogd_square` with what tracking asks for: steps that do not shrink, and a bound of the weights, without which no
-    bound of the loss holds when the best weights move. w <- w - eta (s - y) x, then w <- w radius / |w| where that
-    shortens it.
+    `ogd_square` for tracking: steps do not shrink, and the weights are bounded; without that bound, no loss bound
+    holds when the best weights move. w <- w - eta (s - y) x, then w <- w radius / |w| if |w| > radius.
 
     Cost
     ----

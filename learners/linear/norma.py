@@ -1,4 +1,4 @@
-"""NORMA: large margins for a target that moves."""
+"""NORMA: large margins for a moving target."""
 
 import math
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from driftway.learners.linear.p_norm import exponent, exponent_for, image_produc
 from driftway.learners.numeric.vectors import axpy_guarded, multiply
 
 SMALLEST_SCALE = 1e-100
-"""The common factor of theta is multiplied in below this; far from where it, or 1 / factor, would leave float64."""
+"""Below this, `scale` is multiplied into theta; neither the factor nor its reciprocal gets near the float64 limits."""
 
 
 class NORMAParameters(Parameters):
-    """Parameters of `norma`, with a margin and without."""
+    """Parameters shared by `norma` and `norma_zero_margin`."""
 
     alpha: float = number(0.1, "Step size.", above=0.0)
     lam: float = number(
@@ -46,7 +46,7 @@ class NORMA(Learner):
 
     Cost
     ----
-    O(d) per row, with 2 d powers for each that is learned unless p = 2; 8 d + 16 bytes.
+    O(d) per row, plus 2 d powers for each row learned unless p = 2; 8 d + 16 bytes.
 
     Source
     ------
@@ -64,7 +64,7 @@ class NORMA(Learner):
 
 
 class NORMANumbers(NamedTuple):
-    """Parameters of `norma` and its form without a margin."""
+    """Parameters of `norma` and `norma_zero_margin`."""
 
     exponent: float
     """p of the norm."""
@@ -72,7 +72,7 @@ class NORMANumbers(NamedTuple):
     rho: float
     """Margin up to which a row is learned."""
     keep: float
-    """1 - alpha lam, what is left of theta after a row."""
+    """1 - alpha lam, the factor by which a row shrinks theta."""
 
 
 class ScaledDual(NamedTuple):
@@ -85,7 +85,7 @@ class ScaledDual(NamedTuple):
 
 
 def forgetting(a: Any, width: int, rho: float) -> UpdateRule:
-    """The rule of a learner whose parameters are `NORMAParameters`, and that learns up to the margin rho."""
+    """The rule of a learner with `NORMAParameters` that learns rows up to the margin rho."""
     given = NORMANumbers(exponent_for(a.p, width), a.alpha, rho, 1.0 - a.alpha * a.lam)
     return UpdateRule(score, learn, given, ScaledDual, uses_weight=True, begin=renew)
 
@@ -98,13 +98,13 @@ def score(x: Array, a: NORMANumbers, memory: ScaledDual) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, a: NORMANumbers, memory: ScaledDual) -> None:
-    """Shrink theta by `keep`, add alpha y x if the margin is at most rho.
+    """Shrink theta by `keep` and add alpha y x if the margin is at most rho.
 
     Shapes: x f8[d]. KSW equation 2.
     """
     finite = math.isfinite(s)
     if y * s <= a.rho or not finite:
-        step = a.alpha / (memory.scale[0] * a.keep)  # before the row shrinks, hence so much larger
+        step = a.alpha / (memory.scale[0] * a.keep)  # divided by keep, since theta is shrunk only afterwards
         if not (finite and axpy_guarded(memory.theta, x, y * step * omega)):
             memory.skipped[0] += 1
             return

@@ -12,7 +12,7 @@ class NORMAZeroMargin(Learner):
 
     Cost
     ----
-    O(d) per row, with 2 d powers for each that is learned unless p = 2; 8 d + 16 bytes.
+    O(d) per row, plus 2 d powers for each row learned unless p = 2; 8 d + 16 bytes.
 
     Source
     ------

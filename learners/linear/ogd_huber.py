@@ -1,4 +1,4 @@
-"""Online gradient descent on the Huber loss: regression that outliers move no further than a bounded step."""
+"""Online gradient descent on the Huber loss: regression in which an outlier moves the weights by a bounded step."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.linear.gradient_descent import GradientDescentParameters, descend, safe_step
@@ -7,8 +7,8 @@ from driftway.learners.linear.gradient_descent import GradientDescentParameters,
 class OGDHuber(Learner):
     """Least mean squares that an outlier cannot throw off: squared loss for small errors, absolute loss for large ones.
 
-    w <- (1 - eta_t l2) w - eta_t g x with g = s - y where |s - y| <= delta, else delta sign(s - y). Choose it over
-    `ogd_square` where some targets are wrong or have heavy tails; delta is the error from which a row counts as such.
+    w <- (1 - eta_t l2) w - eta_t g x with g = s - y where |s - y| <= delta, else delta sign(s - y). Prefer it to
+    `ogd_square` if some targets are wrong or heavy-tailed; delta is the error above which a row is an outlier.
 
     Cost
     ----
@@ -24,7 +24,7 @@ class OGDHuber(Learner):
     tasks = ("regression",)
 
     class Params(GradientDescentParameters):
-        delta: float = number(1.0, "Error from which on the loss is linear, in units of the target.", above=0.0)
+        delta: float = number(1.0, "Error above which the loss is linear, in units of the target.", above=0.0)
         safe_step: bool = safe_step()
 
     def rule(self) -> UpdateRule:

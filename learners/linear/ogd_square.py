@@ -7,7 +7,7 @@ from driftway.learners.linear.gradient_descent import GradientDescentParameters,
 class OGDSquare(Learner):
     """Steps along every row by how far its score was from the target: LMS, the Widrow-Hoff rule.
 
-    w <- (1 - eta_t l2) w - eta_t g x with g = s - y, y the target or, with two classes, -1 or +1.
+    w <- (1 - eta_t l2) w - eta_t g x with g = s - y, where y is the target or, with two classes, -1 or +1.
 
     Cost
     ----

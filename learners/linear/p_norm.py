@@ -1,7 +1,7 @@
 """The geometry of p-norms, for `p_norm_perceptron`, `norma` and `alma`.
 
-They keep the dual vector theta, to which rows are added. The weights w of the score are its image under the inverse
-link. For p = 2 the two are equal; a large p favours few relevant features.
+These learners keep the dual vector theta, to which rows are added. The weights w used for the score are its image
+under the inverse link. For p = 2 the two are equal; a large p suits concepts with few relevant features.
 """
 
 import math
@@ -23,13 +23,13 @@ class PNormState(NamedTuple):
 
 
 def exponent() -> Any:
-    """The parameter p, 2 unless given."""
+    """The parameter p, 2 by default."""
     text = "Norm of the dual vector; large for sparse concepts; `auto` = max(2, 2 ln d)."
     return number_or_keyword((AUTO,), 2.0, text=text, at_least=2.0)
 
 
 def exponent_for(p: float | str, width: int) -> float:
-    """p, or for ``auto`` what suits a sparse concept: max(2, 2 ln d)."""
+    """p, or for ``auto`` max(2, 2 ln d), which suits sparse concepts."""
     return sparse_exponent(float(width)) if isinstance(p, str) else float(p)
 
 
@@ -49,7 +49,7 @@ def image_product(x: Array, given: Any, memory: Any) -> float:
 
 @fragment
 def renew(given: Any, memory: Any) -> None:
-    """Make the weights those of theta, which they are from one row to the next."""
+    """Recompute the weights from theta; they match theta between rows."""
     if given.exponent != 2.0:
         weights_of(memory.theta, given.exponent, memory.weight)
 
@@ -58,8 +58,8 @@ def renew(given: Any, memory: Any) -> None:
 def weights_of(theta: Array, p: float, weight: Array) -> None:
     """Inverse link, w_i = sign(theta_i) |theta_i|^(p-1) / |theta|_p^(p-2); KSW equation 1.
 
-    Shapes: theta f8[d], weight f8[d], written. In units of the largest coordinate: as printed, |theta_i|^p overflows or
-    vanishes for a p of 100.
+    Shapes: theta f8[d], weight f8[d], written. Computed in units of the largest coordinate; otherwise |theta_i|^p
+    would overflow or vanish for a p of 100.
     """
     largest = 0.0
     for j in range(theta.shape[0]):
@@ -76,7 +76,7 @@ def weights_of(theta: Array, p: float, weight: Array) -> None:
 
 @fragment
 def norm_of(theta: Array, p: float) -> float:
-    """The p-norm, in units of the largest coordinate. Shapes: theta f8[d]."""
+    """The p-norm, computed in units of the largest coordinate. Shapes: theta f8[d]."""
     if p == 2.0:
         return euclidean_norm(theta)
     largest = 0.0

@@ -15,7 +15,7 @@ class PNormPerceptron(Learner):
 
     Cost
     ----
-    O(d) per row, with 2 d powers for each that is learned unless p = 2; 8 d + 8 bytes.
+    O(d) per row, plus 2 d powers for each row learned unless p = 2; 8 d + 8 bytes.
 
     Source
     ------

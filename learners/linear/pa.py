@@ -9,8 +9,8 @@ from driftway.learners.linear.passive_aggressive import towards_margin
 class PA(Learner):
     """Moves the weights just far enough to give each row a margin of 1.
 
-    Passive while the margin holds, aggressive when it does not: it fits every noisy label exactly, and a tiny row
-    moves it far. `pa1` and `pa2` bound that. w <- w + tau y x with tau = [1 - y s]+ / x'x.
+    Passive while the margin holds, aggressive when it does not: every noisy label is fitted exactly, and a tiny row
+    moves the weights far. `pa1` and `pa2` bound the step. w <- w + tau y x with tau = [1 - y s]+ / x'x.
 
     Cost
     ----

@@ -7,7 +7,7 @@ from driftway.learners.linear.passive_aggressive import towards_margin
 class PA1(Learner):
     """Moves the weights just far enough to give each row a margin of 1, but never by more than C.
 
-    Passive while the margin holds, aggressive when it does not; C keeps one noisy label from undoing much.
+    Passive while the margin holds, aggressive when it does not; C limits the damage of a noisy label.
     w <- w + tau y x with tau = min(C, [1 - y s]+ / x'x).
 
     Cost

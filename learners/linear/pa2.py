@@ -9,8 +9,7 @@ from driftway.learners.linear.passive_aggressive import towards_margin
 class PA2(Learner):
     """Moves the weights towards a margin of 1 on each row, less far the smaller C.
 
-    Where `pa1` cuts long steps off, this one shortens all of them: w <- w + tau y x with
-    tau = [1 - y s]+ / (x'x + 1 / 2C).
+    `pa1` truncates long steps, `pa2` shortens all of them: w <- w + tau y x with tau = [1 - y s]+ / (x'x + 1 / 2C).
 
     Cost
     ----
@@ -26,7 +25,7 @@ class PA2(Learner):
     tasks = ("binary",)
 
     class Params(Parameters):
-        C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
+        C: float = number(0.01, "Penalty of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:

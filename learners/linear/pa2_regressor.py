@@ -26,7 +26,7 @@ class PA2Regressor(Learner):
 
     class Params(Parameters):
         eps: float = number(0.1, "Half width of the tube, in units of the target.", at_least=0.0)
-        C: float = number(1.0, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
+        C: float = number(1.0, "Penalty of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:

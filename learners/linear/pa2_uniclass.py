@@ -7,14 +7,14 @@ from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PA2Uniclass(Learner):
-    """Tells rows like those before from anomalies: a ball that moves part of the way to each row outside.
+    """Detects anomalies with a ball that moves part of the way to each row outside it.
 
     w <- w + tau (x - w) / |x - w| with tau = [|x - w| - eps]+ / (1 + 1 / 2C); s = eps - |x - w|.
-    The score is positive inside. Labels are not looked at, but a row without one is not learned.
+    The score is positive inside the ball. The label's value is ignored, but a row without a label is not learned.
 
     Cost
     ----
-    O(d) per row; 8 d + 16 bytes, 8 more where the radius is learned.
+    O(d) per row; 8 d + 16 bytes, 8 more if the radius is learned.
 
     Source
     ------
@@ -27,7 +27,7 @@ class PA2Uniclass(Learner):
 
     class Params(Enclosing):
         C: float = number(
-            0.1, "Aggressiveness: the share 2C / (2C + 1) of the way is gone. Larger = faster.", above=0.0
+            0.1, "Aggressiveness: a step covers the share 2C / (2C + 1) of the distance. Larger = faster.", above=0.0
         )
 
     def rule(self) -> UpdateRule:

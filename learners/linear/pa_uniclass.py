@@ -7,14 +7,14 @@ from driftway.learners.linear.uniclass import Enclosing, towards_rows
 
 
 class PAUniclass(Learner):
-    """Tells rows like those before from anomalies: a ball that moves just far enough to hold each row.
+    """Detects anomalies with a ball that moves just far enough to contain each row.
 
     w <- w + tau (x - w) / |x - w| with tau = [|x - w| - eps]+; s = eps - |x - w|.
-    The score is positive inside. Labels are not looked at, but a row without one is not learned.
+    The score is positive inside the ball. The label's value is ignored, but a row without a label is not learned.
 
     Cost
     ----
-    O(d) per row; 8 d + 16 bytes, 8 more where the radius is learned.
+    O(d) per row; 8 d + 16 bytes, 8 more if the radius is learned.
 
     Source
     ------

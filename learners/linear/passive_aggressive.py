@@ -1,4 +1,4 @@
-"""The passive-aggressive step, shared by `pa`, `pa1`, `pa2`: they differ in how far one row may pull."""
+"""The passive-aggressive step, shared by `pa`, `pa1` and `pa2`, which differ in how they limit its length."""
 
 import math
 from typing import NamedTuple
@@ -10,23 +10,23 @@ from driftway.learners.numeric.vectors import axpy_guarded, dot
 
 
 class PassiveAggressiveNumbers(NamedTuple):
-    """How far: tau = min(cap, loss / (x'x + ridge)). PA has (inf, 0), PA-I (C, 0), PA-II (inf, 1 / 2C)."""
+    """Step length tau = min(cap, loss / (x'x + ridge)). PA has (inf, 0), PA-I (C, 0), PA-II (inf, 1 / 2C)."""
 
     cap: float
     ridge: float
     eps: float = 0.0
-    """Half width of the tube, of regression; radius of the ball, of one class."""
+    """Half width of the tube (regression) or radius of the ball (one class)."""
 
 
 def towards_margin(cap: float, ridge: float) -> UpdateRule:
-    """The rule of two classes."""
+    """The rule for two classes."""
     return UpdateRule(
         product, learn_margin, PassiveAggressiveNumbers(cap, ridge), Weights, uses_weight=True, sharing=SharedFields()
     )
 
 
 def towards_target(cap: float, ridge: float, eps: float) -> UpdateRule:
-    """The rule of regression."""
+    """The rule for regression."""
     return UpdateRule(
         product,
         learn_target,
@@ -39,7 +39,7 @@ def towards_target(cap: float, ridge: float, eps: float) -> UpdateRule:
 
 @fragment
 def learn_margin(x: Array, y: float, omega: float, s: float, p: PassiveAggressiveNumbers, memory: Weights) -> None:
-    """Move towards the half-space in which the row has margin 1: all the way, or as far as is allowed.
+    """Move towards the half-space in which the row has margin 1, all the way or as far as `tau` allows.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners.
     """
@@ -71,7 +71,7 @@ def learn_target(x: Array, y: float, omega: float, s: float, p: PassiveAggressiv
 
 @fragment
 def tau(loss: float, x2: float, omega: float, p: PassiveAggressiveNumbers) -> float:
-    """How far the row pulls; one that counts omega has C omega for C or, where there is no C, pulls min(omega, 1)."""
+    """Step length of a row of weight omega, which multiplies C; without a C, min(omega, 1) multiplies the step."""
     if p.cap < math.inf:
         return min(p.cap * omega, loss / x2)
     if p.ridge > 0.0:

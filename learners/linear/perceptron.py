@@ -10,12 +10,12 @@ from driftway.learners.numeric.vectors import axpy_guarded
 
 
 def ties() -> Any:
-    """What a perceptron makes of a score of exactly 0."""
+    """The parameter for how a score of exactly 0 is treated."""
     return choice(
         "update",
         ("update", "correct"),
-        "A score of exactly 0: `update` takes it for a mistake whatever the label, `correct` takes it for class 1 "
-        "(mistake only if the label is class 0).",
+        "A score of exactly 0: `update` counts it as a mistake whatever the label, `correct` as class 1 (a mistake "
+        "only if the label is class 0).",
     )
 
 
@@ -51,12 +51,12 @@ class Correction(NamedTuple):
 
     eta: float
     zero_is_mistake: bool
-    """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
+    """Whether a score of exactly 0 is a mistake for either label; otherwise it predicts class 1."""
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Correction, memory: Weights) -> None:
-    """Add the row if its label is on the other side. Shapes: x f8[d]. docs/algorithms/linear.md#perceptron."""
+    """Add the row if it is misclassified. Shapes: x f8[d]. docs/algorithms/linear.md#perceptron."""
     if right(y, s, p.zero_is_mistake):
         return
     if not (math.isfinite(s) and axpy_guarded(memory.weight, x, p.eta * y * omega)):
@@ -65,7 +65,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: Correction, memory: Wei
 
 @fragment
 def right(y: float, s: float, zero_is_mistake: bool) -> bool:
-    """Whether the score is finite and on the side of the label; 0 is on that of class 1, or on none."""
+    """Whether the score is finite and has the label's sign; 0 counts as class 1, or as neither."""
     if s == 0.0:
         return y > 0.0 and not zero_is_mistake
     return math.isfinite(s) and y * s > 0.0

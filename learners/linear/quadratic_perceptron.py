@@ -10,8 +10,8 @@ from driftway.learners.linear.perceptron import right, ties
 class QuadraticPerceptron(Learner):
     """The perceptron with the kernel (p'q + 1)^2: adds x x' of every row x that it gets wrong to a quadratic form.
 
-    s = x'A x with a symmetric A, which has the same score as weights on all squares and products, and needs no feature
-    map. There is no step size, which would only scale the score.
+    s = x'A x with a symmetric A, which scores the same as weights on all squares and products but needs no feature map.
+    There is no step size, since it would only scale the score.
 
     Cost
     ----
@@ -41,7 +41,7 @@ class Ties(NamedTuple):
     """Parameters of `quadratic_perceptron`."""
 
     zero_is_mistake: bool
-    """Of a score of exactly 0, whatever the label; otherwise it stands for class 1."""
+    """Whether a score of exactly 0 is a mistake for either label; otherwise it predicts class 1."""
 
 
 class QuadraticForm(NamedTuple):
@@ -60,7 +60,7 @@ def score(x: Array, _parameters: Any, memory: QuadraticForm) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Ties, memory: QuadraticForm) -> None:
-    """Add the row's products to the form if its label is on the other side. Shapes: x f8[d]."""
+    """Add the row's products to the form if it is misclassified. Shapes: x f8[d]."""
     if right(y, s, p.zero_is_mistake):
         return
     if not (math.isfinite(s) and add_products(memory.form, x, y * omega)):
@@ -71,8 +71,8 @@ def learn(x: Array, y: float, omega: float, s: float, p: Ties, memory: Quadratic
 def quadratic(form: Array, x: Array, k: Array) -> float:
     """The score x'A x = sum over i <= j of form[i, j] x_i x_j.
 
-    Shapes: form f8[d (d + 1) / 2], x f8[d], k f8[d] scratch. By columns, k_j = sum over i <= j of form[i, j] x_i, all j
-    side by side in wide additions, and by four rows of the form in one pass over `k`.
+    Shapes: form f8[d (d + 1) / 2], x f8[d], k f8[d] scratch. Column sums k_j = sum over i <= j of form[i, j] x_i
+    are built for all j at once, so that they vectorise, with four rows of the form per pass over `k`.
     """
     d = x.shape[0]
     for j in range(d):
@@ -105,9 +105,9 @@ def quadratic(form: Array, x: Array, k: Array) -> float:
 
 @fragment
 def add_products(form: Array, x: Array, times: float) -> bool:
-    """A <- A + times x x', all of it or, if some entry would overflow, nothing; say which.
+    """A <- A + times x x', unless some entry would overflow; return whether A was changed.
 
-    Shapes: form f8[d (d + 1) / 2], x f8[d]; `times` is -1 or 1, or that by how much the row counts.
+    Shapes: form f8[d (d + 1) / 2], x f8[d]; `times` is -1 or 1, times the weight of the row.
     """
     d, start, overflows = x.shape[0], 0, False
     for i in range(d):

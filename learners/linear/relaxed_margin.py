@@ -1,4 +1,4 @@
-"""The relaxed maximum margin step: the shortest weights in two half-spaces, one of the row and one for all before."""
+"""The relaxed maximum margin step: the shortest weights in two half-spaces, the row's and one for all rows before."""
 
 import math
 from typing import NamedTuple
@@ -8,18 +8,18 @@ from driftway.learners.linear.weights import product
 from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply, scale_and_axpy
 
 PARALLEL = 1e-12
-"""Sine squared of the angle between row and weights below which they count as parallel."""
+"""Squared sine of the angle between row and weights below which they count as parallel."""
 LONGEST = 1e6
-"""Length at which the weights are scaled to 1: on noisy rows they only grow, to infinity within thousands of rows."""
+"""Norm above which the weights are scaled to 1: on noisy rows they would grow to infinity within thousands of rows."""
 SMALLEST_TARGET = 1e-200
-"""Smallest margin aimed at; rescaling would bring it to 0 in the end, and a target of 0 teaches nothing."""
+"""Smallest target margin; repeated rescaling would bring it to 0, and a target of 0 teaches nothing."""
 
 
 class Eagerness(NamedTuple):
     """Parameters of `romma` and `aromma`."""
 
     aggressive: bool
-    """Whether rows are learned whose margin is too small, and not only those that are wrong."""
+    """Whether rows of too small a margin are learned as well, not only misclassified ones."""
 
 
 class Relaxation(NamedTuple):
@@ -31,15 +31,15 @@ class Relaxation(NamedTuple):
 
 
 def towards_half_spaces(aggressive: bool) -> UpdateRule:
-    """The rule of a learner."""
+    """The rule of `romma` or, if aggressive, of `aromma`."""
     return UpdateRule(product, learn, Eagerness(aggressive), Relaxation)
 
 
 @fragment
 def learn(x: Array, y: float, _omega: float, s: float, p: Eagerness, memory: Relaxation) -> None:
-    """Take the shortest weights in the half-spaces of this row and of all before it.
+    """Take the shortest weights in the half-spaces of this row and of all rows before it.
 
-    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. Learns where y s <= 0 or, `aggressive`, where y s < mu.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. Learns if y s <= 0 or, `aggressive`, if y s < mu.
     """
     finite = math.isfinite(s)
     far = y * s >= memory.mu[0] if p.aggressive else y * s > 0.0
@@ -53,7 +53,7 @@ def learn(x: Array, y: float, _omega: float, s: float, p: Eagerness, memory: Rel
         return
     target = memory.mu[0] * y
     den = both - s * s
-    keep, step = 0.0, target / x2  # the first row, or one that the past does not bind: c < 0
+    keep, step = 0.0, target / x2  # the first row, or one whose half-space alone decides: c < 0
     if w2 > 0.0 and den <= PARALLEL * both:
         keep, step = 1.0, (target - s) / x2
     elif w2 > 0.0 and both - target * s >= 0.0:

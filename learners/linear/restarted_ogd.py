@@ -1,4 +1,4 @@
-"""Online gradient descent that begins anew at fixed intervals."""
+"""Online gradient descent that restarts at fixed intervals."""
 
 from driftway.learners.contract import Learner, UpdateRule, choice, integer
 from driftway.learners.linear.gradient_descent import GradientDescentParameters, descend, safe_step
@@ -7,8 +7,8 @@ from driftway.learners.linear.gradient_descent import GradientDescentParameters,
 class RestartedOGD(Learner):
     """Gradient descent that forgets everything after each epoch of delta labelled rows.
 
-    As `ogd_hinge`, `ogd_logistic` or `ogd_square`; at the end of row k delta weights and t become 0. Best for T rows
-    whose losses vary by V in all: delta = (T / V)^(2/3), or (T / V)^(1/2) with l2 > 0 and ``inv_t``.
+    As `ogd_hinge`, `ogd_logistic` or `ogd_square`, but weights and t become 0 after row k delta. Best for T rows whose
+    losses vary by V in total: delta = (T / V)^(2/3), or (T / V)^(1/2) with l2 > 0 and ``inv_t``.
 
     Cost
     ----
@@ -17,7 +17,7 @@ class RestartedOGD(Learner):
     Source
     ------
     Besbes, Gur and Zeevi, Operations Research 2015; Zhang, Zhao and Jin, AAAI 2020.
-    docs/algorithms/linear.md#restarted_ogd. Differs: the restart comes after a row, not before the next one, so that
+    docs/algorithms/linear.md#restarted_ogd. Differs: the restart happens after a row, not before the next one, so that
     predicting changes no state.
     """
 

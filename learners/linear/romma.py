@@ -7,8 +7,8 @@ from driftway.learners.linear.relaxed_margin import towards_half_spaces
 class ROMMA(Learner):
     """Keeps the shortest weights that give the row it got wrong a margin of 1 and all before it no less than they had.
 
-    What was learned before is held as one half-space instead of all rows: w'u >= |w|^2. On y s <= 0, with mu the
-    margin: w <- c w + e x, c = (|x|^2 |w|^2 - mu y s) / D, e = |w|^2 (mu y - s) / D, D = |x|^2 |w|^2 - s^2.
+    One half-space, w'u >= |w|^2, stands for all earlier rows. On y s <= 0, with mu the margin: w <- c w + e x, c =
+    (|x|^2 |w|^2 - mu y s) / D, e = |w|^2 (mu y - s) / D, D = |x|^2 |w|^2 - s^2.
 
     Cost
     ----
@@ -17,7 +17,7 @@ class ROMMA(Learner):
     Source
     ------
     Li and Long, Machine Learning 46, 2002, ROMMA. docs/algorithms/linear.md#romma-aromma. Differs: (w, mu) is rescaled
-    together, which changes no prediction; rows parallel to the weights only correct their length.
+    together, which changes no prediction; a row parallel to the weights changes only their length.
     """
 
     name = "romma"

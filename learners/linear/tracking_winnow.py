@@ -1,4 +1,4 @@
-"""Winnow for targets that move."""
+"""Winnow for moving targets."""
 
 import math
 from typing import NamedTuple
@@ -22,14 +22,14 @@ from driftway.learners.numeric.elementary.logarithm import log
 
 
 class TrackingWinnow(Learner):
-    """`winnow`, normalised, none of whose weights gets so small that it could not come back when the target moves.
+    """`winnow`, normalised, with a lower bound on the weights so that they can recover when the target moves.
 
-    s = U (p+ - p-)'x. On y s <= 0: p+ <- p+ exp(eta y x), p- <- p- exp(-eta y x), normalised to a sum of 1; what is
-    less than share / 2d becomes that, and all are normalised once more.
+    s = U (p+ - p-)'x. On y s <= 0: p+ <- p+ exp(eta y x), p- <- p- exp(-eta y x), normalised to a sum of 1; those
+    below share / 2d are raised to it, and all are normalised once more.
 
     Cost
     ----
-    O(d) per row, with 6 d exponentials and logarithms for each that is learned; 16 d + 8 bytes.
+    O(d) per row, plus 6 d exponentials and logarithms for each row learned; 16 d + 8 bytes.
 
     Source
     ------
@@ -42,8 +42,10 @@ class TrackingWinnow(Learner):
 
     class Params(Parameters):
         eta: float = number(0.1, "Step size.", above=0.0)
-        share: float = number(0.01, "What is kept for all weights, evenly; 0 = `winnow`.", at_least=0.0, below=1.0)
-        U: float = number(10.0, "What the weights sum to.", above=0.0)
+        share: float = number(
+            0.01, "Share that is spread evenly over all weights; 0 = `winnow`.", at_least=0.0, below=1.0
+        )
+        U: float = number(10.0, "Sum of the weights.", above=0.0)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
@@ -63,7 +65,7 @@ class TrackingWinnowState(NamedTuple):
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: TrackingWinnow.Params, memory: TrackingWinnowState) -> None:
-    """Multiply and share if the label is on the other side. Shapes: x f8[d]."""
+    """Multiply the weights and share them out if the row is misclassified. Shapes: x f8[d]."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
     elif y * s <= 0.0:
@@ -75,7 +77,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: TrackingWinnow.Params, 
 
 @fragment
 def renew(p: TrackingWinnow.Params, memory: TrackingWinnowState) -> None:
-    """Make the weights those of their logarithms."""
+    """Recompute the weights from their logarithms."""
     d = memory.weight.shape[0]
     for j in range(d):
         memory.weight[j] = p.U * (exp(memory.log_share[j]) - exp(memory.log_share[d + j]))

@@ -1,8 +1,8 @@
 """Passive-aggressive learning of one class, shared by `pa_uniclass`, `pa1_uniclass`, `pa2_uniclass`.
 
-The model is a ball. A row inside teaches nothing; one outside pulls the centre, as far as the learner allows. To learn
-the radius too, the centre gets a height above the rows: a ball of radius `eps_max` around a point at height h cuts
-their plane in a ball of radius sqrt(eps_max^2 - h^2), and every pull lowers the height.
+The model is a ball. A row inside teaches nothing; a row outside pulls the centre, as far as the learner allows. To
+learn the radius too, the centre has one more coordinate, its height h above the space of the rows: a ball of radius
+`eps_max` around it intersects that space in a ball of radius sqrt(eps_max^2 - h^2), and every pull lowers h.
 """
 
 import math
@@ -13,7 +13,7 @@ from driftway.learners.engine.number_or_keyword import AUTO, positive_or
 from driftway.learners.linear.passive_aggressive import PassiveAggressiveNumbers, tau
 
 LEARNED = "learned"
-"""As the radius: start at 0 and let it grow, up to `eps_max`."""
+"""Value of `eps` for a radius that starts at 0 and grows up to `eps_max`."""
 
 
 class Ball(NamedTuple):
@@ -26,7 +26,7 @@ class Ball(NamedTuple):
 
 
 class Enclosing(Parameters):
-    """Parameters that all of the family have."""
+    """Parameters shared by the family."""
 
     eps: float | str = positive_or(
         AUTO,
@@ -34,17 +34,17 @@ class Enclosing(Parameters):
         text="Radius, in units of the features; `auto` = sqrt(d), the usual length of a standardised row; `learned`: "
         "it starts at 0 and grows.",
     )
-    eps_max: float | str = positive_or(AUTO, text="What a learned radius stays below; `auto` = 2 sqrt(d).")
+    eps_max: float | str = positive_or(AUTO, text="Upper bound of a learned radius; `auto` = 2 sqrt(d).")
 
 
 def towards_rows(cap: float, ridge: float, p: Any, n_features: int) -> UpdateRule:
-    """The rule of a learner whose parameters are `Enclosing`; cap and ridge as those of two classes."""
+    """The rule of a learner whose parameters are `Enclosing`; cap and ridge as for two classes."""
     given = PassiveAggressiveNumbers(cap, ridge, radius_of(p.eps, p.eps_max, n_features))
     return UpdateRule(depth, learn, given, Ball, {"c": n_features + (p.eps == LEARNED)}, uses_weight=True)
 
 
 def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:
-    """Radius of the ball that the rule works with: eps, or eps_max where eps is learned."""
+    """Radius of the ball that the rule works with: eps, or eps_max if the radius is learned."""
     if eps == LEARNED:
         return 2.0 * math.sqrt(n_features) if eps_max == AUTO else float(eps_max)
     return math.sqrt(n_features) if eps == AUTO else float(eps)
@@ -52,7 +52,7 @@ def radius_of(eps: float | str, eps_max: float | str, n_features: int) -> float:
 
 @fragment
 def distance(x: Array, centre: Array) -> float:
-    """From the centre to the row at height 0, also where squares would overflow or vanish.
+    """Distance from the centre to the row, which has height 0, even if squares would overflow or vanish.
 
     Shapes: x f8[d], centre f8[d] or f8[d + 1].
     """
@@ -77,17 +77,17 @@ def distance(x: Array, centre: Array) -> float:
 
 @fragment
 def depth(x: Array, p: PassiveAggressiveNumbers, memory: Ball) -> float:
-    """The score: how far inside the ball the row is, 0 while there is no ball. Shapes: x f8[d]."""
+    """The score: how far inside the ball the row is, or 0 before the first row. Shapes: x f8[d]."""
     memory.apart[0] = distance(x, memory.centre)
     return p.eps - memory.apart[0] if memory.learned[0] > 0 else 0.0
 
 
 @fragment
 def learn(x: Array, _y: float, omega: float, _s: float, p: PassiveAggressiveNumbers, memory: Ball) -> None:
-    """Pull the centre towards the row if it is outside.
+    """Pull the centre towards a row outside the ball.
 
-    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. The centre never moves beyond the row, hence never out
-    of float64. The first row becomes the centre, at the height of the radius.
+    Shapes: x f8[d]. docs/algorithms/linear.md#linear-learners. The centre never moves past the row, so it stays
+    finite. The first row becomes the centre, at height eps_max if the radius is learned.
     """
     d: int = x.shape[0]
     centre, apart = memory.centre, memory.apart[0]
@@ -102,7 +102,7 @@ def learn(x: Array, _y: float, omega: float, _s: float, p: PassiveAggressiveNumb
     if not math.isfinite(apart):
         memory.skipped[0] += 1
     elif loss > 0.0:
-        share = tau(loss, 1.0, omega, p) / apart  # in units of the way to the row
+        share = tau(loss, 1.0, omega, p) / apart  # fraction of the distance to the row
         for j in range(d):
             centre[j] += share * (x[j] - centre[j])
         if centre.shape[0] > d:

@@ -22,7 +22,7 @@ class VotedPerceptron(Learner):
     """Learns as the perceptron and lets all weights it ever had vote, each with as many votes as rows it lasted.
 
     s = sum of c_i sign(w_i'x), sign(0) = 1. When the newest w errs (y w'x <= 0), w + y x follows it with one vote;
-    otherwise it gains a vote. A full budget drops the one with the fewest votes, the newest apart.
+    otherwise it gains a vote. A full budget drops the vector with the fewest votes, but never the newest.
 
     Cost
     ----
@@ -38,7 +38,7 @@ class VotedPerceptron(Learner):
     tasks = ("binary",)
 
     class Params(Parameters):
-        budget: int = integer(256, "Most weight vectors kept.", at_least=2)
+        budget: int = integer(256, "Largest number of stored weight vectors.", at_least=2)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:
@@ -50,7 +50,7 @@ class Voters(NamedTuple):
 
     hypotheses: Array = field("f8[B, d]", "weight vectors by age, d with the intercept, of which `count` are in use")
     votes: Array = field("f8[B]", "votes of each")
-    # A tuple has a method of that name.
+    # `tuple.count` is a method.
     count: Counts = field("i8[1]", "vectors in use, 1 at the start: zero weights without a vote", start=1)  # type: ignore[assignment]
     skipped: Counts = field("i8[1]", "labelled rows whose newest score or step was not finite")
     newest: Array = scratch("f8[1]", "the score of the newest weights")
@@ -58,7 +58,7 @@ class Voters(NamedTuple):
 
 @fragment
 def score(x: Array, _parameters: Any, memory: Voters) -> float:
-    """The votes for class 1 less those for class 0. Shapes: x f8[d]."""
+    """The votes for class 1 minus those for class 0. Shapes: x f8[d]."""
     hypotheses, votes = memory.hypotheses, memory.votes
     s, newest = 0.0, 0.0
     for i in range(memory.count[0]):
@@ -70,7 +70,7 @@ def score(x: Array, _parameters: Any, memory: Voters) -> float:
 
 @fragment
 def learn(x: Array, y: float, omega: float, _s: float, _parameters: Any, memory: Voters) -> None:
-    """Give the newest weights a vote or, where they are wrong, a successor.
+    """Give the newest weights a vote or, if they are wrong, a successor.
 
     Shapes: x f8[d]. docs/algorithms/linear.md#averaged_perceptron-voted_perceptron. Invariant: hypotheses[:count] are
     in order of age.

@@ -1,4 +1,4 @@
-"""What linear learners remember, and how they score: one vector of weights."""
+"""State and score of linear learners: one weight vector."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ class Weights(NamedTuple):
 
 
 class SteppedWeights(NamedTuple):
-    """As `Weights`, of a learner whose steps depend on how many there were."""
+    """As `Weights`, for a learner whose step size depends on the number of rows so far."""
 
     weight: Array = field("f8[d]", "d with the intercept")
     learned: Counts = field("i8[1]", "t, labelled rows so far")

@@ -1,4 +1,4 @@
-"""Winnow: multiplicative updates, for concepts that few of many features decide."""
+"""Winnow: multiplicative updates, for concepts that depend on few of many features."""
 
 import math
 from typing import NamedTuple
@@ -22,27 +22,27 @@ from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.vectors import dot
 
 LARGEST_LOG = 500.0
-"""Bound of a logarithm of a weight: e^500 = 1e217, and 1e91 such weights still add up."""
+"""Largest absolute logarithm of a weight: e^500 = 1e217, and 1e91 such weights still have a finite sum."""
 
 SMALLEST = 1e-300
-"""Of a share that has vanished: its logarithm stays finite."""
+"""Smallest share, so that its logarithm stays finite."""
 
 BALANCED, NORMALIZED, UNBALANCED = range(3)
 
 LN_2 = 0.6931471805599453
-"""Step of the unbalanced form, Winnow2: it doubles and halves."""
+"""Step size of the unbalanced form, Winnow2, which doubles and halves weights."""
 
 
 class Winnow(Learner):
     """Multiplies weights where the perceptron adds to them; mistakes grow with ln d instead of d on sparse concepts.
 
-    Balanced, for features of any sign: w = w+ - w-, w+ = exp(l), w- = exp(-l), which normalised sum to U;
+    Balanced, for features of any sign: w = w+ - w-, w+ = exp(l), w- = exp(-l), normalised to a sum of U;
     on y s <= 0: l <- l + eta y x. Unbalanced, for features in [0, 1]: w = exp(l), s = w'x - theta d;
     on y s <= 0: l <- l + ln(2) y x.
 
     Cost
     ----
-    O(d) per row, with 2 d exponentials for each that is learned; 8 d + 8 bytes.
+    O(d) per row, plus 2 d exponentials for each row learned; 8 d + 8 bytes.
 
     Source
     ------
@@ -59,14 +59,14 @@ class Winnow(Learner):
             True, "A positive and a negative weight per feature. False is Winnow2: no intercept, features in [0, 1]."
         )
         normalize: bool = flag(True, "Balanced form: weights sum to U. Changes the size of the score, not its sign.")
-        U: float = number(10.0, "Balanced form: what the weights sum to.", above=0.0)
+        U: float = number(10.0, "Balanced form: sum of the weights.", above=0.0)
         theta: float = number(1.0, "Threshold of the unbalanced form per feature.", above=0.0)
         intercept: bool = intercept()
 
         def __post_init__(self) -> None:
             super().__post_init__()
             if self.intercept and not self.balanced:
-                raise ParameterError("intercept must be false where balanced is: the threshold takes its place")
+                raise ParameterError("intercept must be false if balanced is: the threshold takes its place")
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -80,10 +80,10 @@ class Multiplication(NamedTuple):
     """Parameters of `winnow`."""
 
     form: int
-    """Which of the three above."""
+    """`BALANCED`, `NORMALIZED` or `UNBALANCED`."""
     eta: float
     U: float
-    """What the weights of the normalised form sum to."""
+    """Sum of the weights in the normalised form."""
     threshold: float
 
 
@@ -97,13 +97,13 @@ class Logarithms(NamedTuple):
 
 @fragment
 def score(x: Array, p: Multiplication, memory: Logarithms) -> float:
-    """The score w'x less the threshold. Shapes: x f8[d]."""
+    """The score w'x minus the threshold. Shapes: x f8[d]."""
     return dot(memory.weight, x) - p.threshold
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Multiplication, memory: Logarithms) -> None:
-    """Multiply each weight by exp(eta y x_j) if the label is on the other side. Shapes: x f8[d].
+    """Multiply each weight by exp(eta y x_j) if the row is misclassified. Shapes: x f8[d].
 
     See docs/algorithms/linear.md#winnow.
     """
@@ -126,9 +126,9 @@ def step_within(log_weight: Array, x: Array, step: float) -> None:
 
 @fragment
 def renew(p: Multiplication, memory: Logarithms) -> None:
-    """Make the weights those of their logarithms.
+    """Recompute the weights from their logarithms.
 
-    Only the normalised form may be taken relative to the largest: elsewhere it would change the score.
+    Only the normalised form is computed relative to the largest weight; in the others that would change the score.
     """
     log_weight, weight = memory.log_weight, memory.weight
     if p.form == UNBALANCED:
@@ -152,7 +152,7 @@ def renew(p: Multiplication, memory: Logarithms) -> None:
 
 @fragment
 def share_evenly(log_weight: Array, share: float) -> None:
-    """Bring weights to a sum of 1, then each of the N to `share` / N at least, then all to a sum of 1 once more.
+    """Normalise N weights to a sum of 1, raise each to `share` / N at least, and normalise again.
 
     Shapes: log_weight f8[N], logarithms within bounds.
     """

@@ -36,20 +36,20 @@ from driftway.learners.numeric.elementary.logarithm import log, log1p, log2
 from driftway.learners.numeric.vectors import dot
 
 MOST_CANDIDATES = 48
-"""Of the endless form: the last of them begins at row 2^46, 22 years of 100 000 rows a second."""
+"""Most candidates without a horizon: the last one starts at row 2^46, after 22 years at 100 000 rows per second."""
 
 NEVER = 0
-"""As the length of an epoch: rows of an epoch are counted from 1, so none has this number."""
+"""Epoch length that never restarts: rows of an epoch are counted from 1, so none has this number."""
 
 LONGEST_EPOCH = 2.0**62
 MOST_LOSS = 1e280
-"""Larger losses count as this: a sum of 1e27 of them is finite."""
+"""Cap of a loss; a sum of 1e27 such losses is finite."""
 
 
 def epochs_of(horizon: int, C: float, V_T: float) -> list[int]:
-    """The paper's set P: geometric epochs up to sqrt(T / V_T), or up to T if V_T is not known (0).
+    """The paper's set P: geometric epochs up to sqrt(T / V_T), or up to T if V_T is unknown (0).
 
-    Sizes are rounded up to whole rows, N = ceil(log2(2 C T / V_T) / 2) + 1 of them before equal ones are dropped.
+    Sizes are rounded up to whole rows; there are N = ceil(log2(2 C T / V_T) / 2) + 1 before duplicates are removed.
     """
     longest = log2(2.0 * C) / 2.0 + ((log2(float(horizon)) - log2(V_T)) / 2.0 if V_T > 0.0 else log2(float(horizon)))
     size, sizes = math.sqrt(1.0 / (2.0 * C)), []
@@ -62,8 +62,8 @@ def epochs_of(horizon: int, C: float, V_T: float) -> list[int]:
 class DODM(Learner):
     """Online ODMs that restart after 1, 2, 4, 8 .. rows and one that never does, weighted by their losses so far.
 
-    However fast the concept drifts, some candidate remembers about as much as still holds: for losses that vary by V
-    in T rows the regret grows as sqrt(T V), with V unknown. Choose it where nothing is known of the drift.
+    However fast the concept drifts, some candidate's memory is about as long as it should be: for losses that vary by V
+    over T rows the regret grows as sqrt(T V), with V unknown. Choose it if nothing is known about the drift.
 
     Cost
     ----
@@ -73,7 +73,7 @@ class DODM(Learner):
     ------
     Zhang, Zhao and Jin, AAAI 2020, Algorithms 1 and 2; the anytime rate is Cesa-Bianchi and Lugosi's, 2006, section
     2.3, AdaHedge de Rooij, van Erven, Grunwald and Koolen's, JMLR 2014. docs/algorithms/margin_distribution.md#d_odm.
-    Differs: without a horizon N grows by forking; losses are divided by C, as the paper's Lemma 2 needs; candidates
+    Differs: without a horizon N grows by forking; losses are divided by C, as the paper's Lemma 2 requires; candidates
     start from zero weights.
     """
 
@@ -85,11 +85,11 @@ class DODM(Learner):
             "anytime",
             RATES,
             "Learning rate of the weights: `anytime` sqrt(8 ln N / t) / C with C the largest loss so far; `doubling`, "
-            "constant in blocks of 64, 128 .. rows that forget the losses before; `adahedge`, by how well the weights "
-            "do, without C.",
+            "constant in blocks of 64, 128 .. rows that forget earlier losses; `adahedge`, by how well the weights do, "
+            "without C.",
         )
         meta_loss: str = choice(
-            "f", ("f", "zero_one"), "What the weights go by: `f` as in the paper, or mistakes, `zero_one`."
+            "f", ("f", "zero_one"), "Loss that sets the weights: `f` as in the paper, or mistakes, `zero_one`."
         )
         f_clip: float = number(
             0.0,
@@ -99,12 +99,12 @@ class DODM(Learner):
         )
         horizon: int = integer(
             0,
-            "T, labelled rows of the whole stream: the paper's own grid of epochs and its rate; 0 = not known, the "
+            "T, labelled rows of the whole stream, for the paper's own grid of epochs and its rate; 0 = unknown, the "
             "stream may be endless.",
             at_least=0,
         )
-        C: float = number(100.0, "With a horizon: bound of the losses, larger ones count as C, C >= lam.", above=0.0)
-        V_T: float = number(0.0, "With a horizon: how much the losses vary in all; 0 = not known.", at_least=0.0)
+        C: float = number(100.0, "With a horizon: bound on the losses, larger ones count as C; C >= lam.", above=0.0)
+        V_T: float = number(0.0, "With a horizon: total variation of the losses; 0 = unknown.", at_least=0.0)
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -115,13 +115,13 @@ class DODM(Learner):
 
     @property
     def _grid(self) -> list[int]:
-        """Epochs of the candidates at the start; the endless form begins with one that never restarts."""
+        """Epochs of the initial candidates; without a horizon, one that never restarts."""
         p = self.parameters
         return epochs_of(p.horizon, p.C, p.V_T) if p.horizon > 0 else [NEVER]
 
     @property
     def _first_scale(self) -> float:
-        """C of the start: that of mistakes is 1, that of an endless stream is still to be seen."""
+        """Initial C: 1 for mistakes, and 0 without a horizon, since it is then measured."""
         p = self.parameters
         if p.meta_loss == "zero_one":
             return 1.0
@@ -160,15 +160,15 @@ class Weighing(NamedTuple):
     mu: float
     theta: float
     rate: int
-    """Which learning rate: one of four in `expert_weights`."""
+    """Learning rate, one of the four in `expert_weights`."""
     horizon: int
     zero_one: bool
-    """Whether candidates are weighed by their mistakes, not by their f."""
+    """Whether candidates are weighted by their mistakes instead of by f."""
     f_clip: float
     most: float
-    """Larger losses count as this."""
+    """Cap of a loss."""
     first_scale: float
-    """C of the start."""
+    """Initial C."""
 
 
 class Candidates(NamedTuple):
@@ -192,7 +192,7 @@ class Candidates(NamedTuple):
 
 @fragment
 def score(x: Array, _parameters: Any, memory: Candidates) -> float:
-    """The weighted scores of all candidates. Shapes: x f8[d]."""
+    """The weighted sum of the candidates' scores. Shapes: x f8[d]."""
     combined = 0.0
     for i in range(memory.candidates[0]):
         memory.s[i] = dot(memory.weight[i], x)  # Algorithm 2, line 3
@@ -202,7 +202,7 @@ def score(x: Array, _parameters: Any, memory: Candidates) -> float:
 
 @fragment
 def learn(x: Array, y: float, _omega: float, _combined: float, p: Weighing, memory: Candidates) -> None:
-    """Let each candidate learn, weigh them anew, fork and restart those due.
+    """Update each candidate, recompute their weights, then fork and restart those due.
 
     Shapes: x f8[d]. A row that would overflow counts for t and changes neither candidates nor losses.
     """
@@ -213,7 +213,7 @@ def learn(x: Array, y: float, _omega: float, _combined: float, p: Weighing, memo
         if p.f_clip > 0.0 and not p.zero_one:
             clip_to_median(memory.f, p.f_clip, memory.ordered, n)
         if p.rate == ADAHEDGE:
-            # A fork after the row before split its candidate's beta; the rate they were made with is of one less.
+            # If the previous row forked a candidate, beta was computed with the rate for one candidate fewer.
             weighed = n - 1 if n > 1 and memory.epoch[n - 2] == t else n
             memory.gap[0] += mixability_gap(memory.beta, memory.f, rate_after(t, weighed, p, memory), n)
         memory.scale[0] = max(memory.scale[0], largest_of(memory.f, n))
@@ -236,7 +236,7 @@ def learn(x: Array, y: float, _omega: float, _combined: float, p: Weighing, memo
 
 @fragment
 def descend(x: Array, y: float, safe: float, p: Weighing, memory: Candidates) -> None:
-    """Every candidate suffers its loss, then steps against the gradient of its f. Shapes: x f8[d]."""
+    """Record each candidate's loss, then step it against the gradient of its f. Shapes: x f8[d]."""
     for i in range(memory.candidates[0]):
         weight, s = memory.weight[i], memory.s[i]
         memory.f[i] = loss_of(y * s, dot(weight, weight), p)
@@ -245,7 +245,7 @@ def descend(x: Array, y: float, safe: float, p: Weighing, memory: Candidates) ->
 
 @fragment
 def loss_of(margin: float, squared: float, p: Weighing) -> float:
-    """What a candidate with |w|^2 = squared is weighed by: its f, cut off at `most`, or whether it erred."""
+    """The loss that weights a candidate with |w|^2 = squared: its f, at most `most`, or whether it was wrong."""
     if p.zero_one:
         return 1.0 if margin < 0.0 else 0.5 if margin == 0.0 else 0.0
     f = 0.5 * squared + p.lam * odm_loss(margin, p)
@@ -254,16 +254,16 @@ def loss_of(margin: float, squared: float, p: Weighing) -> float:
 
 @fragment
 def rate_after(t: int, n: int, p: Weighing, memory: Candidates) -> float:
-    """The learning rate of the weights that n candidates have after t rows."""
+    """The learning rate of the weights of n candidates after t rows."""
     return learning_rate(p.rate, n, t, p.horizon, memory.scale[0], memory.gap[0])
 
 
 @fragment
 def fork(t: int, memory: Candidates) -> None:
-    """The candidate that never restarted leaves a copy that never will, and has epochs of t rows from now on.
+    """Copy the candidate that never restarts, and give the original epochs of t rows.
 
-    Until its first restart a candidate is what the top is: so this is the grid 1, 2, 4 .. from the start, the k-th
-    with prior 1 / (k (k + 1)).
+    Until its first restart a candidate equals the one that never restarts. So the result is the same as with the grid
+    1, 2, 4 .. from the start, whose k-th candidate has prior 1 / (k (k + 1)).
     """
     k = memory.candidates[0]
     top = k - 1

@@ -1,6 +1,6 @@
-"""How the losses of experts become weights: exponentially weighted averages and what sets their learning rate.
+"""Weights of experts from their losses: exponentially weighted averages and their learning rates.
 
-Everything is kept in logarithms and recomputed from cumulated losses; products of weights would underflow.
+Weights are recomputed from cumulative losses in logarithms, since products of weights would underflow.
 """
 
 import math
@@ -12,10 +12,10 @@ from driftway.learners.numeric.elementary.logarithm import log
 RATES = ("anytime", "doubling", "adahedge")
 ANYTIME, DOUBLING, ADAHEDGE, HORIZON = range(4)
 FIRST_GAP = 1e-12
-"""AdaHedge's cumulated gap at the start: its rate is ln N / gap."""
+"""Initial cumulative gap of AdaHedge, whose rate is ln N / gap."""
 
 FIRST_BLOCK = 64
-"""Rows of the doubling trick's first block."""
+"""Rows in the first block of the doubling trick."""
 
 
 @fragment
@@ -38,7 +38,7 @@ def exponential_weights(log_prior: Array, loss: Array, rate: float, beta: Array,
 
 @fragment
 def add_losses(f: Array, loss: Array, n: int) -> None:
-    """Cumulate a row's losses, beyond those of the best expert: only differences matter, and they stay small.
+    """Add a row's losses, then subtract those of the best expert: only differences matter, and they stay small.
 
     Shapes: f f8[N], loss f8[N].
     """
@@ -52,7 +52,7 @@ def add_losses(f: Array, loss: Array, n: int) -> None:
 
 @fragment
 def mixability_gap(beta: Array, f: Array, eta: float, n: int) -> float:
-    """How much worse the mean loss is than the mixed one, -ln(sum of beta_i exp(-eta f_i)) / eta. AdaHedge.
+    """AdaHedge's gap: the mean loss minus the mix loss, -ln(sum of beta_i exp(-eta f_i)) / eta.
 
     Shapes: beta f8[N], f f8[N].
     """
@@ -68,7 +68,7 @@ def mixability_gap(beta: Array, f: Array, eta: float, n: int) -> float:
 
 @fragment
 def clip_to_median(f: Array, most: float, ordered: Array, n: int) -> None:
-    """Losses above `most` times the row's median become that: one wild expert must not set the scale for all.
+    """Clip losses to `most` times the row's median, so that one outlier does not set the scale for all experts.
 
     Shapes: f f8[N], ordered f8[N] scratch.
     """
@@ -85,7 +85,7 @@ def clip_to_median(f: Array, most: float, ordered: Array, n: int) -> None:
 
 @fragment
 def block_length(t: int) -> int:
-    """Length of the block that row t (from 0) lies in; blocks of 64, 128, 256 .. rows begin at rows 0, 64, 192 .."""
+    """Length of the block that contains row t (from 0); blocks of 64, 128, 256 .. rows begin at rows 0, 64, 192 .."""
     length = FIRST_BLOCK
     while t >= 2 * length - FIRST_BLOCK:
         length *= 2
@@ -94,9 +94,9 @@ def block_length(t: int) -> int:
 
 @fragment
 def learning_rate(rate: int, n: int, t: int, horizon: int, scale: float, gap: float) -> float:
-    """What the weights after t rows multiply losses by: epsilon / C, where epsilon = sqrt(8 ln N / T).
+    """Learning rate of the weights after t rows: epsilon / C, where epsilon = sqrt(8 ln N / T).
 
-    T is the horizon, the block's length or t itself. AdaHedge has ln N / gap, N >= 2.
+    T is the horizon, the block's length or t itself. For AdaHedge it is ln N / gap with N >= 2.
     """
     if rate == ADAHEDGE:
         return log(float(max(n, 2))) / gap

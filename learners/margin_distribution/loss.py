@@ -1,7 +1,7 @@
-"""What the family shares: the loss of a margin that is not about 1, and one step of online ODM against it.
+"""Common part of the family: a loss on margins that are not close to 1, and one step of online ODM on it.
 
-f(w) = |w|^2 / 2 + lam l(w; x) is what each of them makes small; l takes margins between 1 - theta and 1 + theta for
-free, those below at their squared distance and those above at mu <= 1 times that, in units of (1 - theta)^2.
+Each learner minimises f(w) = |w|^2 / 2 + lam l(w; x). l is 0 for margins between 1 - theta and 1 + theta, the squared
+distance for margins below and mu <= 1 times it for margins above, in units of (1 - theta)^2.
 docs/algorithms/margin_distribution.md#the-loss. Parameters p have `mu` and `theta`.
 """
 
@@ -12,19 +12,19 @@ from driftway.learners.numeric.vectors import scale_and_axpy
 
 
 class MarginLoss(Parameters):
-    """Parameters that all of the family have: f, and the intercept."""
+    """Parameters shared by the family: those of f, and the intercept."""
 
-    lam: float = number(3.0, "Weight of the loss beside |w|^2 / 2.", above=0.0)
+    lam: float = number(3.0, "Weight of the loss relative to |w|^2 / 2.", above=0.0)
     mu: float = number(
-        0.5, "Price of a margin that is too large; one that is too small costs 1.", above=0.0, at_most=1.0
+        0.5, "Cost of a margin that is too large; one that is too small costs 1.", above=0.0, at_most=1.0
     )
-    theta: float = number(0.3, "Distance from 1 at which margins cost nothing.", at_least=0.0, below=1.0)
+    theta: float = number(0.3, "Distance from 1 within which margins cost nothing.", at_least=0.0, below=1.0)
     intercept: bool = intercept()
 
 
 @fragment
 def odm_loss(margin: float, p: Any) -> float:
-    """l, as a function of the margin y w'x."""
+    """The loss l as a function of the margin y w'x."""
     short = max(0.0, 1.0 - p.theta - margin)
     beyond = max(0.0, margin - 1.0 - p.theta)
     return (short * short + p.mu * beyond * beyond) / ((1.0 - p.theta) * (1.0 - p.theta))
@@ -32,7 +32,7 @@ def odm_loss(margin: float, p: Any) -> float:
 
 @fragment
 def odm_slope(margin: float, p: Any) -> float:
-    """Derivative of l by the margin; its gradient by the weights is slope * y * x."""
+    """Derivative of l with respect to the margin; the gradient with respect to w is slope * y * x."""
     short = max(0.0, 1.0 - p.theta - margin)
     beyond = max(0.0, margin - 1.0 - p.theta)
     return 2.0 * (p.mu * beyond - short) / ((1.0 - p.theta) * (1.0 - p.theta))
@@ -40,19 +40,19 @@ def odm_slope(margin: float, p: Any) -> float:
 
 @fragment
 def longest_safe_step(x2: float, lam: float, theta: float) -> float:
-    """1 / H with H the curvature of f along x, x2 = x'x: steps up to it never raise f, from 2 / H on they diverge.
+    """1 / H, with H the curvature of f along x and x2 = x'x: steps up to it never raise f, those from 2 / H on diverge.
 
-    0 if H overflows. For mu <= 1 the side above is not the steeper one.
+    0 if H overflows. For mu <= 1 the side above the tube is not the steeper one.
     """
     return 1.0 / (1.0 + 2.0 * lam * x2 / ((1.0 - theta) * (1.0 - theta)))
 
 
 @fragment
 def odm_step(weight: Array, x: Array, y: float, s: float, eta: float, safe: bool, lam: float, p: Any) -> bool:
-    """Algorithm 1, line 6: w <- (1 - eta) w - eta lam grad l(w; x), s = w'x; false, and w as it was, if it cannot be.
+    """Algorithm 1, line 6: w <- (1 - eta) w - eta lam grad l(w; x), s = w'x; return false without a change on overflow.
 
-    Shapes: weight f8[d], x f8[d]. The paper prints + before the gradient; its derivation has the minus. No step of
-    `safe` length overflows: it ends nearer to the row's own best weights, whose length is at most sqrt(2 lam).
+    Shapes: weight f8[d], x f8[d]. The paper prints + before the gradient; its derivation has the minus. A `safe` step
+    never overflows: it ends nearer to the row's own best weights, whose norm is at most sqrt(2 lam).
     """
     keep, pull = 1.0 - eta, -eta * lam * odm_slope(y * s, p) * y
     if not safe:

@@ -10,15 +10,15 @@ from driftway.learners.numeric.vectors import dot
 
 
 def safe_step() -> Any:
-    """Whether a row may pull beyond itself."""
+    """The parameter that keeps a step from overshooting."""
     return flag(True, "Shorten steps to 1 / H, H = 1 + 2 lam x'x / (1 - theta)^2; longer ones may diverge.")
 
 
 class OnlineODM(Learner):
-    """Descends on f(w) = |w|^2 / 2 + lam l(w; x), which wants every margin close to 1, too large ones as well.
+    """Descends on f(w) = |w|^2 / 2 + lam l(w; x), which draws every margin close to 1, even those that are too large.
 
-    Its regret against the best fixed weights grows as log T under ``inv_t``, which freezes on streams that drift:
-    take ``const`` there, or `d_odm`.
+    Its regret against the best fixed weights grows as log T under ``inv_t``, which freezes on drifting streams: use
+    ``const`` or `d_odm` there.
 
     Cost
     ----
@@ -47,7 +47,7 @@ class OnlineODM(Learner):
 
 
 class OnlineODMNumbers(NamedTuple):
-    """Parameters of `online_odm`, and of `restarted_odm`, which alone looks at the last two."""
+    """Parameters of `online_odm` and `restarted_odm`; only the latter uses the last two."""
 
     lam: float
     mu: float
@@ -56,9 +56,9 @@ class OnlineODMNumbers(NamedTuple):
     inv_t: bool
     safe: bool
     epoch: int = 0
-    """Rows after which everything begins anew."""
+    """Labelled rows after which weights and t are reset."""
     spread: float = 0.0
-    """Standard deviation of a fresh weight."""
+    """Standard deviation of an initial weight."""
 
 
 class AgedWeights(NamedTuple):
@@ -71,10 +71,10 @@ class AgedWeights(NamedTuple):
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: OnlineODMNumbers, memory: Any) -> None:
-    """Step against the gradient of the row's f; one that counts omega has lam omega for lam.
+    """Step against the gradient of the row's f, in which the row's weight omega multiplies lam.
 
     Shapes: x f8[d]; of memory weight f8[d], age i8[1], skipped i8[1].
-    docs/algorithms/margin_distribution.md#online_odm. A row that would overflow counts for t and leaves the weights.
+    docs/algorithms/margin_distribution.md#online_odm. A row that would overflow counts for t only.
     """
     lam = p.lam * omega
     memory.age[0] += 1

@@ -1,4 +1,4 @@
-"""Online optimal margin distribution machine that begins anew at fixed intervals."""
+"""Online optimal margin distribution machine that restarts at fixed intervals."""
 
 import math
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from driftway.learners.numeric.random import Words, normal, seed
 class RestartedODM(Learner):
     """Online ODM that forgets everything after each epoch of labelled rows; a candidate of `d_odm` on its own.
 
-    For T rows whose losses vary by V in all sqrt(T / V) is the best epoch; take `d_odm` where V is not known.
+    For T rows whose losses vary by V in total, the best epoch is sqrt(T / V); use `d_odm` if V is unknown.
 
     Cost
     ----
@@ -36,8 +36,8 @@ class RestartedODM(Learner):
     Source
     ------
     Zhang, Zhao and Jin, AAAI 2020, Algorithm 1. docs/algorithms/margin_distribution.md#restarted_odm. Differs: the safe
-    step, weights of zero by default, and the restart comes after a row, not before the next one, so that predicting
-    changes no state.
+    step, zero weights by default, and a restart after a row, not before the next one, so that predicting changes no
+    state.
     """
 
     name = "restarted_odm"
@@ -51,14 +51,14 @@ class RestartedODM(Learner):
         safe_step: bool = safe_step()
         epoch: int = integer(1000, "Labelled rows between restarts.", at_least=1)
         init: str = choice(
-            "zero", ("zero", "random"), "Weights of an epoch's start: `zero`, or `random` as in the paper."
+            "zero", ("zero", "random"), "Initial weights of an epoch: `zero`, or `random` as in the paper."
         )
         init_scale: float = number(0.01, "Expected length of random weights.", at_least=0.0)
-        seed: int = integer(1, "Of the random weights.", at_least=0, at_most=2**53)
+        seed: int = integer(1, "Seed of the random weights.", at_least=0, at_most=2**53)
 
     @property
     def _spread(self) -> float:
-        """Standard deviation of a fresh weight."""
+        """Standard deviation of an initial weight."""
         p = self.parameters
         return p.init_scale / math.sqrt(self.width) if p.init == "random" else 0.0
 
@@ -83,14 +83,14 @@ class DrawnWeights(NamedTuple):
 
 @kernel_without_refcounts
 def begin_epoch(weight: Array, spread: float, rng: Words) -> None:
-    """Algorithm 1, line 4: fresh weights, normal or, with no spread, zero. Shapes: weight f8[d], rng u8[4]."""
+    """Algorithm 1, line 4: initialise the weights, normal or, without spread, zero. Shapes: weight f8[d], rng u8[4]."""
     for j in range(weight.shape[0]):
         weight[j] = spread * normal(rng) if spread > 0.0 else 0.0
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: OnlineODMNumbers, memory: DrawnWeights) -> None:
-    """As `online_odm`, and after the last row of an epoch begin the next. Shapes: x f8[d].
+    """As `online_odm`, and begin a new epoch after the last row of one. Shapes: x f8[d].
 
     See docs/algorithms/margin_distribution.md#restarted_odm.
     """

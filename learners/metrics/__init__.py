@@ -1,1 +1,1 @@
-"""Rolling quality of predictions, in constant memory."""
+"""Rolling metrics of predictions, in constant memory."""

@@ -1,4 +1,4 @@
-"""Rolling accuracy, and how far it is above the baselines' (docs/algorithms/metrics.md#metrics)."""
+"""Rolling accuracy, and its advantage over the baselines (docs/algorithms/metrics.md#metrics)."""
 
 import math
 from collections.abc import Callable
@@ -30,22 +30,22 @@ class Hits(NamedTuple):
 
 
 class Guesses(NamedTuple):
-    """What the baselines said of rows that wait for their labels."""
+    """The baselines' predictions for rows that wait for their labels."""
 
     of: Array
-    """f8[slots, 2]: the classes of no-change and majority; of targets, the first is the running mean, NaN: none yet."""
+    """f8[slots, 2]: the classes of no-change and majority; in regression the running mean, NaN if there is none yet."""
     seen: Array
-    """f8[n, 2]: the same, of a batch's rows whose labels come late. The slots may have other rows by the end of it."""
+    """f8[n, 2]: the same for a batch's rows with delayed labels, since the batch may reuse their slots."""
     leads: bool = True
-    """Whether these metrics write both; those of further learners, which say the same, look at `seen` only."""
+    """Whether these metrics write both; those of further learners, whose values are the same, only read `seen`."""
 
     @classmethod
     def allocate(cls, slots: int) -> "Guesses":
-        """For so many rows that wait."""
+        """Allocate for `slots` waiting rows."""
         return cls(np.zeros((slots, 2)), np.zeros((0, 2)))
 
     def shared(self, n: int, learners: int) -> "list[Guesses]":
-        """For the metrics of several learners, of the same batch of n rows."""
+        """Share between the metrics of several learners on the same batch of n rows; the first one writes."""
         seen = np.zeros((n, 2))
         return [Guesses(self.of, seen, i == 0) for i in range(learners)]
 
@@ -55,7 +55,7 @@ NO_SLOTS = np.zeros(0, np.int64)
 
 
 class ClassificationMetrics:
-    """Accuracy in total, in a window and fading, beside kappa and the two label-only baselines.
+    """Total, windowed and fading accuracy, with kappa and the two label-only baselines.
 
     Parameters
     ----------
@@ -83,27 +83,27 @@ class ClassificationMetrics:
         self._memory = as_views(Hits, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
+        """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped.
 
         Raises
         ------
         ValueError
-            A label is no class index.
+            A label is not a class index.
         """
         self.counter(score, y)(0, len(y))
 
     def counter(
         self, score: Array, y: Array, slot: Counts = NO_SLOTS, guesses: Guesses = NO_GUESSES
     ) -> Callable[[int, int], None]:
-        """As `observe`, but the batch is looked at once, and its rows are counted in from one index to before another.
+        """Prepare a batch as for `observe` and return ``count(start, end)``, which adds that range of its rows.
 
-        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.DelayedRows`): the baselines'
-        guesses are those of then, too.
+        With delayed labels, slot i8[n] is that of `driftway.learners.engine.update_loop.DelayedRows`; the baselines'
+        predictions are then those made before the delay, too.
 
         Raises
         ------
         ValueError
-            A label is no class index.
+            A label is not a class index.
         """
         check_labels(y, self.n_classes)
         prediction, labels, binary = predicted_class(score, self.kind), as_behaved(y), self.kind == "binary"
@@ -116,7 +116,7 @@ class ClassificationMetrics:
         return count
 
     def point(self) -> dict[str, Any]:
-        """The values now, as plain numbers; None where nothing is defined yet."""
+        """Return the current values as plain numbers; None for those that are not defined yet."""
         memory = self._memory
         (labels,), (faded, weight) = memory.labels.tolist(), memory.fading.tolist()
         hits, no_change, majority, in_window = memory.hits.tolist()
@@ -146,12 +146,12 @@ def check_memory(window: int, fading: float) -> None:
 
 
 def ratio(part: float, whole: float) -> float | None:
-    """Share of the whole, None while there is no whole."""
+    """Return part / whole, or None if `whole` is 0."""
     return part / whole if whole > 0 else None
 
 
 def kappa(accuracy: float | None, reference: float | None) -> float | None:
-    """How much of what the reference gets wrong is got right; 1 or 0 if it gets everything right."""
+    """Return the share of the reference's errors that is avoided; 1 or 0 if the reference has none."""
     if accuracy is None or reference is None:
         return None
     if 1.0 - reference < 1e-12:
@@ -160,14 +160,14 @@ def kappa(accuracy: float | None, reference: float | None) -> float | None:
 
 
 class Predicted(NamedTuple):
-    """Rows as `count_hits` takes them."""
+    """The rows for `count_hits`."""
 
     prediction: Counts
     """i8[n]"""
     y: Array
     """f8[n]"""
     slot: Counts
-    """i8[n], or i8[0] where none waits"""
+    """i8[n], or i8[0] without delayed rows"""
     guess: Array
     """f8[slots, 2]"""
     seen: Array
@@ -176,16 +176,16 @@ class Predicted(NamedTuple):
 
 @kernel_without_refcounts
 def count_hits(batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: Hits) -> None:
-    """Count each labelled row in: totals, baselines, fading sums, and the ring of hits.
+    """Add each labelled row to the totals, baselines, fading sums, and the ring of hits.
 
-    The baselines predict before they see the row, as the learner did: where it waits, what they would have said then is
-    kept. Window hits are whole numbers, so they cannot drift.
+    The baselines predict a row before its label, as the learner does: for a row that waits, their predictions are kept.
+    Window hits are integers, so they accumulate no rounding error.
     """
     prediction, y, slots, guess, seen = batch
     waiting = slots.shape[0] > 0
     labels, hits, first, actual, predicted, last, faded, ring = memory
     one = np.uint64(1)
-    slot = labels[0] % window  # once a call, and counted on from there: a division a row is a quarter of its time
+    slot = labels[0] % window  # once per call, then incremented: a division would be a quarter of a row's time
     for t in range(y.shape[0]):
         late = waiting and slots[t] >= 0
         if math.isnan(y[t]):
@@ -221,7 +221,7 @@ def count_hits(batch: Predicted, leads: bool, binary: bool, window: int, fading:
 
 @fragment
 def majority(actual: Counts, binary: bool) -> int:
-    """The class with most rows. Shapes: actual i8[K]."""
+    """Return the most frequent class. Shapes: actual i8[K]."""
     if binary:
         return 1 if actual[1] >= actual[0] else 0
     favourite = 0

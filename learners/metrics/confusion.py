@@ -1,4 +1,4 @@
-"""The confusion matrix of all rows, and what follows from it."""
+"""The confusion matrix of all rows, and metrics derived from it."""
 
 import math
 from typing import Any
@@ -13,21 +13,21 @@ from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log
 
 SENSITIVITY_WEIGHT, SPECIFICITY_WEIGHT = 0.5, 0.5
-"""Of ``sum_sens_spec``: what `csogd1`, `csogd2` and `acog` maximise by default.
+"""Weights in ``sum_sens_spec``, which `csogd1`, `csogd2` and `acog` maximise by default.
 
 See docs/algorithms/imbalanced.md#imbalanced-classes.
 """
 MISS_COST, FALSE_ALARM_COST = 0.95, 0.05
-"""Of ``cost``: a row of class 1 taken for class 0, and the reverse; the same learners' defaults."""
+"""Weights in ``cost``: of a row of class 1 predicted as class 0, and the reverse; defaults of the same learners."""
 
 
 class ConfusionMetrics:
-    """How often each class was taken for each: precision, recall, specificity, F1, G-mean, balanced accuracy, cost.
+    """Confusion matrix with precision, recall, specificity, F1, G-mean, balanced accuracy and cost.
 
     With two classes precision, recall, specificity and F1 are those of class 1. With more they are the plain mean over
-    the classes that occur, among labels or predictions, where 0 / 0 counts as 0. G-mean and balanced accuracy are the
-    geometric and the plain mean of the recalls of the classes that have rows. ``sum_sens_spec`` and ``cost`` are of two
-    classes, with the weights of this module.
+    the classes that occur among labels or predictions, where 0 / 0 counts as 0. G-mean and balanced accuracy are the
+    geometric and the plain mean of the recalls of the classes that have rows. ``sum_sens_spec`` and ``cost`` exist for
+    two classes, with the weights of this module.
 
     Parameters
     ----------
@@ -44,18 +44,18 @@ class ConfusionMetrics:
         self.counts = np.zeros((n_classes, n_classes), np.int64)
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
+        """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped.
 
         Raises
         ------
         ValueError
-            A label is no class index.
+            A label is not a class index.
         """
         check_labels(y, len(self.counts))
         count_confusions(predicted_class(score, self.kind), as_behaved(y), self.counts)
 
     def point(self) -> dict[str, Any]:
-        """The values now, None where nothing is defined; ``confusion`` has a row per true class."""
+        """Return the current values, None for undefined ones; ``confusion`` has a row per true class."""
         right = [int(n) for n in np.diagonal(self.counts)]
         actual, predicted = (self.counts.sum(axis=axis).tolist() for axis in (1, 0))
         rows = sum(actual)
@@ -101,7 +101,7 @@ class ConfusionMetrics:
 
 
 def geometric_mean(values: list[float]) -> float | None:
-    """Of numbers >= 0; None of none."""
+    """Return the geometric mean of numbers >= 0, or None if there are none."""
     if not values or min(values) == 0.0:
         return 0.0 if values else None
     return mean_by_logarithms(np.array(values))
@@ -109,7 +109,7 @@ def geometric_mean(values: list[float]) -> float | None:
 
 @kernel_without_refcounts
 def mean_by_logarithms(values: Array) -> float:
-    """E to the mean of the logarithms of numbers > 0."""
+    """Return exp of the mean logarithm of numbers > 0."""
     total = 0.0
     for i in range(values.shape[0]):
         total += log(values[i])

@@ -1,4 +1,4 @@
-"""The three kappas inside a window and with a fading factor; `ClassificationMetrics` has those in total."""
+"""The three kappas in a window and with a fading factor; `ClassificationMetrics` has those over all rows."""
 
 import math
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from driftway.learners.metrics.classification import check_memory, kappa, ratio
 from driftway.learners.metrics.prequential import predicted_class
 
 HIT, NO_CHANGE_HIT, MAJORITY_HIT, HIT_BUT_FIRST, NO_CHANGE_HIT_BUT_FIRST, ROWS, ROWS_BUT_FIRST = range(7)
-"""What is counted: right predictions of the learner, of no-change and of majority; the same without the very first row,
-which no-change cannot know; rows."""
+"""Indices of the sums: hits of the learner, of no-change and of majority; hits of the first two without the very first
+row, for which no-change has no prediction; rows; rows without the first."""
 
 
 class Agreement(NamedTuple):
-    """What is counted."""
+    """Memory of the metrics."""
 
     labels: Counts = field("i8[1]", "labelled rows so far")
     last: Counts = field("i8[1]", "the last label")
@@ -31,10 +31,10 @@ class Agreement(NamedTuple):
 
 
 class KappaMetrics:
-    """Kappa, kappa-temporal and kappa-M of the last rows, and of all rows with weights that fade.
+    """Kappa, kappa-temporal and kappa-M over the last rows, and over all rows with fading weights.
 
-    Every sum of the formulas is taken over the window, or fades by the same factor per row: hits, both margins of the
-    confusion matrix, and the hits of no-change and of the majority class, which go on learning from all rows.
+    Every sum of the formulas is taken over the window, or decays by the same factor per row: hits, both margins of the
+    confusion matrix, and the hits of no-change and of the majority class, which keep learning from all rows.
 
     Parameters
     ----------
@@ -65,19 +65,19 @@ class KappaMetrics:
         self.agreement.last[0] = 1 if self.kind == "binary" else 0
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over.
+        """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped.
 
         Raises
         ------
         ValueError
-            A label is no class index.
+            A label is not a class index.
         """
         check_labels(y, len(self.agreement.seen))
         prediction = predicted_class(score, self.kind)
         count_agreement(prediction, as_behaved(y), self.kind == "binary", self.fading, self.agreement)
 
     def point(self) -> dict[str, Any]:
-        """The values now, None where nothing is defined yet."""
+        """Return the current values, None for those not defined yet."""
         counts = self.agreement
         return {
             **kappas("window", counts.in_window.tolist(), counts.margins.tolist()),
@@ -86,9 +86,9 @@ class KappaMetrics:
 
 
 def kappas(form: str, sums: Sequence[float], margins: Sequence[Sequence[float]]) -> dict[str, float | None]:
-    """The three kappas of one set of sums, as ``FORM_kappa``, ``FORM_kappa_temporal`` and ``FORM_kappa_m``.
+    """Return the three kappas of one set of sums, as ``FORM_kappa``, ``FORM_kappa_temporal`` and ``FORM_kappa_m``.
 
-    Shapes: sums [7] as counted, margins [2][K]: rows per class, predictions per class.
+    Shapes: sums [7] as `tally` orders them, margins [2][K]: rows per class, predictions per class.
     """
     rows, rows_but_first = sums[ROWS], sums[ROWS_BUT_FIRST]
     accuracy = ratio(sums[HIT], rows)
@@ -104,7 +104,7 @@ def kappas(form: str, sums: Sequence[float], margins: Sequence[Sequence[float]])
 
 @fragment
 def tally(counted: Counts, hit: int, no_change_hit: int, majority_hit: int, after_first: int) -> None:
-    """What one row adds to each sum. Shapes: counted i8[7], written."""
+    """Write what one row adds to each sum. Shapes: counted i8[7], written."""
     counted[HIT] = hit
     counted[NO_CHANGE_HIT] = no_change_hit
     counted[MAJORITY_HIT] = majority_hit
@@ -116,9 +116,9 @@ def tally(counted: Counts, hit: int, no_change_hit: int, majority_hit: int, afte
 
 @kernel_without_refcounts
 def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, memory: Agreement) -> None:
-    """Take out of the window's sums the row that leaves, then add each labelled row to them and to the fading ones.
+    """Add each labelled row to the window's and the fading sums, and remove the row that leaves the window.
 
-    Shapes: prediction i8[n], y f8[n]. The window's sums are whole numbers, so they cannot drift.
+    Shapes: prediction i8[n], y f8[n]. The window's sums are integers, so they accumulate no rounding error.
     """
     labels, last, seen, ring, in_window, margins, faded, faded_margins, counted = memory
     window = ring.shape[0]

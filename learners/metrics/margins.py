@@ -1,4 +1,4 @@
-"""What the scores of two classes are worth beyond their sign: hinge loss, and the area under the ROC curve."""
+"""Metrics of binary scores beyond their sign: hinge loss, and the area under the ROC curve."""
 
 import math
 from typing import Any
@@ -11,10 +11,10 @@ from driftway.learners.metrics.classification import ratio
 
 
 class MarginMetrics:
-    """Mean hinge loss of all rows, and the AUC of the last ones.
+    """Mean hinge loss of all rows, and the AUC of the rows in a window.
 
-    The AUC is the share of pairs of a row of class 1 and one of class 0 whose scores are in that order, ties half: of
-    the rows in the window, each with the score that it had before it was learned. It is sorted anew when asked for.
+    The AUC is the share of pairs of a row of class 1 and one of class 0 in which the first has the higher score, ties
+    counting half. It uses the prequential scores of the rows in the window, and is computed on demand by sorting.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class MarginMetrics:
         self.classes = np.zeros(window, np.int64)
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, 1], y f8[n] of 0, 1 or NaN; rows without a label are passed over."""
+        """Add a batch: score f8[n, 1], y f8[n] of 0, 1 or NaN; rows without a label are skipped."""
         take_margins(as_behaved(score), as_behaved(y), self.labels, self.hinge, self.scores, self.classes)
 
     def point(self) -> dict[str, Any]:
-        """``hinge_loss``, None before the first label, and ``window_auc``, None while the window holds one class."""
+        """Return ``hinge_loss``, None before the first label, and ``window_auc``, None if a class is missing in it."""
         labels = int(self.labels[0])
         rows = min(labels, len(self.scores))
         return {
@@ -48,7 +48,7 @@ class MarginMetrics:
 
 
 def area(score: Array, label: Counts) -> float | None:
-    """Area under the ROC curve by the sum of ranks, ties sharing theirs; None if one class is missing.
+    """Return the area under the ROC curve by the rank sum, with mean ranks for ties; None if one class is missing.
 
     Shapes: score f8[n], label i8[n] of 0 and 1, in any order.
     """
@@ -58,14 +58,14 @@ def area(score: Array, label: Counts) -> float | None:
         return None
     _, value, count = np.unique(score, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
-    rank = last - (count - 1) / 2  # the mean of those that equal scores share; halves are exact
+    rank = last - (count - 1) / 2  # mean rank of equal scores; halves are exact
     above = float(rank[value][label == 1].sum()) - positives * (positives + 1) / 2
     return above / (positives * negatives)
 
 
 @kernel_without_refcounts
 def take_margins(score: Array, y: Array, labels: Counts, hinge: Array, scores: Array, classes: Counts) -> None:
-    """Add each labelled row's hinge loss, and put its score and class into the ring.
+    """Add each labelled row's hinge loss, and store its score and class in the ring.
 
     Shapes: score f8[n, 1], y f8[n], labels i8[1], hinge f8[1], scores f8[window], classes i8[window].
     """

@@ -1,4 +1,4 @@
-"""What evaluation counts beside the rolling metrics: never part of a snapshot, so it may grow without breaking one."""
+"""Metrics for evaluation besides the rolling ones; never part of a snapshot, so new ones do not break old snapshots."""
 
 import math
 from typing import Any
@@ -16,18 +16,18 @@ from driftway.learners.metrics.regression import TINY, explained
 
 
 class OfflineMetrics:
-    """Classes: kappa-M, windowed and fading kappas, confusion matrix, AUC, losses. Numbers: RMSE, NMSE, plain R2.
+    """Classification: kappas, confusion matrix, AUC and losses; regression: RMSE, NMSE and plain R2.
 
     ``kappa_m`` is kappa against the prequential majority class; `KappaMetrics` has the windowed and fading ones,
-    `ConfusionMetrics` what follows from the confusion matrix. With two classes there are `MarginMetrics`; where scores
-    stand for probabilities (`link_of`), ``log_loss`` and ``brier``. ``nmse`` is 1 - r2: the error in units of the
-    running mean's; it, ``rmse`` and ``r2`` also come windowed and fading. ``r2_overall`` is R2 against the mean of all
-    targets, which knows them only at the end: the textbook's, River's and scikit-learn's.
+    `ConfusionMetrics` those of the confusion matrix. With two classes there are `MarginMetrics`; if scores map to
+    probabilities (`link_of`), ``log_loss`` and ``brier``. ``nmse`` is 1 - r2, the error relative to the running mean's;
+    it, ``rmse`` and ``r2`` are also windowed and fading. ``r2_overall`` is R2 against the mean of all targets, which is
+    known only at the end, as in textbooks, River and scikit-learn.
 
     Parameters
     ----------
     learner : Learner
-        Whose scores these are.
+        The learner that computes the scores.
     window : int
         Rows of the rolling window, >= 1. Default 1000.
     fading : float
@@ -59,14 +59,14 @@ class OfflineMetrics:
         self.spread = np.zeros(6)
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
+        """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped."""
         for metrics in self.of_classes:
             metrics.observe(score, y)
         if not self.of_classes:
             sum_spread(as_behaved(score), as_behaved(y), self.fading, self.spread)
 
     def point(self, rolling: dict[str, Any]) -> dict[str, Any]:
-        """The values now, None where nothing is defined; `rolling` is the point of the rolling metrics."""
+        """Return the current values, None for undefined ones; `rolling` is the `point` of the rolling metrics."""
         if self.of_classes:
             values = {"kappa_m": kappa(rolling["accuracy"], rolling["majority_accuracy"])}
             for metrics in self.of_classes:
@@ -86,7 +86,7 @@ class OfflineMetrics:
 
 
 def robustness_ratios(values: list[float | None]) -> list[float | None]:
-    """How many times better than the worst each learner of a group is: r_a = acc_a / min_b acc_b >= 1.
+    """Return the ratio of each learner's accuracy to the worst in the group: r_a = acc_a / min_b acc_b >= 1.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def robustness_ratios(values: list[float | None]) -> list[float | None]:
     Returns
     -------
     list of float or None
-        None for all if one is not known, or the worst has none right.
+        None for all if one is not known or the worst is 0.
 
     Source
     ------
@@ -111,9 +111,9 @@ def robustness_ratios(values: list[float | None]) -> list[float | None]:
 
 @kernel_without_refcounts
 def sum_spread(score: Array, y: Array, fading: float, spread: Array) -> None:
-    """Count labelled rows, their mean, the squares of their distance from it, the squared errors, and what fades.
+    """Update count, mean and squared deviations of the targets, the squared errors, and two fading sums.
 
-    Those are the squared errors of the learner and of the mean before each row, without the first row, which has none.
+    The latter are squared errors of the learner and of the preceding rows' mean, without the first row, which has none.
     Shapes: score f8[n, 1], y f8[n], spread f8[6].
     """
     for t in range(y.shape[0]):

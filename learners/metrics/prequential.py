@@ -11,19 +11,19 @@ from driftway.learners.learner import Learner
 
 
 class Observer(Protocol):
-    """Whatever watches scores beside labels: the rolling metrics of `driftway.learners.metrics.rolling`."""
+    """Consumer of scores and labels, such as the metrics of `driftway.learners.metrics.rolling`."""
 
     def observe(self, score: Array, y: Array) -> None:
-        """Take in the scores of a block, f8[n, k], and its labels, f8[n] with NaN for not known."""
+        """Add the scores of a block, f8[n, k], and its labels, f8[n] with NaN for unknown."""
 
 
 def predicted_class(score: Array, kind: str) -> NDArray[Any]:
-    """The prediction that scores stand for; the one definition in the project.
+    """Convert scores to predictions; the only definition in the project.
 
     Parameters
     ----------
     score : f8[n, k]
-        As a learner writes it.
+        As written by a learner.
     kind : str
         The learner's `kind`: ``binary``, ``multiclass`` or ``regression``.
 
@@ -48,16 +48,16 @@ def prequential(
     Parameters
     ----------
     learner : Learner
-        Continues from its present state.
+        Continues from its current state.
     blocks : iterable of (X, y)
-        As `Learner.predict_then_update` takes them; how the stream is cut changes no bit.
+        As for `Learner.predict_then_update`; how the stream is split does not affect the result.
     metrics : Observer or None
-        Observes every block after it was scored.
+        Called with every block after it was scored.
 
     Raises
     ------
     ValueError
-        A block's shape, dtype or memory layout is not the stated one.
+        A block's shape, dtype or memory layout is wrong.
     """
     for X, y in blocks:
         score = np.empty((len(X), learner.n_scores))

@@ -1,7 +1,7 @@
-"""Probabilities of classes that scores stand for, and how good they are: log loss and Brier score.
+"""Class probabilities from scores, and their quality: log loss and Brier score.
 
-Only learners whose scores mean probabilities have these; they say so with `Learner.config` and
-`Learner.multiclass_link`. A margin of `pa1` says which class, not how likely it is.
+These exist only for learners whose scores map to probabilities, as declared by `Learner.link` and
+`Learner.multiclass_link`. A margin of `pa1` gives the class, but no probability.
 """
 
 import math
@@ -20,23 +20,23 @@ LINKS = ("logistic", "probit", "softmax", "direct")
 """How scores become probabilities: 1 / (1 + exp(-s)), Phi(s), softmax(S), or they are probabilities."""
 
 CLAMP = 1e-15
-"""Probabilities are kept this far from 0 and 1, as River and scikit-learn do: one sure error would be infinite."""
+"""Probabilities are clamped to this distance from 0 and 1, as in River and scikit-learn; log loss could be infinite."""
 
 HALF_ROOT = math.sqrt(0.5)
 
 
 def link_of(learner: Learner) -> str | None:
-    """How a learner's scores become probabilities, one of `LINKS`; None if they do not, or predict numbers."""
+    """Return how a learner's scores become probabilities, one of `LINKS`; None if they do not, or in regression."""
     return {"binary": learner.link, "multiclass": learner.multiclass_link}.get(learner.kind)
 
 
 def probabilities(score: Array, link: str) -> Array:
-    """The classes' probabilities that scores stand for.
+    """Convert scores to class probabilities.
 
     Parameters
     ----------
     score : f8[n, k]
-        As the learner writes it: k = 1 with two classes, else K.
+        As written by the learner: k = 1 with two classes, else K.
     link : str
         One of `LINKS`.
 
@@ -51,10 +51,10 @@ def probabilities(score: Array, link: str) -> Array:
 
 
 class ProbabilityMetrics:
-    """Log loss and Brier score of the probabilities that scores stand for, over all labelled rows.
+    """Log loss and Brier score of the predicted probabilities, over all labelled rows.
 
     The log loss is the mean of -ln p of the label, p clamped to 1e-15..1 - 1e-15. The Brier score is the mean of
-    (p - y)^2 with two classes, p the probability of class 1, and of the sum of it over the classes with more.
+    (p - y)^2 with two classes, p the probability of class 1, and of its sum over all classes with more.
 
     Parameters
     ----------
@@ -73,25 +73,25 @@ class ProbabilityMetrics:
         self.totals = np.zeros(2)
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]; rows without a label are passed over."""
+        """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped."""
         sum_losses(probabilities(score, self.link), as_behaved(y), score.shape[1] == 1, self.labels, self.totals)
 
     def point(self) -> dict[str, Any]:
-        """``log_loss`` and ``brier``, None before the first label."""
+        """Return ``log_loss`` and ``brier``, None before the first label."""
         labels = int(self.labels[0])
         return {"log_loss": ratio(float(self.totals[0]), labels), "brier": ratio(float(self.totals[1]), labels)}
 
 
 @kernel_without_refcounts
 def fill_probabilities(score: Array, link: int, out: Array) -> None:
-    """Turn scores into probabilities; `link` counts in LINKS.
+    """Convert scores to probabilities; `link` is an index into LINKS.
 
     Shapes: score f8[n, 1] or f8[n, K], out f8[n, 2] or f8[n, K].
     """
     for t in range(score.shape[0]):
         if link == 0:
             s = score[t, 0]
-            # Both from exp(-|s|): 1 - p would lose the small one of the two.
+            # Both from exp(-|s|): 1 - p would cancel the smaller of the two.
             e = exp(-abs(s))
             small, large = e / (1.0 + e), 1.0 / (1.0 + e)
             out[t, 1] = large if s >= 0.0 else small
@@ -116,7 +116,7 @@ def fill_probabilities(score: Array, link: int, out: Array) -> None:
 
 @kernel_without_refcounts
 def sum_losses(p: Array, y: Array, binary: bool, labels: Counts, totals: Array) -> None:
-    """Add each labelled row's log loss and Brier score, in row order, so that cutting batches changes no bit.
+    """Add each labelled row's log loss and Brier score, in row order, so that batch boundaries do not matter.
 
     Shapes: p f8[n, K], y f8[n], labels i8[1], totals f8[2].
     """

@@ -1,4 +1,4 @@
-"""Rolling errors, and how far they are below those of the running mean (docs/algorithms/metrics.md#metrics)."""
+"""Rolling errors, and their advantage over the running mean (docs/algorithms/metrics.md#metrics)."""
 
 import math
 from collections.abc import Callable
@@ -32,10 +32,10 @@ class Errors(NamedTuple):
 
 
 class RegressionMetrics:
-    """Squared and absolute error in total, in a window and fading, and r2 against the running mean.
+    """Total, windowed and fading squared and absolute error, and r2 against the running mean.
 
-    The window's sums are taken anew from its rows by every `point`: running sums would pick up rounding
-    with each row that leaves, and a single huge error would spoil them for ever.
+    Each `point` recomputes the window's sums from its rows: running sums would accumulate rounding errors with each row
+    that leaves, and a single huge error would spoil them permanently.
 
     Parameters
     ----------
@@ -57,16 +57,16 @@ class RegressionMetrics:
         self._memory = as_views(Errors, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, 1], y f8[n]; rows without a label are passed over."""
+        """Add a batch: score f8[n, 1], y f8[n]; rows without a label are skipped."""
         self.counter(score, y)(0, len(y))
 
     def counter(
         self, score: Array, y: Array, slot: Counts = NO_SLOTS, guesses: Guesses = NO_GUESSES
     ) -> Callable[[int, int], None]:
-        """As `observe`, but rows are counted in from one index to before another.
+        """Prepare a batch as for `observe` and return ``count(start, end)``, which adds that range of its rows.
 
-        Where rows wait, slot i8[n] says where (`driftway.learners.engine.update_loop.DelayedRows`): the mean is that of
-        then, too.
+        With delayed labels, slot i8[n] is that of `driftway.learners.engine.update_loop.DelayedRows`; the running mean
+        is then that from before the delay, too.
         """
         scores, labels = as_behaved(score), as_behaved(y)
 
@@ -78,7 +78,7 @@ class RegressionMetrics:
         return count
 
     def point(self) -> dict[str, Any]:
-        """The values now, as plain numbers; None where nothing is defined yet, or a sum has overflowed."""
+        """Return the current values as plain numbers; None if not defined yet, or if a sum has overflowed."""
         s = self.state
         labels = int(s["labels"][0])
         rows = min(labels, self.window)
@@ -104,19 +104,19 @@ class RegressionMetrics:
 
 
 def explained(squared: float, mean_squared: float) -> float | None:
-    """r2: 1 minus the squared error in units of the running mean's; None if that has none."""
+    """Return r2, 1 minus the squared error relative to the running mean's; None if that has none."""
     return 1.0 - squared / mean_squared if mean_squared >= TINY else None
 
 
 class Forecast(NamedTuple):
-    """Rows as `sum_errors` takes them."""
+    """The rows for `sum_errors`."""
 
     score: Array
     """f8[n, 1]"""
     y: Array
     """f8[n]"""
     slot: Counts
-    """i8[n], or i8[0] where none waits"""
+    """i8[n], or i8[0] without delayed rows"""
     guess: Array
     """f8[slots, 2]"""
     seen: Array
@@ -125,7 +125,7 @@ class Forecast(NamedTuple):
 
 @kernel_without_refcounts
 def sum_errors(batch: Forecast, leads: bool, fading: float, memory: Errors) -> None:
-    """Add each labelled row's error to the totals and the fading sums, and put it into the ring."""
+    """Add each labelled row's error to the totals and the fading sums, and store it in the ring."""
     score, y, slots, guess, seen = batch
     waiting = slots.shape[0] > 0
     labels, mean, totals, faded, errors, mean_errors = memory

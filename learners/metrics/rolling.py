@@ -1,7 +1,7 @@
-"""Rolling quality of a learner's predictions: the metrics for a task, and what both kinds share.
+"""Rolling metrics of a learner's predictions, by task.
 
-Metrics look at scores and labels only. Their memory is one `State`, so that it is saved and restored beside
-the learner's, and how the rows were cut into batches changes no bit of it.
+Metrics use scores and labels only. Their memory is one `State`, which is saved and restored with the learner's, and
+how rows are split into batches does not affect it.
 """
 
 from driftway.learners.learner import REGRESSION
@@ -15,12 +15,12 @@ Metrics = ClassificationMetrics | RegressionMetrics
 
 
 def create_metrics(task: str, n_classes: int, n_scores: int, window: int = WINDOW) -> Metrics:
-    """The metrics for a learner's task.
+    """Create the metrics for a learner's task.
 
     Parameters
     ----------
     task, n_classes, n_scores
-        Of the learner.
+        Those of the learner.
     window : int
         Rows of the rolling window, >= 1.
 

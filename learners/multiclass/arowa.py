@@ -25,9 +25,9 @@ from driftway.learners.second_order.covariance import drift, start_variance
 class AROWA(Learner):
     """Adaptive regularisation of a weight matrix: one Gaussian over all classes' weights.
 
-    A covariance of K d weights is a huge matrix. The diagonal form keeps a variance per weight, which is `mc_arow` in
-    its diagonal form; the factored form keeps how classes vary together and how features do. All classes share both
-    factors, which every row narrows: weak without drift.
+    A full covariance of K d weights would be huge. The diagonal form keeps a variance per weight, as `mc_arow` does in
+    its diagonal form; the factored form keeps a covariance of the classes and one of the features. All classes share
+    both factors, and every row narrows them, so it is weak without drift.
 
     With scores S = W x, s the best wrong class, p = e_y - e_s and m = S_y - S_s, a row with m < 1 gives
 
@@ -42,8 +42,8 @@ class AROWA(Learner):
     Source
     ------
     Crammer and Chechik, ICML 2012, with the top-1 updates of Crammer, Dredze and Kulesza, EMNLP 2009.
-    docs/algorithms/multiclass.md#arowa-arowa_pair. Differs: the factors' step is derived anew, drift q of
-    docs/algorithms/conventions.md#drift-of-the-covariance.
+    docs/algorithms/multiclass.md#arowa-arowa_pair. Differs: the step of the factors is derived independently, drift q
+    of docs/algorithms/conventions.md#drift-of-the-covariance.
     """
 
     name = "arowa"
@@ -72,7 +72,7 @@ class AROWA(Learner):
 
 
 class ClassMatrix(NamedTuple):
-    """Memory of `arowa`; of the two forms of its covariance one is empty, f8[0, 0]."""
+    """Memory of `arowa`; the covariance form that is not used is empty, f8[0, 0]."""
 
     weight: Array = field("f8[K, d]", "mean W of the weights, d with the intercept")
     variance: Array = field("f8[entries]", "V, of every weight, [K, d]")
@@ -88,7 +88,7 @@ class ClassMatrix(NamedTuple):
 
 @fragment
 def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
-    """The diagonal form, which is that of `mc_arow`: a variance per weight is one per feature and class.
+    """The diagonal form, which is that of `mc_arow`, with a variance per feature and class.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.
     """
@@ -99,7 +99,7 @@ def learn_entries(x: Array, label: int, omega: float, finite: bool, p: Separatio
 
 @fragment
 def learn_factors(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassMatrix) -> None:
-    """Condition the matrix on the row's class being a margin of 1 above the best wrong one.
+    """Condition the matrix on the row's class scoring 1 more than the best wrong one.
 
     Shapes: x f8[d]. docs/algorithms/multiclass.md#arowa-arowa_pair.
     """

@@ -33,8 +33,7 @@ class AROWAPair(Learner):
     """Adaptive regularisation of a weight matrix that says whether the two items of a row belong together.
 
     The first d1 columns of a row describe item p, the others item z; class 1 means that they match. The score is
-    p'W z, so it can weigh every feature of one against every feature of the other. `arowa` is the same matrix for
-    several classes.
+    p'W z, with a weight for every pair of features of the two. `arowa` is the same for several classes.
 
     With m = y p'W z, a row with m < 1 gives
 
@@ -49,8 +48,8 @@ class AROWAPair(Learner):
 
     Source
     ------
-    Crammer and Chechik, ICML 2012. docs/algorithms/multiclass.md#arowa-arowa_pair. Differs: the factors' step is
-    derived anew, drift q of docs/algorithms/conventions.md#drift-of-the-covariance, intercepts.
+    Crammer and Chechik, ICML 2012. docs/algorithms/multiclass.md#arowa-arowa_pair. Differs: the step of the
+    factors is derived independently, drift q of docs/algorithms/conventions.md#drift-of-the-covariance, intercepts.
     """
 
     name = "arowa_pair"
@@ -97,7 +96,7 @@ class Matching(NamedTuple):
 
 
 class PairMatrix(NamedTuple):
-    """Memory of `arowa_pair`; of the two forms of its covariance one is empty, f8[0, 0]."""
+    """Memory of `arowa_pair`; the covariance form that is not used is empty, f8[0, 0]."""
 
     weight: Array = field("f8[d1, d2]", "mean W of the weights, d1 and d2 with the intercepts")
     variance: Array = field("f8[entries]", "V, of every weight, [d1, d2]")
@@ -111,7 +110,7 @@ class PairMatrix(NamedTuple):
 
 @fragment
 def match(x: Array, given: Matching, memory: PairMatrix) -> float:
-    """The score p'W z. Shapes: x f8[first + d2]; the first item, with its intercept, stays in memory."""
+    """The score p'W z. Shapes: x f8[first + d2]; leaves the first item, with its intercept, in memory."""
     p, z = memory.p, x[given.first :]
     for i in range(p.shape[0]):
         p[i] = x[i] if i < given.first else 1.0
@@ -154,7 +153,7 @@ def learn_entries(x: Array, y: float, omega: float, s: float, given: Matching, m
 
 @fragment
 def learn_factors(x: Array, y: float, omega: float, s: float, given: Matching, memory: PairMatrix) -> None:
-    """As `learn_entries`, keeping a covariance of each item's features. Shapes: x f8[first + d2]."""
+    """As `learn_entries`, with a covariance of the features of each item. Shapes: x f8[first + d2]."""
     finite = math.isfinite(s)
     if not (finite and y * s >= 1.0):
         gap = y * (1.0 - y * s)
@@ -166,7 +165,7 @@ def learn_factors(x: Array, y: float, omega: float, s: float, given: Matching, m
 
 @fragment
 def step_by_entry(weight: Array, variance: Array, p: Array, z: Array, step: float) -> bool:
-    """Add step * variance o (p z') to `weight`; nothing if a weight would overflow. Says which.
+    """Add step * variance o (p z') to `weight` unless a weight would overflow; return whether it was added.
 
     Shapes: weight f8[d1, d2], variance f8[d1, d2], p f8[d1], z f8[d2].
     """

@@ -1,8 +1,8 @@
-"""What multiclass learners that keep a covariance per class share: the steps of `learners/second_order`, top-1.
+"""Common part of multiclass learners with a covariance per class: top-1 updates with `learners/second_order` steps.
 
-Class r has a Gaussian N(mu_r, Sigma_r) over its weights. A row concerns its class y and the best wrong one, s. With
-the margin m = (mu_y - mu_s).x and the variance v = x'Sigma_y x + x'Sigma_s x the scalars are those of two classes;
-both means move, apart, and both covariances shrink by them. Covariances between classes are not kept.
+Class r has a Gaussian N(mu_r, Sigma_r) over its weights. A row affects its class y and the best wrong one, s. With
+the margin m = (mu_y - mu_s).x and the variance v = x'Sigma_y x + x'Sigma_s x the scalars are those for two classes;
+with them both means move apart and both covariances shrink. Covariances between classes are not kept.
 """
 
 import math
@@ -17,14 +17,14 @@ from driftway.learners.second_order.covariance import COLLAPSED, DIAGONAL, FULL,
 from driftway.learners.second_order.nherd import herded_gain, herded_shrinkage, pull
 
 REGULARISED, HERDED = 4, 5
-"""Which scalars a rule takes, beside those of `confidence`: those of `arow` and of `nherd`, whose margin is 1."""
+"""Scalars of a rule in addition to those of `confidence`: those of `arow` and of `nherd`, whose margin is 1."""
 
 
 class Separation(NamedTuple):
     """Parameters of the family."""
 
     rule: int
-    """Which scalars: one of the two above or of the four of `confidence`."""
+    """Scalars of the rule: one of the two above or of the four of `confidence`."""
     phi: float
     C: float
     r: float
@@ -44,7 +44,7 @@ class ClassGaussians(NamedTuple):
 
 
 def fill_classes(covariance: Array, start: float) -> None:
-    """The covariances of the start: `start` times the identity. Shapes: covariance f8[K, d, d] or f8[K, d]."""
+    """Set the initial covariances, `start` times the identity. Shapes: covariance f8[K, d, d] or f8[K, d]."""
     for of_class in covariance:
         fill(of_class, start)
 
@@ -59,13 +59,13 @@ def separate(rule: int, p: Any, width: int, phi: float = 0.0, C: float = 0.0, r:
 
 @fragment
 def missing(m: float, v: float, p: Separation) -> bool:
-    """Whether the margin m is smaller than a row of variance v must have: 1, or as `confidence` requires it."""
+    """Whether the margin m is below the one required of a row of variance v: 1, or that of `confidence`."""
     return m < (1.0 if p.rule >= REGULARISED else required(p.rule, v, p.phi))
 
 
 @fragment
 def step_length(m: float, v: float, r: float, p: Separation) -> float:
-    """Alpha > 0 of a row whose margin m is too small; inf or nan where it overflows."""
+    """Alpha > 0 of a row whose margin m is too small; inf or nan on overflow."""
     if p.rule == REGULARISED:
         return (1.0 - m) / (v + r)
     if p.rule == HERDED:
@@ -75,7 +75,7 @@ def step_length(m: float, v: float, r: float, p: Separation) -> float:
 
 @fragment
 def shrinkage(alpha: float, v: float, r: float, p: Separation) -> float:
-    """Beta of the full form: Sigma loses beta k k', with k = Sigma x. kappa / (1 + kappa v) for kappa of `gain`."""
+    """Beta of the full form, Sigma -= beta k k' with k = Sigma x: kappa / (1 + kappa v) for the kappa of `gain`."""
     if p.rule == REGULARISED:
         return 1.0 / (v + r)
     if p.rule == HERDED:
@@ -86,7 +86,7 @@ def shrinkage(alpha: float, v: float, r: float, p: Separation) -> float:
 
 @fragment
 def gain(alpha: float, v: float, r: float, p: Separation) -> float:
-    """Kappa of the diagonal form: the inverse covariance gains kappa x x', of which the diagonal is kept."""
+    """Kappa of the diagonal form, in which the inverse covariance gains the diagonal of kappa x x'."""
     if p.rule == REGULARISED:
         return 1.0 / r
     if p.rule == HERDED:
@@ -95,19 +95,19 @@ def gain(alpha: float, v: float, r: float, p: Separation) -> float:
 
 
 def learn_apart(form: CovarianceForm, narrowing: Fragment) -> Fragment:
-    """What a row changes in a learner of one form, whose covariances narrow by beta or by kappa: `narrowing`."""
+    """The `learn` of a learner whose covariances have this form; `narrowing` gives beta or kappa."""
     spread, shrink, inflate = form
 
     @fragment
     def learn(x: Array, label: int, omega: float, finite: bool, p: Separation, memory: ClassGaussians) -> None:
-        """Move the Gaussians of the row's class and of the best wrong one apart, by the alpha of both forms.
+        """Move the Gaussians of the row's class and of the best wrong one apart, with the alpha of both forms.
 
         Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners; a row that would overflow changes nothing.
         """
         r = p.r / omega
         rival = best_wrong(memory.S, label)
         m = memory.S[label] - memory.S[rival]
-        if not (finite and p.rule >= REGULARISED and m >= 1.0):  # those need no variance to pass
+        if not (finite and p.rule >= REGULARISED and m >= 1.0):  # these rules need no variance to pass
             v = spread(memory.covariance[label], x, memory.k_y) + spread(memory.covariance[rival], x, memory.k_s)
             if not (finite and COLLAPSED < v < math.inf):
                 memory.skipped[0] += 1
@@ -116,7 +116,7 @@ def learn_apart(form: CovarianceForm, narrowing: Fragment) -> Fragment:
                 by = narrowing(alpha, v, r, p)
                 usable = by < math.inf
                 if usable and step_apart(memory.weight[label], memory.k_y, memory.weight[rival], memory.k_s, alpha):
-                    # Each form takes one of the two: beta or kappa.
+                    # Each form uses one of the two, beta or kappa.
                     shrink(memory.covariance[label], x, memory.k_y, by, by)
                     shrink(memory.covariance[rival], x, memory.k_s, by, by)
                 else:

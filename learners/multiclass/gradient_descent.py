@@ -1,4 +1,4 @@
-"""Online gradient descent of several classes: on the hinge loss of the margin and on the log loss of a softmax."""
+"""Multiclass online gradient descent, on the hinge loss of the margin and on the log loss of a softmax."""
 
 from typing import Any, NamedTuple
 
@@ -20,14 +20,14 @@ class Stepping(Parameters):
 
 
 class ClassDescent(NamedTuple):
-    """What kernels take of them."""
+    """Parameters of the kernels."""
 
     schedule: int
     eta: float
 
 
 def descend(learn: Fragment, p: Any) -> UpdateRule:
-    """The rule of a learner whose parameters are `Stepping`; `learn` is one of the two below."""
+    """The rule of a learner whose parameters are `Stepping`; `learn` is `learn_hinge` or `learn_softmax`."""
     given = ClassDescent(SCHEDULES.index(p.schedule), p.eta)
     return UpdateRule(
         products, learn, given, SteppedClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
@@ -36,10 +36,9 @@ def descend(learn: Fragment, p: Any) -> UpdateRule:
 
 @fragment
 def learn_hinge(x: Array, label: int, omega: float, finite: bool, p: ClassDescent, memory: SteppedClassWeights) -> None:
-    """Where the margin is below 1, step by eta_t x in the right class and -eta_t x in the best wrong one.
+    """If the margin is below 1, step by eta_t x in the right class and -eta_t x in the best wrong one.
 
-    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t and
-    leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t only.
     """
     memory.learned[0] += 1
     rival = best_wrong(memory.S, label)
@@ -56,11 +55,10 @@ def learn_softmax(
 ) -> None:
     """Step every class against the gradient of the row's log loss.
 
-    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t and
-    leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A row that would overflow counts for t only.
     """
     memory.learned[0] += 1
-    steps = memory.S  # the scores themselves are needed no longer
+    steps = memory.S  # overwrites the scores, which are no longer needed
     if finite:
         softmax_steps(steps, label, step_at(memory.learned[0], p.schedule, p.eta) * omega)
     if not (finite and step_each(memory.weight, x, steps)):
@@ -69,9 +67,9 @@ def learn_softmax(
 
 @fragment
 def softmax_steps(S: Array, label: int, eta: float) -> None:
-    """Turn scores into steps: -eta (softmax(S)_r - [r = label]) of every class r. Shapes: S f8[K] overwritten.
+    """Turn scores into steps, -eta (softmax(S)_r - [r = label]) for every class r. Shapes: S f8[K] overwritten.
 
-    The largest score is taken off first, or exp would overflow.
+    The largest score is subtracted first, so that exp does not overflow.
     """
     largest = S[0]
     for r in range(1, S.shape[0]):

@@ -1,7 +1,7 @@
-"""What kernels of several classes share: the best wrong class, and guarded steps of several weight vectors.
+"""Common part of multiclass kernels: the best wrong class, and guarded steps of several weight vectors.
 
 A score vector S has one entry per class; the margin of a row is S_y - S_s, with s the best wrong class. With two
-classes the one score that is written is S_1 - S_0. docs/algorithms/multiclass.md#multiclass-learners.
+classes the single score written is S_1 - S_0. docs/algorithms/multiclass.md#multiclass-learners.
 """
 
 from driftway.learners.contract import Array, fragment
@@ -9,7 +9,7 @@ from driftway.learners.contract import Array, fragment
 
 @fragment
 def best_wrong(S: Array, label: int) -> int:
-    """The class of largest score but for `label`, the lowest index on ties. Shapes: S f8[K], K >= 2."""
+    """The class other than `label` with the largest score, the lowest index on ties. Shapes: S f8[K], K >= 2."""
     best = 1 if label == 0 else 0
     for r in range(best + 1, S.shape[0]):
         if r != label and S[r] > S[best]:
@@ -19,15 +19,16 @@ def best_wrong(S: Array, label: int) -> int:
 
 @fragment
 def mistaken(S: Array, label: int, rival: int) -> bool:
-    """Whether the first largest score is another class's; `rival` is the best wrong one. Shapes: S f8[K]."""
+    """Whether another class has the first largest score; `rival` is the best wrong one. Shapes: S f8[K]."""
     return S[rival] > S[label] or (S[rival] == S[label] and rival < label)
 
 
 @fragment
 def step_apart(right: Array, towards: Array, wrong: Array, away: Array, step: float) -> bool:
-    """Add step * towards to `right` and take step * away from `wrong`; nothing if a coordinate would overflow.
+    """Add step * towards to `right` and subtract step * away from `wrong` unless a coordinate would overflow.
 
-    Shapes: right f8[d], towards f8[d], wrong f8[d], away f8[d]; `towards` and `away` may be the same. Says which.
+    Shapes: right f8[d], towards f8[d], wrong f8[d], away f8[d]; `towards` and `away` may be the same. Returns whether
+    the step was taken.
     """
     overflows = False
     for j in range(right.shape[0]):
@@ -45,9 +46,9 @@ def step_apart(right: Array, towards: Array, wrong: Array, away: Array, step: fl
 
 @fragment
 def step_each(weight: Array, x: Array, step: Array) -> bool:
-    """Add step_r * x to every class r, or, if some coordinate would overflow, nothing; say which.
+    """Add step_r * x to every class r unless a coordinate would overflow; return whether the steps were taken.
 
-    Shapes: weight f8[K, d], x f8[d], step f8[K]; a class of step 0 is not touched.
+    Shapes: weight f8[K, d], x f8[d], step f8[K]; classes with step 0 are not touched.
     """
     overflows = False
     for r in range(weight.shape[0]):

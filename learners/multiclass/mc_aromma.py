@@ -7,9 +7,9 @@ from driftway.learners.multiclass.relaxed_margin import into_half_spaces
 class MCAROMMA(Learner):
     """Keeps the shortest weights that give each row a margin of 1 and all rows before it no less than they had.
 
-    What was learned before is held as one half-space instead of all rows: <W, U> >= |W|^2. On m < mu, with m the margin
-    over the best wrong class and phi the row in its own class, negated in the other: W <- c W + e phi,
-    c = (|phi|^2 |W|^2 - mu m) / D, e = |W|^2 (mu - m) / D, D = |phi|^2 |W|^2 - m^2. With two classes it is `aromma`.
+    One half-space, <W, U> >= |W|^2, stands for all earlier rows. On m < mu, with m the margin over the best wrong class
+    and phi the row in its own class and minus the row in the other: W <- c W + e phi, c = (|phi|^2 |W|^2 - mu m) / D, e
+    = |W|^2 (mu - m) / D, D = |phi|^2 |W|^2 - m^2. With two classes it is `aromma`.
 
     Cost
     ----
@@ -19,7 +19,7 @@ class MCAROMMA(Learner):
     ------
     Li and Long, Machine Learning 46, 2002, aggressive ROMMA; for several classes
     docs/algorithms/multiclass.md#mc_romma-mc_aromma. Differs: (W, mu) is rescaled together, which changes no
-    prediction; rows parallel to the weights only correct their length.
+    prediction; a row parallel to the weights changes only their length.
     """
 
     name = "mc_aromma"

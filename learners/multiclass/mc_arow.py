@@ -1,4 +1,4 @@
-"""Adaptive regularisation of weights for several classes (AROW)."""
+"""Multiclass adaptive regularisation of weights (AROW)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import REGULARISED, fill_classes, separate
@@ -8,8 +8,8 @@ from driftway.learners.second_order.covariance import Covarying
 class MCAROW(Learner):
     """`arow` of several classes: a Gaussian per class that narrows with every row it learns.
 
-    Updates whenever a row is not a margin of 1 above its best wrong class, by an amount that grows with the variance
-    of the row, so rarely seen features move fast and label noise moves little. The diagonal form is `arowa`'s.
+    Updates whenever the margin over the best wrong class is below 1, by an amount that grows with the variance of the
+    row, so rarely seen features move fast and label noise moves little. The diagonal form is `arowa`'s.
 
     With s the best wrong class, k_r = Sigma_r x, v = x.k_y + x.k_s and m = (mu_y - mu_s).x,
     a row with m < 1 gives

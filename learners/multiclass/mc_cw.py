@@ -1,4 +1,4 @@
-"""Confidence-weighted learning of several classes, variance version (CW)."""
+"""Multiclass confidence-weighted learning, variance version (CW)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
@@ -9,8 +9,8 @@ from driftway.learners.second_order.covariance import Covarying
 class MCCW(Learner):
     """`cw` of several classes: the nearest Gaussians that tell a row from its best wrong class.
 
-    Asks for (mu_y - mu_s).x >= phi v, where v is the variance of the row under both classes. Every row is taken at
-    its word, so noisy labels hurt; the soft forms `mc_scw1` and `mc_scw2` bear them.
+    Requires (mu_y - mu_s).x >= phi v, where v is the variance of the row under both classes. Every label is trusted
+    fully, so noisy labels hurt; the soft forms `mc_scw1` and `mc_scw2` tolerate them.
 
     With s the best wrong class, k_r = Sigma_r x, v = x.k_y + x.k_s and m = (mu_y - mu_s).x,
     a row with m < phi v gives
@@ -35,7 +35,7 @@ class MCCW(Learner):
     tasks = ("binary", "multiclass")
 
     class Params(Covarying):
-        eta: float = number(0.7, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
+        eta: float = number(0.7, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters

@@ -1,4 +1,4 @@
-"""Confidence-weighted learning of several classes, exact standard-deviation version (CW-Stdev)."""
+"""Multiclass confidence-weighted learning, exact standard-deviation version (CW-Stdev)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
@@ -10,7 +10,7 @@ class MCCWStdev(Learner):
     """`cw_stdev` of several classes: tells a row from its best wrong class with probability eta.
 
     As `mc_cw`, with the constraint (mu_y - mu_s).x >= phi sqrt(v) itself instead of its linear form. Steps are larger,
-    and so is the harm of noisy labels.
+    and noisy labels hurt more.
 
     With s the best wrong class, k_r = Sigma_r x, v = x.k_y + x.k_s and m = (mu_y - mu_s).x,
     a row with m < phi sqrt(v) gives
@@ -36,7 +36,7 @@ class MCCWStdev(Learner):
     tasks = ("binary", "multiclass")
 
     class Params(Covarying):
-        eta: float = number(0.7, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
+        eta: float = number(0.7, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters

@@ -1,4 +1,4 @@
-"""Normal herding of several classes (NHERD)."""
+"""Multiclass normal herding (NHERD)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import HERDED, fill_classes, separate
@@ -8,7 +8,7 @@ from driftway.learners.second_order.covariance import Covarying
 class MCNHERD(Learner):
     """`nherd` of several classes: moves a cloud of weights per class and keeps the Gaussian that fits it best.
 
-    As `mc_arow`, but the covariances shrink as fast as the clouds are herded together, about twice as fast.
+    As `mc_arow`, but the covariances shrink as fast as the clouds contract, about twice as fast.
 
     With s the best wrong class, k_r = Sigma_r x, v = x.k_y + x.k_s and m = (mu_y - mu_s).x,
     a row with m < 1 gives

@@ -7,7 +7,7 @@ from driftway.learners.multiclass.gradient_descent import Stepping, descend, lea
 class MCOGD(Learner):
     """Steps by the same amount along every row whose margin over the best wrong class is below 1.
 
-    W_y <- W_y + eta_t x, W_s <- W_s - eta_t x where m = S_y - S_s < 1. With two classes it is `ogd_hinge` of 2 eta.
+    W_y <- W_y + eta_t x, W_s <- W_s - eta_t x if m = S_y - S_s < 1. With two classes it is `ogd_hinge` with 2 eta.
 
     Cost
     ----

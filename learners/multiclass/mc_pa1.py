@@ -7,9 +7,9 @@ from driftway.learners.multiclass.passive_aggressive import apart
 class MCPA1(Learner):
     """Moves two classes just far enough apart to give each row a margin of 1, but neither by more than C.
 
-    Passive while the margin m = S_y - S_s over the best wrong class holds, aggressive when it does not; C keeps one
-    noisy label from undoing much. W_y <- W_y + tau x, W_s <- W_s - tau x with tau = min(C, [1 - m]+ / 2 x'x). With two
-    classes it is `pa1` of 2 C.
+    Passive while the margin m = S_y - S_s over the best wrong class holds, aggressive when it does not; C limits the
+    damage of a noisy label. W_y <- W_y + tau x, W_s <- W_s - tau x with tau = min(C, [1 - m]+ / 2 x'x). With two
+    classes it is `pa1` with 2 C.
 
     Cost
     ----
@@ -18,8 +18,8 @@ class MCPA1(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 7, PA-I; Huang, Online Learning, "Multi-class
-    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is that over the best wrong class,
-    as updates of one constraint.
+    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is the one over the best wrong
+    class, as in updates with a single constraint.
     """
 
     name = "mc_pa1"

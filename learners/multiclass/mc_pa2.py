@@ -9,9 +9,8 @@ from driftway.learners.multiclass.passive_aggressive import apart
 class MCPA2(Learner):
     """Moves two classes apart towards a margin of 1 on each row, less far the smaller C.
 
-    Where `mc_pa1` cuts long steps off, this one shortens all of them: W_y <- W_y + tau x, W_s <- W_s - tau x with
-    tau = [1 - m]+ / (2 x'x + 1 / 2C), m = S_y - S_s the margin over the best wrong class. With two classes it is `pa2`
-    of 2 C.
+    `mc_pa1` truncates long steps, `mc_pa2` shortens all of them: W_y <- W_y + tau x, W_s <- W_s - tau x with tau = [1 -
+    m]+ / (2 x'x + 1 / 2C), m = S_y - S_s the margin over the best wrong class. With two classes it is `pa2` with 2 C.
 
     Cost
     ----
@@ -20,15 +19,15 @@ class MCPA2(Learner):
     Source
     ------
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, JMLR 2006, section 7, PA-II; Huang, Online Learning, "Multi-class
-    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is that over the best wrong class,
-    as updates of one constraint.
+    Online Learning". docs/algorithms/multiclass.md#mc_pa-mc_pa1-mc_pa2. The margin is the one over the best wrong
+    class, as in updates with a single constraint.
     """
 
     name = "mc_pa2"
     tasks = ("binary", "multiclass")
 
     class Params(Parameters):
-        C: float = number(0.01, "Price of a squared loss. Larger = faster and more trusting.", above=0.0)
+        C: float = number(0.01, "Penalty of a squared loss. Larger = faster and more trusting.", above=0.0)
         intercept: bool = intercept()
 
     def rule(self) -> UpdateRule:

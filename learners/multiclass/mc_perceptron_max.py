@@ -7,8 +7,8 @@ from driftway.learners.multiclass.ultraconservative import MAX, correct
 class MCPerceptronMax(Learner):
     """Adds every row that it gets wrong to its class and takes it from the class that was predicted.
 
-    The plainest learner of several classes: W_y <- W_y + x, W_s <- W_s - x, with s the best wrong class, where a class
-    other than y is predicted; no change otherwise.
+    The simplest multiclass learner: W_y <- W_y + x, W_s <- W_s - x, with s the best wrong class, if a class other than
+    y is predicted; no change otherwise.
 
     Cost
     ----
@@ -17,8 +17,8 @@ class MCPerceptronMax(Learner):
     Source
     ------
     Crammer and Singer, JMLR 2003, the ultraconservative family; Huang, Online Learning, "Multi-class Online Learning",
-    max-score update. docs/algorithms/multiclass.md#mc_perceptron_max. Of two classes, a tie is no mistake on a row of
-    class 0, though its score of 0 stands for class 1: `perceptron` is the better choice there.
+    max-score update. docs/algorithms/multiclass.md#mc_perceptron_max. With two classes, a tie is not a mistake on a row
+    of class 0, although a score of 0 predicts class 1; prefer `perceptron` there.
     """
 
     name = "mc_perceptron_max"

@@ -1,14 +1,14 @@
-"""The multiclass perceptron that blames classes in proportion to how much too high they scored."""
+"""The multiclass perceptron that blames wrong classes in proportion to their excess score."""
 
 from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.multiclass.ultraconservative import SIMILARITY, correct
 
 
 class MCPerceptronSim(Learner):
-    """Adds every row that it gets wrong to its class and takes it from classes by how much higher they scored.
+    """Adds every row that it gets wrong to its class and subtracts it from higher classes according to their excess.
 
     Between `mc_perceptron_max` and `mc_perceptron_uniform`: W_y <- W_y + x, W_r <- W_r - x (S_r - S_y) / sum of these,
-    for r in E = {r != y: S_r >= S_y}, where a class other than y is predicted. In equal parts if all of E ties with y.
+    for r in E = {r != y: S_r >= S_y}, if a class other than y is predicted. In equal parts if all of E ties with y.
 
     Cost
     ----
@@ -17,8 +17,8 @@ class MCPerceptronSim(Learner):
     Source
     ------
     Crammer and Singer, JMLR 2003, the ultraconservative family; Huang, Online Learning, "Multi-class Online Learning",
-    similarity-based update. docs/algorithms/multiclass.md#mc_perceptron_sim. Of two classes, a tie is no mistake on a
-    row of class 0, though its score of 0 stands for class 1: `perceptron` is the better choice there.
+    similarity-based update. docs/algorithms/multiclass.md#mc_perceptron_sim. With two classes, a tie is not a mistake
+    on a row of class 0, although a score of 0 predicts class 1; prefer `perceptron` there.
     """
 
     name = "mc_perceptron_sim"

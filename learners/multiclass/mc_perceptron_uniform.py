@@ -1,4 +1,4 @@
-"""The multiclass perceptron that blames all classes alike that scored too high."""
+"""The multiclass perceptron that blames all classes that scored too high equally."""
 
 from driftway.learners.contract import Learner, Parameters, UpdateRule, intercept
 from driftway.learners.multiclass.ultraconservative import UNIFORM, correct
@@ -8,7 +8,7 @@ class MCPerceptronUniform(Learner):
     """Adds every row that it gets wrong to its class and takes it in equal parts from all classes that scored no less.
 
     Moves more classes at a time than `mc_perceptron_max`, each less far: W_y <- W_y + x, W_r <- W_r - x / #E for r in
-    E = {r != y: S_r >= S_y}, where a class other than y is predicted.
+    E = {r != y: S_r >= S_y}, if a class other than y is predicted.
 
     Cost
     ----
@@ -17,8 +17,8 @@ class MCPerceptronUniform(Learner):
     Source
     ------
     Crammer and Singer, JMLR 2003, the ultraconservative family; Huang, Online Learning, "Multi-class Online Learning",
-    uniform update. docs/algorithms/multiclass.md#mc_perceptron_uniform. Of two classes, a tie is no mistake on a row of
-    class 0, though its score of 0 stands for class 1: `perceptron` is the better choice there.
+    uniform update. docs/algorithms/multiclass.md#mc_perceptron_uniform. With two classes, a tie is not a mistake on a
+    row of class 0, although a score of 0 predicts class 1; prefer `perceptron` there.
     """
 
     name = "mc_perceptron_uniform"

@@ -1,4 +1,4 @@
-"""Soft confidence-weighted learning of several classes (SCW-I)."""
+"""Multiclass soft confidence-weighted learning (SCW-I)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
@@ -7,7 +7,7 @@ from driftway.learners.second_order.covariance import Covarying
 
 
 class MCSCW1(Learner):
-    """`scw1` of several classes: as `mc_cw_stdev`, but a row that costs too much is only met half way.
+    """`scw1` for several classes: as `mc_cw_stdev`, but a step that would be too large is cut at C.
 
     No step is larger than C, so a noisy label moves the means by a bounded amount.
 
@@ -35,8 +35,10 @@ class MCSCW1(Learner):
     tasks = ("binary", "multiclass")
 
     class Params(Covarying):
-        eta: float = number(0.75, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
-        C: float = number(1.0, "Price of the loss and largest alpha. Larger = more trusting.", above=0.0)
+        eta: float = number(
+            0.75, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0
+        )
+        C: float = number(1.0, "Penalty of the loss and largest alpha. Larger = more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters

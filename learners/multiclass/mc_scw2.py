@@ -1,4 +1,4 @@
-"""Soft confidence-weighted learning of several classes with squared loss (SCW-II)."""
+"""Multiclass soft confidence-weighted learning with squared loss (SCW-II)."""
 
 from driftway.learners.contract import Learner, UpdateRule, number
 from driftway.learners.multiclass.covariance import fill_classes, separate
@@ -9,7 +9,7 @@ from driftway.learners.second_order.covariance import Covarying
 class MCSCW2(Learner):
     """`scw2` of several classes: as `mc_scw1`, with the square of the loss.
 
-    Small violations are cheaper than in `mc_scw1`, large ones dearer.
+    Small violations cost less than in `mc_scw1`, large ones more.
 
     With s the best wrong class, k_r = Sigma_r x, v = x.k_y + x.k_s and m = (mu_y - mu_s).x,
     a row with m < phi sqrt(v) gives
@@ -36,8 +36,10 @@ class MCSCW2(Learner):
     tasks = ("binary", "multiclass")
 
     class Params(Covarying):
-        eta: float = number(0.75, "Probability with which a row must be told from its rival.", above=0.5, below=1.0)
-        C: float = number(1.0, "Price of the squared loss. Larger = more trusting.", above=0.0)
+        eta: float = number(
+            0.75, "Probability with which the class of a row must beat its rival.", above=0.5, below=1.0
+        )
+        C: float = number(1.0, "Penalty of the squared loss. Larger = more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:
         p = self.parameters

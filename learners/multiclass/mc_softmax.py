@@ -7,8 +7,8 @@ from driftway.learners.multiclass.gradient_descent import Stepping, descend, lea
 class MCSoftmax(Learner):
     """Multinomial logistic regression: steps along every row, by how far the classes' probabilities are from the label.
 
-    W_r <- W_r - eta_t (p_r - [r = y]) x for all classes r, p = softmax(S). With two classes it is `ogd_logistic` of
-    2 eta.
+    W_r <- W_r - eta_t (p_r - [r = y]) x for all classes r, p = softmax(S). With two classes it is `ogd_logistic` with 2
+    eta.
 
     Cost
     ----

@@ -1,4 +1,4 @@
-"""The passive-aggressive step of several classes, shared by `mc_pa`, `mc_pa1`, `mc_pa2`."""
+"""The multiclass passive-aggressive step, shared by `mc_pa`, `mc_pa1` and `mc_pa2`."""
 
 import math
 
@@ -11,7 +11,7 @@ from driftway.learners.numeric.vectors import dot
 
 
 def apart(cap: float, ridge: float) -> UpdateRule:
-    """The rule of a learner; cap and ridge as those of two classes."""
+    """The rule of a learner; cap and ridge as for two classes."""
     return UpdateRule(
         products,
         learn,
@@ -25,9 +25,9 @@ def apart(cap: float, ridge: float) -> UpdateRule:
 
 @fragment
 def learn(x: Array, label: int, omega: float, finite: bool, p: PassiveAggressiveNumbers, memory: ClassWeights) -> None:
-    """Part the right class from the best wrong one until the margin is 1, or as far as is allowed.
+    """Move the right class and the best wrong one apart until the margin is 1, or as far as `tau` allows.
 
-    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. The margin gains 2 x'x by a step of 1.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. A step of 1 raises the margin by 2 x'x.
     """
     rival = best_wrong(memory.S, label)
     loss = 1.0 - (memory.S[label] - memory.S[rival])

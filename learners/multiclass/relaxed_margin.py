@@ -1,4 +1,4 @@
-"""The relaxed maximum margin step of several classes: all weights are shrunk, two of them turn towards the row."""
+"""The multiclass relaxed maximum margin step: all weights shrink, and those of two classes move along the row."""
 
 import math
 from typing import NamedTuple
@@ -20,17 +20,16 @@ class RelaxedClasses(NamedTuple):
 
 
 def into_half_spaces(aggressive: bool) -> UpdateRule:
-    """The rule of a learner."""
+    """The rule of `mc_romma` or, if aggressive, of `mc_aromma`."""
     return UpdateRule(products, learn, Eagerness(aggressive), RelaxedClasses, classes=True)
 
 
 @fragment
 def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memory: RelaxedClasses) -> None:
-    """Take the shortest weights in the half-spaces of this row and of all before it.
+    """Take the shortest weights in the half-spaces of this row and of all rows before it.
 
-    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners: the step of two classes for phi, which is x in
-    the right class, -x in the best wrong one and 0 elsewhere. Learns where the margin m <= 0 or, `aggressive`, where m
-    < mu.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners: the two-class step for phi, which is x in the
+    right class, -x in the best wrong one and 0 elsewhere. Learns if the margin m <= 0 or, `aggressive`, if m < mu.
     """
     rival = best_wrong(memory.S, label)
     m = memory.S[label] - memory.S[rival]
@@ -38,7 +37,7 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memor
     far = m >= target if p.aggressive else m > 0.0
     if finite and far:
         return
-    weights = memory.weight.reshape(-1)  # those of all classes in one vector
+    weights = memory.weight.reshape(-1)  # all classes in one vector
     x2 = 2.0 * dot(x, x)
     w2 = dot(weights, weights)
     both = x2 * w2
@@ -46,7 +45,7 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memor
         memory.skipped[0] += 1
         return
     den = both - m * m
-    keep, step = 0.0, target / x2  # the first row, or one that the past does not bind: c < 0
+    keep, step = 0.0, target / x2  # the first row, or one whose half-space alone decides: c < 0
     if w2 > 0.0 and den <= PARALLEL * both:
         keep, step = 1.0, (target - m) / x2
     elif w2 > 0.0 and both - target * m >= 0.0:
@@ -62,9 +61,9 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Eagerness, memor
 
 @fragment
 def shrink_and_part(weight: Array, keep: float, label: int, rival: int, x: Array, step: float) -> bool:
-    """Multiply all weights by `keep`, then add step * x to class `label` and take it from `rival`; or nothing.
+    """Multiply all weights by `keep`, then add step * x to class `label` and subtract it from `rival`.
 
-    Shapes: weight f8[K, d], x f8[d]. Nothing if some coordinate would overflow; says which.
+    Shapes: weight f8[K, d], x f8[d]. Returns False without a change if a coordinate would overflow.
     """
     overflows = False
     for r in range(weight.shape[0]):

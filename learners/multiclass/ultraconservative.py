@@ -1,4 +1,4 @@
-"""Perceptrons of several classes: on a mistake, classes that scored too high pay for what the right one is given."""
+"""Multiclass perceptrons: on a mistake, the step of the right class is taken from classes that scored too high."""
 
 import math
 from typing import NamedTuple
@@ -9,18 +9,18 @@ from driftway.learners.multiclass.margins import best_wrong, mistaken, step_apar
 from driftway.learners.multiclass.weights import ClassWeights, products
 
 MAX, UNIFORM, SIMILARITY = range(3)
-"""Who pays: the highest wrong class, all that scored too high alike, or each by how much."""
+"""Classes to step down: the highest wrong one, all that scored too high equally, or each by its excess."""
 
 
 class Blame(NamedTuple):
     """Parameters of the family."""
 
     rule: int
-    """Who pays: one of the three above."""
+    """`MAX`, `UNIFORM` or `SIMILARITY`."""
 
 
 def correct(rule: int) -> UpdateRule:
-    """The rule of a learner."""
+    """The update rule for one of the three variants."""
     return UpdateRule(
         products, learn, Blame(rule), ClassWeights, classes=True, uses_weight=True, sharing=SharedFields()
     )
@@ -28,9 +28,9 @@ def correct(rule: int) -> UpdateRule:
 
 @fragment
 def learn(x: Array, label: int, omega: float, finite: bool, p: Blame, memory: ClassWeights) -> None:
-    """If another class is predicted than the row's, move the right one and those that the rule names.
+    """If the row is misclassified, move the right class and those that the variant selects.
 
-    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. The steps of all classes add up to 0.
+    Shapes: x f8[d]. docs/algorithms/multiclass.md#multiclass-learners. The steps of all classes sum to 0.
     """
     rival = best_wrong(memory.S, label)
     if finite and not mistaken(memory.S, label, rival):
@@ -40,7 +40,7 @@ def learn(x: Array, label: int, omega: float, finite: bool, p: Blame, memory: Cl
     elif p.rule == MAX:
         moved = step_apart(memory.weight[label], x, memory.weight[rival], x, omega)
     else:
-        steps = memory.S  # the scores themselves are needed no longer
+        steps = memory.S  # overwrites the scores, which are no longer needed
         moved = share_out(steps, label, omega, p.rule == SIMILARITY) and step_each(memory.weight, x, steps)
     if not moved:
         memory.skipped[0] += 1
@@ -48,9 +48,9 @@ def learn(x: Array, label: int, omega: float, finite: bool, p: Blame, memory: Cl
 
 @fragment
 def share_out(S: Array, label: int, omega: float, by_excess: bool) -> bool:
-    """Turn scores into steps: omega of the right class, together -omega of E, the wrong ones that score no less.
+    """Turn scores into steps: omega for the right class, -omega in total for E, the wrong ones that score no less.
 
-    Shapes: S f8[K] overwritten. Says whether the steps are finite.
+    Shapes: S f8[K] overwritten. Returns whether the steps are finite.
     """
     right, excess, members = S[label], 0.0, 0
     for r in range(S.shape[0]):
@@ -61,7 +61,7 @@ def share_out(S: Array, label: int, omega: float, by_excess: bool) -> bool:
         if r == label:
             S[r] = omega
         elif S[r] >= right:
-            # Without excess, all of E is level with the right class.
+            # Without excess, all of E tie with the right class.
             S[r] = -omega * ((S[r] - right) / excess if by_excess and excess > 0.0 else 1.0 / members)
         else:
             S[r] = 0.0

@@ -1,4 +1,4 @@
-"""A Gaussian over a weight matrix W of d1 x d2: a variance per weight, or a covariance of its rows and its columns.
+"""A Gaussian over a d1 x d2 weight matrix W: a variance per weight, or covariances of its rows and its columns.
 
 In the factored form the covariance of W[i, j] and W[k, l] is of_rows[i, k] of_columns[j, l].
 """
@@ -17,14 +17,14 @@ from driftway.learners.second_order.covariance import COLLAPSED, inflate_full
 
 
 def matrix_sizes(form: str, d1: int, d2: int) -> Sizes:
-    """What words stand for in a memory of the Gaussian, whose covariance has one form; the other one is empty."""
+    """Named sizes of the Gaussian's state; the covariance form that is not used is empty."""
     if form == "diag":
         return {"d1": d1, "d2": d2, "entries": (d1, d2), "rows": 0, "columns": 0}
     return {"d1": d1, "d2": d2, "entries": (0, 0), "rows": d1, "columns": d2}
 
 
 def start_matrix(state: State, a: float) -> None:
-    """Variance `a` for every weight; in the factored form the rows' factor holds it."""
+    """Give every weight the variance `a`; in the factored form it is in the factor of the rows."""
     state["variance"][:] = a
     if state["of_rows"].size:
         np.fill_diagonal(state["of_rows"], a)
@@ -33,17 +33,17 @@ def start_matrix(state: State, a: float) -> None:
 
 @fragment
 def step_by_factors(z: Array, gap: float, r: float, memory: Any) -> bool:
-    """Condition the Gaussian on p'W z being `gap` larger, seen with noise r; False, and nothing, if it cannot be.
+    """Condition the Gaussian on p'W z being `gap` larger with noise r; return False if that is impossible.
 
     Shapes: z f8[d2]; `memory` has weight f8[d1, d2], of_rows f8[d1, d1], of_columns f8[d2, d2], p f8[d1] and scratch
-    kp f8[d1], kz f8[d2]. docs/algorithms/multiclass.md#arowa-arowa_pair, factored: each factor as if the other were
-    fixed.
+    kp f8[d1], kz f8[d2]. docs/algorithms/multiclass.md#arowa-arowa_pair, factored: each factor as if the other
+    were fixed.
     """
     weight, kp, kz = memory.weight, memory.kp, memory.kz
     d1, d2 = weight.shape
     vp, vz = matvec(memory.of_rows, memory.p, kp), matvec(memory.of_columns, z, kz)
     v = vp * vz
-    # Rounding can leave both negative after features of 1e150: v alone would not tell.
+    # After features of 1e150 rounding can make both negative, which v alone would not show.
     if not (vp > 0.0 and vz > 0.0 and COLLAPSED < v < math.inf):
         return False
     step = gap / (v + r)
@@ -64,7 +64,7 @@ def step_by_factors(z: Array, gap: float, r: float, memory: Any) -> bool:
 
 @fragment
 def inflate_factors(q: float, a: float, memory: Any) -> None:
-    """Drift q of both factors, which start at `a` and at 1. Shapes: as `step_by_factors`.
+    """Apply drift q to both factors, which start at `a` and at 1. Shapes: as `step_by_factors`.
 
     See docs/algorithms/conventions.md#drift-of-the-covariance.
     """

@@ -1,4 +1,4 @@
-"""What linear learners of several classes remember, and how they score: one vector of weights per class."""
+"""State and scores of multiclass linear learners: one weight vector per class."""
 
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ class ClassWeights(NamedTuple):
 
 
 class SteppedClassWeights(NamedTuple):
-    """As `ClassWeights`, of a learner whose steps depend on how many there were."""
+    """As `ClassWeights`, for a learner whose step size depends on the number of rows so far."""
 
     weight: Array = field("f8[K, d]", "one row per class, d with the intercept")
     learned: Counts = field("i8[1]", "t, labelled rows so far")

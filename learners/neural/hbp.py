@@ -33,26 +33,25 @@ from driftway.learners.numeric.vectors import dot
 
 
 class HBP(Learner):
-    """A network with a classifier on its input and on every layer, which count for as much as they predict well.
+    """A network with a classifier on its input and on every layer, weighted by how well they predict.
 
-    So it need not be known how deep the network should be: a stream begins with what the shallow classifiers learn
-    soon, and the deep ones, which learn curved borders, gain weight when they are better. Defaults suit standardised
-    features.
+    The right depth need not be known: early on the shallow classifiers, which learn fast, dominate, and the deep ones,
+    which learn curved boundaries, gain weight when they become better. Defaults suit standardised features.
 
     h_0 = x, h_l = max(0, H_l h_(l-1) + b_l), f_l = theta_l'[h_l, 1], s = sum of alpha_l f_l, or one f_l per class.
-    All descend on the sum of alpha_l loss_l, the log loss, by a gradient no longer than clip; then
-    alpha_l <- max(alpha_l beta^min(loss_l, 1), smooth / (L + 1)), in shares of 1.
+    All descend on the sum of alpha_l loss_l, the log loss, by a gradient of norm at most clip; then
+    alpha_l <- max(alpha_l beta^min(loss_l, 1), smooth / (L + 1)), normalised to a sum of 1.
 
     Cost
     ----
     O(W (L W + d) + O (L W + d)) per row; 8 (W (d + (L - 1) W + L) + O (d + L W + L + 1) + L + 2) bytes, L = layers,
-    W = width, O = K or, of two classes, 1.
+    W = width, O = K or, for two classes, 1.
 
     Source
     ------
     Sahoo, Pham, Lu and Hoi, Online deep learning, IJCAI 2018, algorithm 1; Huang, Online Learning, "Deep online
-    learning". docs/algorithms/neural.md#hbp. Differs: one gradient of the whole, which is clipped; classifiers of more
-    classes are softmax; defaults are those that did best on 26 streams, not layers=3, eta=0.05, smooth=0.2, clip=10.
+    learning". docs/algorithms/neural.md#hbp. Differs: a single clipped gradient; classifiers of more than two
+    classes use softmax; defaults are the best ones on 26 streams, not layers=3, eta=0.05, smooth=0.2, clip=10.
     """
 
     name = "hbp"
@@ -62,16 +61,16 @@ class HBP(Learner):
 
     class Params(Parameters):
         layers: int = integer(2, "L, hidden layers.", at_least=1, at_most=100)
-        width: int = integer(32, "W, units of each.", at_least=1, at_most=1000)
+        width: int = integer(32, "W, units of each layer.", at_least=1, at_most=1000)
         eta: float = number(0.15, "Step size.", above=0.0, at_most=100.0)
-        beta: float = number(0.99, "What a loss of 1 leaves of a classifier's weight.", above=0.0, below=1.0)
+        beta: float = number(0.99, "Factor of a classifier's weight at a loss of 1.", above=0.0, below=1.0)
         smooth: float = number(
-            0.5, "Share of the mean weight below which no classifier's falls.", at_least=0.0, below=1.0
+            0.5, "Lower bound of a classifier's weight, as a share of the mean weight.", at_least=0.0, below=1.0
         )
         clip: float = number(
             1.7, "Longest gradient: no row moves the weights by more than eta clip.", above=0.0, at_most=1e6
         )
-        seed: int = integer(1, "Of the generator of the first weights.", at_least=0, at_most=2**53)
+        seed: int = integer(1, "Seed of the initial weights.", at_least=0, at_most=2**53)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -97,18 +96,18 @@ class Hedge(NamedTuple):
     clip: float
     log_beta: float
     least: float
-    """Below which no weight of a classifier falls, before they are made to sum to 1."""
+    """Smallest weight of a classifier, before normalisation to a sum of 1."""
 
 
 class Network(NamedTuple):
-    """Memory of `hbp`. Matrices lie as in `driftway.learners.neural.layers`."""
+    """Memory of `hbp`. Matrices are laid out as in `driftway.learners.neural.layers`."""
 
     first: Array = field("f8[d, W]", "H_1, weights of the first layer")
     deep: Array = field("f8[deeper, W, W]", "H_2 and on, weights of the layers above it")
     bias: Array = field("f8[L, W]", "b, of all layers")
     shallow: Array = field("f8[O, d]", "theta_0, weights of the row's own classifier")
     head: Array = field("f8[L, O, W]", "theta_1 and on, weights of each layer's classifier")
-    offset: Array = field("f8[heads, O]", "what each classifier adds")
+    offset: Array = field("f8[heads, O]", "bias of each classifier")
     alpha: Array = field("f8[heads]", "how much each classifier counts; they sum to 1")
     skipped: Counts = field("i8[1]", "labelled rows whose scores or gradient were not finite")
     h: Array = scratch("f8[L, W]", "hidden units")
@@ -121,7 +120,7 @@ class Network(NamedTuple):
 
 @fragment
 def score(x: Array, _p: Any, memory: Network) -> None:
-    """Forward through the layers, leaving h and f. Nothing is finite if some classifier's score is not.
+    """Forward pass; leaves h and f in memory. All scores are nan if that of a classifier is not finite.
 
     Shapes: x f8[d]. docs/algorithms/neural.md#hbp.
     """
@@ -132,7 +131,7 @@ def score(x: Array, _p: Any, memory: Network) -> None:
         if i > 0:
             layer_forward(h[i - 1], memory.deep[i - 1], memory.bias[i], h[i])
         for u in range(h.shape[1]):
-            h[i, u] = 0.0 if h[i, u] <= 0.0 else h[i, u]  # what is not a number stays so
+            h[i, u] = 0.0 if h[i, u] <= 0.0 else h[i, u]  # keeps nan
         head_forward(h[i], memory.head[i], memory.offset[i + 1], f[i + 1])
     fixed = S.shape[0] - f.shape[1]
     S[:] = 0.0
@@ -147,7 +146,7 @@ def score(x: Array, _p: Any, memory: Network) -> None:
 
 @fragment
 def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: Network) -> None:
-    """Descend along the gradients that `score` leads to, all of them taken first, then weigh the classifiers.
+    """Compute all gradients from the results of `score`, descend along them, then reweight the classifiers.
 
     Shapes: x f8[d]. docs/algorithms/neural.md#hbp. A row whose gradient is not finite changes nothing.
     """
@@ -162,7 +161,7 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: N
         if i < L - 1:
             layer_backward(h[i], memory.deep[i], delta[i + 1], delta[i])
     below = 1.0 + dot(x, x)
-    squared = dot(f[0], f[0]) * below  # G^2, of what meets one input after what meets another
+    squared = dot(f[0], f[0]) * below  # squared norm of the gradient, input by input
     for i in range(L):
         squared += dot(delta[i], delta[i]) * below
         below = 1.0 + dot(h[i], h[i])
@@ -188,10 +187,10 @@ def learn(x: Array, label: int, _omega: float, finite: bool, p: Hedge, memory: N
 
 @fragment
 def differentiate(f: Array, alpha: float, label: int, share: Array) -> float:
-    """The log loss of a classifier's scores; `f` becomes alpha times its gradient.
+    """Return the log loss of a classifier's scores; overwrite `f` with alpha times its gradient.
 
-    Shapes: f f8[O], share f8[K] scratch. Of two classes the first has the score 0, and no place in f: softmax is then
-    the logistic function.
+    Shapes: f f8[O], share f8[K] scratch. With two classes the first one has score 0 and no entry in f, so that softmax
+    is the logistic function.
     """
     fixed = share.shape[0] - f.shape[0]
     largest = 0.0 if fixed > 0 else f[0]

@@ -1,7 +1,7 @@
-"""What a network is made of: layers, and heads that classify. Each goes forward, backward, and down its gradient.
+"""Building blocks of a network: layers and classifier heads, each with forward, backward and gradient steps.
 
-A layer is a matrix f8[in, out], one row per input, and a head f8[O, in], one row per score: so that inner loops go over
-many units side by side, in wide instructions, and no sum is regrouped.
+A layer is a matrix f8[in, out], one row per input, and a head f8[O, in], one row per score, so that inner loops over
+units vectorise without regrouping sums.
 """
 
 import math
@@ -14,10 +14,10 @@ from driftway.learners.numeric.vectors import axpy, dot
 
 @kernel
 def scatter(layer: Array, generator: Words) -> None:
-    """Draw a layer's weights from N(0, 2 / in), one output after the other.
+    """Draw a layer's weights from N(0, 2 / in), output by output.
 
-    Shapes: layer f8[in, out], generator u8[4]. He et al., Delving deep into rectifiers, ICCV 2015: signals neither die
-    out nor grow from layer to layer.
+    Shapes: layer f8[in, out], generator u8[4]. He et al., Delving deep into rectifiers, ICCV 2015: signals neither
+    vanish nor grow from layer to layer.
     """
     spread = math.sqrt(2.0 / layer.shape[0])
     for u in range(layer.shape[1]):
@@ -29,8 +29,8 @@ def scatter(layer: Array, generator: Words) -> None:
 def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
     """Write layer' h + bias to `out`. Shapes: h f8[in], layer f8[in, out], bias f8[out], out f8[out].
 
-    By two inputs in one pass over `out`. Zeros add nothing, since weights are finite: about half of all hidden units
-    are silent.
+    Two inputs are added per pass over `out`. Pairs of zeros are skipped, which changes nothing as weights are finite:
+    about half of all hidden units are inactive.
     """
     for u in range(out.shape[0]):
         out[u] = bias[u]
@@ -45,7 +45,7 @@ def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
 
 @kernel_without_refcounts
 def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
-    """Add layer above, the gradient of h, to `out`; that of rectified units that are silent is 0.
+    """Add layer above, the gradient of h, to `out`, except for inactive rectified units, whose gradient is 0.
 
     Shapes: h f8[in], layer f8[in, out], above f8[out], out f8[in].
     """
@@ -56,7 +56,7 @@ def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
 
 @kernel_without_refcounts
 def layer_descend(h: Array, layer: Array, bias: Array, above: Array, eta: float) -> None:
-    """Take eta h above' from the layer and eta above from its bias.
+    """Subtract eta h above' from the layer and eta above from its bias.
 
     Shapes: h f8[in], layer f8[in, out], bias f8[out], above f8[out].
     """
@@ -75,7 +75,7 @@ def head_forward(h: Array, head: Array, offset: Array, f: Array) -> None:
 
 @kernel_without_refcounts
 def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
-    """Write head' gradient, that of h, to `out`; that of rectified units that are silent is 0.
+    """Write head' gradient, the gradient of h, to `out`, or 0 for inactive rectified units.
 
     Shapes: h f8[in], head f8[O, in], gradient f8[O], out f8[in].
     """
@@ -89,7 +89,7 @@ def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
 
 @kernel_without_refcounts
 def head_descend(h: Array, head: Array, offset: Array, gradient: Array, eta: float) -> None:
-    """Take eta gradient h' from the head and eta gradient from its offset.
+    """Subtract eta gradient h' from the head and eta gradient from its offset.
 
     Shapes: h f8[in], head f8[O, in], offset f8[O], gradient f8[O].
     """

@@ -1,1 +1,1 @@
-"""Arithmetic in kernels, the same bits everywhere: elementary functions, vectors, matrices, random numbers."""
+"""Arithmetic for kernels, bitwise equal on all machines: elementary functions, vectors, matrices, random numbers."""

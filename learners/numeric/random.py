@@ -1,6 +1,6 @@
-"""Random numbers for kernels: xoshiro256** on a state of four words that lives in the learner's buffer.
+"""Random numbers for kernels: xoshiro256** with a state of four words in the learner's buffer.
 
-No global generator and no cache: the state array is all there is, so a snapshot holds it and a copy of it
+There is no global generator and no cache: the state array is everything, so a snapshot contains it and a copy of it
 continues identically. Draws other than the raw words are derived from `uniform`.
 docs/algorithms/conventions.md#random-numbers.
 """
@@ -18,7 +18,7 @@ from driftway.learners.numeric.elementary.trigonometric import cos
 
 Words = NDArray[np.uint64]
 
-# Every constant is typed: a plain int beside a u8 gives a float in numba, silently.
+# Every constant is typed: in numba an int combined with a u8 silently becomes a float.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
@@ -31,7 +31,7 @@ ULP = 2.0**-53
 
 @kernel
 def seed(state: Words, value: np.uint64) -> None:
-    """Fill `state` with four splitmix64 outputs of `value`. Shapes: state u8[4]."""
+    """Fill `state` with four splitmix64 outputs seeded by `value`. Shapes: state u8[4]."""
     walk = np.uint64(value)
     for i in range(4):
         walk += GOLDEN
@@ -62,13 +62,13 @@ def next_u64(state: Words) -> np.uint64:
 
 @kernel
 def uniform(state: Words) -> float:
-    """A float of [0, 1) with 53 random bits. Shapes: state u8[4]."""
+    """A float in [0, 1) with 53 random bits. Shapes: state u8[4]."""
     return float(next_u64(state) >> SHIFT_11) * ULP
 
 
 @kernel
 def normal(state: Words) -> float:
-    """A standard normal by Box and Muller; the second value is dropped, it would be hidden state."""
+    """A standard normal by Box and Muller; the second value is discarded, as keeping it would be hidden state."""
     u1 = max(uniform(state), ULP)
     u2 = uniform(state)
     return math.sqrt(-2.0 * log(u1)) * cos(2.0 * math.pi * u2)
@@ -76,13 +76,13 @@ def normal(state: Words) -> float:
 
 @kernel
 def randint(state: Words, n: int) -> int:
-    """A whole number of 0..n-1. Shapes: state u8[4]."""
+    """An integer in 0..n-1. Shapes: state u8[4]."""
     return min(int(uniform(state) * n), n - 1)
 
 
 @kernel
 def poisson(state: Words, mean: float) -> int:
-    """A Poisson count by Knuth's product of uniforms; mean <= 30, beyond it underflows to nonsense."""
+    """A Poisson count by Knuth's product of uniforms, for mean <= 30; a larger mean would underflow."""
     limit = exp(-mean)
     count = 0
     product = uniform(state)

@@ -1,4 +1,4 @@
-"""The k-th smallest of some numbers, in kernels."""
+"""Selection of the k-th smallest number, in kernels."""
 
 from driftway.learners.engine.jit import fragment
 from driftway.learners.engine.state import Array
@@ -6,9 +6,9 @@ from driftway.learners.engine.state import Array
 
 @fragment
 def kth_smallest(values: Array, k: int) -> float:
-    """Number k of f8[n] in ascending order, from 0; the values change places. None of them may be NaN.
+    """Element k (from 0) of values f8[n] in ascending order; reorders `values`, which must not contain NaN.
 
-    O(n) on the average: Hoare's FIND (Algorithm 65, CACM 4, 1961).
+    O(n) on average: Hoare's FIND (Algorithm 65, CACM 4, 1961).
     """
     low, high = 0, values.shape[0] - 1
     while low < high:
@@ -22,7 +22,7 @@ def kth_smallest(values: Array, k: int) -> float:
                 values[i], values[j] = values[j], values[i]
                 i += 1
                 j -= 1
-        # Everything up to j is at most the pivot, everything from i on at least.
+        # values[:j + 1] <= pivot and values[i:] >= pivot.
         if j < k:
             low = i
         if i > k:

@@ -1,9 +1,9 @@
-"""Positive definite matrices that stay so: the rule in one place.
+"""Operations on symmetric matrices that keep them positive definite.
 
 See docs/algorithms/conventions.md#positive-definite-matrices.
 
-A down-date must be *bitwise* symmetric. With outer(k / h, k) rounding makes P asymmetric, forgetting
-multiplies the antisymmetric part by 1 / lambda each row, and at mu = 0.05 P overflows after 14,457 rows.
+A down-date must be *bitwise* symmetric. With outer(k / h, k), rounding makes P asymmetric, forgetting multiplies the
+antisymmetric part by 1 / lambda in each row, and at mu = 0.05 P overflows after 14,457 rows.
 """
 
 import math
@@ -13,15 +13,15 @@ from driftway.learners.engine.state import Array
 from driftway.learners.numeric.vectors import dot
 
 NARROW = 12
-"""Width up to which `matvec` goes by rows. An AROW row of 9 columns takes 10 % less so, one of 17 columns 10 % more."""
+"""Width up to which `matvec` works by rows: AROW is 10 % faster that way with 9 columns, 10 % slower with 17."""
 
 
 @fragment
 def matvec(P: Array, x: Array, k: Array) -> float:
     """Write k = P x and return x . k.
 
-    Shapes: P f8[d, d] symmetric, x f8[d], k f8[d]. Both ways sum P[i, j] x[j] in the order of j, hence give the
-    bits of the plain product.
+    Shapes: P f8[d, d] symmetric, x f8[d], k f8[d]. Both variants sum P[i, j] x[j] in the order of j, so the result is
+    bitwise that of the plain product.
     """
     if x.shape[0] <= NARROW:
         return matvec_by_rows(P, x, k)
@@ -30,7 +30,7 @@ def matvec(P: Array, x: Array, k: Array) -> float:
 
 @fragment
 def matvec_by_rows(P: Array, x: Array, k: Array) -> float:
-    """`matvec` of a narrow P: four sums at a time, because within one each addition waits for the one before.
+    """`matvec` for a narrow P: four sums at a time, because the additions of one sum depend on each other.
 
     Shapes: P f8[d, d], x f8[d], k f8[d].
     """
@@ -54,7 +54,7 @@ def matvec_by_rows(P: Array, x: Array, k: Array) -> float:
 
 @fragment
 def matvec_by_columns(P: Array, x: Array, k: Array) -> float:
-    """`matvec` of a wide P: all sums side by side, in wide additions, and by four columns in one pass over `k`.
+    """`matvec` for a wide P: all sums in parallel with SIMD additions, four columns in each pass over `k`.
 
     Shapes: P f8[d, d] symmetric, so that its rows are its columns; x f8[d], k f8[d].
     """
@@ -64,7 +64,7 @@ def matvec_by_columns(P: Array, x: Array, k: Array) -> float:
     for j in range(0, d - 3, 4):
         column_0, column_1, column_2, column_3 = P[j], P[j + 1], P[j + 2], P[j + 3]
         x_0, x_1, x_2, x_3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-        # Zeros add nothing, since P is finite: rows of words are mostly zeros.
+        # Zeros add nothing, since P is finite; text rows are mostly zeros.
         if x_0 != 0.0 or x_1 != 0.0 or x_2 != 0.0 or x_3 != 0.0:
             for i in range(d):
                 k[i] = k[i] + column_0[i] * x_0 + column_1[i] * x_1 + column_2[i] * x_2 + column_3[i] * x_3
@@ -77,11 +77,11 @@ def matvec_by_columns(P: Array, x: Array, k: Array) -> float:
 
 @fragment
 def downdate(P: Array, k: Array, share: float, gain: float) -> None:
-    """P <- (P - share k k') * gain, and keep its diagonal positive. Overwrites `k`.
+    """P <- (P - share k k') * gain, with a diagonal that stays positive. Overwrites `k`.
 
-    Shapes: P f8[d, d], k f8[d]; share >= 0. The product of two scaled entries commutes, so P[i, j] and
-    P[j, i] get the same bits without mirroring; k[i] * k[j] before scaling would overflow from 1e154 on.
-    A finite k makes no entry of the diagonal nan.
+    Shapes: P f8[d, d], k f8[d]; share >= 0. The product of two scaled entries commutes, so P[i, j] and P[j, i] get the
+    same bits without mirroring; the unscaled k[i] * k[j] would overflow from 1e154 on. With a finite k no entry of the
+    diagonal becomes NaN.
     """
     d = k.shape[0]
     root = math.sqrt(share)
@@ -91,7 +91,7 @@ def downdate(P: Array, k: Array, share: float, gain: float) -> None:
         row, ki = P[i], k[i]
         for j in range(d):
             row[j] = (row[j] - ki * k[j]) * gain
-    least, most = math.inf, 0.0  # of the diagonal: an AROW row of 9 columns costs 8 % more with a test per entry
+    least, most = math.inf, 0.0  # of the diagonal; a test per entry makes AROW with 9 columns 8 % slower
     for j in range(d):
         least = min(least, P[j, j])
         most = max(most, P[j, j])
@@ -101,10 +101,10 @@ def downdate(P: Array, k: Array, share: float, gain: float) -> None:
 
 @kernel_without_refcounts
 def repair(P: Array) -> None:
-    """Make the diagonal positive again after rounding has eaten it (a feature of 1e150 does that at once).
+    """Make the diagonal positive again after cancellation (a feature of 1e150 causes it at once).
 
-    Shapes: P f8[d, d]. A ridge of 1e-12 of the mean diagonal; a coordinate still not positive is cut
-    loose from the others, which keeps the rest positive definite.
+    Shapes: P f8[d, d]. Adds a ridge of 1e-12 of the mean diagonal; a coordinate that is still not positive is
+    decoupled from the others, which keeps the rest positive definite.
     """
     d = P.shape[0]
     trace = 0.0
@@ -123,10 +123,10 @@ def repair(P: Array) -> None:
 
 @kernel_without_refcounts
 def clamp_diagonal(P: Array, j: int, p_max: float, column: Array) -> None:
-    """Wind-up guard: bring P[j, j] down to `p_max` by observing that weight j is what it is.
+    """Wind-up guard: reduce P[j, j] to `p_max` by a virtual observation of weight j at its current value.
 
-    Shapes: P f8[d, d], column f8[d] scratch. Without it a direction that is no longer excited makes P
-    overflow after about 700 / mu rows.
+    Shapes: P f8[d, d], column f8[d] scratch. Without it a direction that is no longer excited makes P overflow after
+    about 700 / mu rows.
     """
     alone = True
     for i in range(P.shape[0]):
@@ -135,7 +135,7 @@ def clamp_diagonal(P: Array, j: int, p_max: float, column: Array) -> None:
     c = 1.0 / p_max - 1.0 / P[j, j]
     share = c / (1.0 + c * P[j, j])
     if alone:
-        # A feature that was never there. Wide rows have hundreds, which all wind up at once: O(d) instead of O(d^2).
+        # A feature that was always 0. Wide rows have hundreds, which all wind up at once: O(d) instead of O(d^2).
         root = math.sqrt(share) * P[j, j]
         P[j, j] -= root * root
     else:
@@ -144,10 +144,10 @@ def clamp_diagonal(P: Array, j: int, p_max: float, column: Array) -> None:
 
 @kernel_without_refcounts
 def inverse(P: Array, L: Array, out: Array) -> bool:
-    """Write P^-1, bitwise symmetric; False, and nothing of use is written, if P is not positive definite.
+    """Write P^-1, bitwise symmetric, to `out`; return False without touching `out` if P is not positive definite.
 
-    Shapes: P f8[d, d] symmetric, out f8[d, d], L f8[d, d] scratch. O(d^3): P = L L', M = L^-1 in the place of L, then
-    P^-1 = M' M. Not by LAPACK, whose bits change with the machine.
+    Shapes: P f8[d, d] symmetric, out f8[d, d], L f8[d, d] scratch. O(d^3): P = L L', M = L^-1 in place of L, then
+    P^-1 = M' M. LAPACK is not used because its bits depend on the machine.
     """
     d = P.shape[0]
     for i in range(d):
@@ -178,17 +178,17 @@ def inverse(P: Array, L: Array, out: Array) -> bool:
 
 
 MOST_SWEEPS = 30
-"""Of Jacobi's method, which converges quadratically: of a matrix of 128 columns, 9 are enough."""
+"""Limit for Jacobi's method, which converges quadratically: 9 are enough for a matrix of 128 columns."""
 DIAGONAL = 1e-32
-"""Squares off the diagonal, in units of the largest entry's, below which a matrix counts as diagonal."""
+"""A matrix counts as diagonal if the squares above the diagonal sum to at most this times the largest squared entry."""
 
 
 @kernel_without_refcounts
 def diagonalise(P: Array, D: Array, Q: Array) -> float:
-    """Write P = f Q' D Q with a diagonal D and rotations Q, whose rows have their largest entry positive; f.
+    """Factor P = f Q' D Q with diagonal D and orthogonal Q, whose rows have a positive largest entry; return f.
 
-    Shapes: P f8[d, d] symmetric and finite, D f8[d, d], Q f8[d, d]. f is the size of P's largest entry. O(d^3): in the
-    order of rows (cyclic Jacobi), hence the same bits.
+    Shapes: P f8[d, d] symmetric and finite, D f8[d, d], Q f8[d, d]. f is the size of P's largest entry. O(d^3); cyclic
+    Jacobi in row order, so that the bits are reproducible.
     """
     d = P.shape[0]
     largest = 0.0
@@ -238,7 +238,7 @@ def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
 
 @fragment
 def jacobi_rotate(D: Array, Q: Array, p: int, q: int) -> None:
-    """Turn rows and columns p and q of D so that D[p, q] becomes 0, and rows p and q of Q along.
+    """Rotate rows and columns p and q of D so that D[p, q] becomes 0, and rows p and q of Q with them.
 
     Shapes: D f8[d, d] symmetric, Q f8[d, d]. Golub and Van Loan, Matrix Computations, 8.5.2.
     """

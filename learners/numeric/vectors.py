@@ -1,4 +1,4 @@
-"""The vector operations that linear kernels are made of: a product, guarded steps and lengths that do not overflow."""
+"""Vector operations for linear kernels: dot products, overflow-guarded steps and a norm that does not overflow."""
 
 import math
 
@@ -8,7 +8,7 @@ from driftway.learners.engine.state import Array
 
 @fragment
 def dot(a: Array, b: Array) -> float:
-    """Sum of a[j] * b[j] from j = 0 upwards, never regrouped: the order decides the last bits.
+    """Sum a[j] * b[j] from j = 0 upwards, never regrouped, because the order determines the last bits.
 
     Shapes: a f8[d], b f8[d].
     """
@@ -20,7 +20,7 @@ def dot(a: Array, b: Array) -> float:
 
 @fragment
 def dots(a: Array, b: Array, x: Array) -> tuple[float, float]:
-    """`dot` of a and of b with x, in one pass and with the same bits: the two sums need not wait for each other.
+    """`dot` of a and of b with x in one pass, with the same bits; the two sums run in parallel.
 
     Shapes: a f8[d], b f8[d], x f8[d].
     """
@@ -33,14 +33,14 @@ def dots(a: Array, b: Array, x: Array) -> tuple[float, float]:
 
 @fragment
 def axpy_guarded(weight: Array, x: Array, step: float) -> bool:
-    """Add step * x to `weight`, all of it or, if some coordinate would overflow, nothing; say which.
+    """Add step * x to `weight`, or leave it unchanged and return False if any coordinate would overflow.
 
     Shapes: weight f8[d], x f8[d].
     """
     overflows = False
     for j in range(x.shape[0]):
         moved = weight[j] + step * x[j]
-        # inf - inf and nan - nan are nan. Flags join in any order, hence several at a time; a sum could not.
+        # inf - inf and nan - nan are nan. Flags combine in any order, so this vectorizes; a sum would not.
         overflows |= moved - moved != 0.0
     if overflows:
         return False
@@ -51,14 +51,14 @@ def axpy_guarded(weight: Array, x: Array, step: float) -> bool:
 
 @fragment
 def axpy(weight: Array, x: Array, step: float) -> None:
-    """As `axpy_guarded`, with the same bits, where nothing can overflow. Shapes: weight f8[d], x f8[d]."""
+    """As `axpy_guarded`, with the same bits, for steps that cannot overflow. Shapes: weight f8[d], x f8[d]."""
     for j in range(x.shape[0]):
         weight[j] += step * x[j]
 
 
 @fragment
 def axpy_guarded_pair(first: Array, a: float, second: Array, b: float, x: Array) -> bool:
-    """As `axpy_guarded`, add a * x to `first` and b * x to `second`, or leave both as they are.
+    """As `axpy_guarded`: add a * x to `first` and b * x to `second`, or leave both unchanged.
 
     Shapes: first f8[d], second f8[d], x f8[d].
     """
@@ -77,7 +77,7 @@ def axpy_guarded_pair(first: Array, a: float, second: Array, b: float, x: Array)
 
 @fragment
 def scale_and_axpy(weight: Array, keep: float, x: Array, step: float) -> bool:
-    """As `axpy_guarded`, to keep * weight + step * x.
+    """As `axpy_guarded`, for weight <- keep * weight + step * x.
 
     Shapes: weight f8[d], x f8[d].
     """
@@ -94,7 +94,7 @@ def scale_and_axpy(weight: Array, keep: float, x: Array, step: float) -> bool:
 
 @fragment
 def euclidean_norm(weight: Array) -> float:
-    """Euclidean length, also where the squares would overflow or vanish. Shapes: weight f8[d]."""
+    """Euclidean norm, correct even if the squares would overflow or underflow. Shapes: weight f8[d]."""
     squared = dot(weight, weight)
     if not 1e-280 < squared < math.inf:
         largest = 0.0

@@ -1,1 +1,1 @@
-"""Online to batch: procedures that make one good hypothesis from a bounded set of rows and an online learner."""
+"""Online to batch: procedures that make one good hypothesis from a finite set of rows and an online learner."""

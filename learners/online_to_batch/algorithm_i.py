@@ -1,4 +1,4 @@
-"""Algorithm I: pass over the rows, remove what is mistaken, until a pass is clean."""
+"""Algorithm I: pass over the rows and remove the misclassified ones until a pass is clean."""
 
 from typing import Any, ClassVar
 
@@ -8,24 +8,24 @@ from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class AlgorithmI(Procedure):
-    """Removes every row that is mistaken; the learner learns it and is never reset.
+    """Removes every misclassified row, after the learner has learned it; the learner is never reset.
 
     Parameters
     ----------
     shuffle : bool
         Visit the rows in a random order, the same in every pass. Default true.
     max_passes : int
-        Stop after so many passes even if the last one was not clean; then nothing is guaranteed. 0 = never.
+        Stop after this many passes even if the last one was not clean; then nothing is guaranteed. 0 = no limit.
         Default 0.
 
     Cost
     ----
-    At most M + 1 passes, M the most mistakes that the learner makes on any order of the rows; 24 bytes per row.
+    At most M + 1 passes, M the most mistakes that the learner makes over all orders of the rows; 24 bytes per row.
 
     Source
     ------
-    Tao and Lu, KDD 2020, section 4 and appendix B. Theorem 1: empirical error <= M / n. The report's `bound` is what
-    was removed instead of M.
+    Tao and Lu, KDD 2020, section 4 and appendix B. Theorem 1: empirical error <= M / n. The report's `bound` has
+    the number of removed rows in place of M.
     """
 
     name = "i"

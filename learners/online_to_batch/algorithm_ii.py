@@ -1,4 +1,4 @@
-"""Algorithm II: Algorithm I on phi copies of every row, for phi = 1, 2, 3, and so on."""
+"""Algorithm II: Algorithm I on phi copies of every row, for phi = 1, 2, 3 and so on."""
 
 from typing import Any, ClassVar
 
@@ -9,21 +9,21 @@ from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class AlgorithmII(Procedure):
-    """Gives every row phi lives; whenever a pass is clean, every row gets more of them and the learner goes on.
+    """Starts with phi copies of every row; after each clean pass every row gets more copies and the learner continues.
 
-    The hypothesis of least empirical error over all phi is kept: the error does not fall steadily.
+    The hypothesis of least empirical error over all phi is kept, since the error does not fall steadily.
 
     Parameters
     ----------
     phi_max : int
         The largest phi, phi_max >= 1. Default 100.
     phi_step : int
-        What phi is raised by, from 1 on, phi_step >= 1. Default 1.
+        Step by which phi is raised, starting from 1, phi_step >= 1. Default 1.
     phi : int
-        One phi only, as in the paper's listing; 0 raises it step by step. Default 0.
+        A single phi, as in the paper's listing; 0 raises phi step by step. Default 0.
     revisit : bool
-        Repeat a mistaken row at once until it is right or has no copy left, as Algorithm I does if the copies of a row
-        stand side by side; otherwise the copies of a row are visited pass by pass. Default false.
+        Repeat a misclassified row at once until it is right or has no copy left, as Algorithm I does if the copies of a
+        row are adjacent; otherwise each pass visits one copy of a row. Default false.
     shuffle : bool
         Visit the rows in a random order, the same in every pass. Default true.
 

@@ -1,4 +1,4 @@
-"""Algorithm III: III-weak(Z) for a list of Z, and the best of their hypotheses."""
+"""Algorithm III: III-weak(Z) for a list of Z, returning the best of their hypotheses."""
 
 import math
 from typing import Any, ClassVar
@@ -11,15 +11,15 @@ from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class AlgorithmIII(Procedure):
-    """Runs III-weak for Z after Z, each from scratch on all rows; least empirical error wins, the smaller Z on ties.
+    """Runs III-weak for each Z from scratch on all rows; least empirical error wins, the smaller Z on ties.
 
     Parameters
     ----------
     schedule : str
-        ``practical``: Z from n/1000 on, times `ratio`, to the first >= n; ``theory``: 2, 4, 8 and so on up to the first
-        >= n, for which theorem 3 holds. Default ``practical``.
+        ``practical``: Z = n/1000, multiplied by `ratio` up to the first Z >= n; ``theory``: 2, 4, 8 and so on up to the
+        first Z >= n, for which theorem 3 holds. Default ``practical``.
     ratio : float
-        Of one Z to the one before it in the practical schedule, ratio > 1. Default 2.0.
+        Ratio of consecutive Z in the practical schedule, ratio > 1. Default 2.0.
     shuffle : bool
         Visit the rows in a random order, the same in every pass and for every Z. Default true.
 
@@ -30,7 +30,7 @@ class AlgorithmIII(Procedure):
     Source
     ------
     Tao and Lu, KDD 2020, section 6.2 and appendix B. Theorem 3: empirical error <= (err(h) + 1/n) (2 M_h + 1) for every
-    h, M_h the most mistakes on S(h). Differs: the initial hypothesis is a candidate too, else it fails for M_h = 0.
+    h, M_h the most mistakes on S(h). Differs: the initial hypothesis is a candidate too, needed for M_h = 0.
     """
 
     name = "iii"
@@ -83,7 +83,7 @@ class AlgorithmIII(Procedure):
 
 
 def practical(n: int, ratio: float) -> list[int]:
-    """The Z of appendix B: n/1000 times `ratio` again and again; the last one, >= n, is plain Algorithm I."""
+    """The Z of appendix B: n/1000, repeatedly multiplied by `ratio`; the last one, >= n, is plain Algorithm I."""
     found = [max(1, n // 1000)]
     while found[-1] < n:
         found.append(max(found[-1] + 1, math.ceil(ratio * found[-1])))

@@ -1,4 +1,4 @@
-"""Algorithm III-weak(Z): Algorithm I, begun from scratch on what is left whenever it has removed more than Z rows."""
+"""Algorithm III-weak(Z): Algorithm I, restarted on the remaining rows whenever it has removed more than Z rows."""
 
 from typing import Any, ClassVar
 
@@ -8,7 +8,7 @@ from driftway.learners.online_to_batch.working_set import WorkingSet
 
 
 class SuperIterations:
-    """The loop of III-weak over a sample: Algorithm I, until it ends normally."""
+    """The loop of III-weak over a sample: Algorithm I, restarted until it ends normally."""
 
     KEPT: ClassVar[tuple[str, ...]] = ("count", "removed")
 
@@ -16,11 +16,11 @@ class SuperIterations:
         self.restart()
 
     def restart(self) -> None:
-        """To the first super iteration."""
+        """Return to the first super iteration."""
         self.count, self.removed = 1, 0
 
     def iterate(self, procedure: Procedure, sample: WorkingSet, Z: int) -> bool:
-        """One iteration of Algorithm I; whether it ended normally."""
+        """Run one iteration of Algorithm I; return whether it ended normally."""
         mistakes = procedure.visit(sample, Z + 1 - self.removed)
         self.removed += mistakes
         if self.removed > Z:
@@ -31,12 +31,12 @@ class SuperIterations:
 
 
 class AlgorithmIIIWeak(Procedure):
-    """Removes mistaken rows as Algorithm I does, and forgets all it has learned after Z + 1 of them.
+    """Removes misclassified rows as Algorithm I does, and resets the learner after every Z + 1 of them.
 
     Parameters
     ----------
     Z : int
-        Removals that a super iteration may make, Z >= 0. Default 1000.
+        Rows that a super iteration may remove, Z >= 0. Default 1000.
     shuffle : bool
         Visit the rows in a random order, the same in every pass. Default true.
 

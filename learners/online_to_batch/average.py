@@ -18,7 +18,7 @@ from driftway.learners.online_to_batch.working_set import Ids
 
 
 class Average(DrawingProcedure):
-    """Learns along rows drawn from the problem and hands over the mean of the weights that it had for each of them.
+    """Learns from rows drawn from the problem and returns the mean of the weights used for each draw.
 
     Only for the learner `perceptron`, whose hypotheses are weights.
 
@@ -34,7 +34,7 @@ class Average(DrawingProcedure):
     Source
     ------
     Cesa-Bianchi, Conconi and Gentile, IEEE Trans. Information Theory 50, 2004.
-    docs/algorithms/online_to_batch.md#averages. It has no guarantee where rows are not i.i.d.
+    docs/algorithms/online_to_batch.md#averages. It has no guarantee if rows are not i.i.d.
     """
 
     name = "average"
@@ -63,10 +63,10 @@ class Average(DrawingProcedure):
 
 @kernel_without_refcounts
 def follow(at: LinearPassState, draws: Ids, before: int, late: Array) -> int:
-    """Learn along the draws; `late` adds up each step times the draws that did not have it yet.
+    """Learn along the draws; `late` sums each step times the number of draws made before it took effect.
 
-    Shapes: draws i8[m], late f8[d]; `before` draws came before these. The mean of
-    the hypotheses before each of L draws is weight - late / L. Returns the mistakes.
+    Shapes: draws i8[m], late f8[d]; `before` draws preceded these. The mean of the hypotheses used for L draws is
+    weight - late / L. Returns the number of mistakes.
     """
     t, last, mistakes = 0, draws.shape[0], 0
     while t < last:

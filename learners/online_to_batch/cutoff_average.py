@@ -1,4 +1,4 @@
-"""The averages of those hypotheses that survived some draws, and the best of these averages."""
+"""Averages of the hypotheses that survived a minimum number of draws, and the best of these averages."""
 
 from typing import Any, ClassVar
 
@@ -18,10 +18,10 @@ from driftway.learners.online_to_batch.working_set import Ids
 
 
 class CutoffAverage(DrawingProcedure):
-    """As `average`, but a hypothesis enters only from its (k + 1)-th draw on, for k = 0, 1, 2, 4 and so on.
+    """As `average`, but a hypothesis counts only from its (k + 1)-th draw on, for k = 0, 1, 2, 4 and so on.
 
-    Of these averages the one with the least empirical error is handed over, that of the smaller k on ties. Only for the
-    learner `perceptron`, whose hypotheses are weights.
+    The average with the least empirical error is returned, that of the smaller k on ties. Only for the learner
+    `perceptron`, whose hypotheses are weights.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class CutoffAverage(DrawingProcedure):
     Source
     ------
     Dekel, NIPS 2008. docs/algorithms/online_to_batch.md#online-to-batch. Differs: k is chosen by the empirical error.
-    It has no guarantee where rows are not i.i.d.
+    It has no guarantee if rows are not i.i.d.
     """
 
     name = "cutoff-average"
@@ -81,7 +81,7 @@ class CutoffAverage(DrawingProcedure):
 
 @kernel_without_refcounts
 def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> None:
-    """Add a hypothesis that was used for so many draws to every average whose cutoff it outlived.
+    """Add a hypothesis used for `used` draws to every average whose cutoff it exceeds.
 
     Shapes: weight f8[d], cutoffs i8[K], sums f8[K, d], counts i8[K].
     """
@@ -94,10 +94,10 @@ def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> N
 
 @kernel_without_refcounts
 def follow(at: LinearPassState, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, counts: Ids) -> int:
-    """Learn along the draws; a hypothesis that ends with a mistake enters the averages first.
+    """Learn along the draws; at a mistake the current hypothesis is first added to the averages.
 
-    Shapes: draws i8[m], used i8[1], cutoffs i8[K], sums f8[K, d], counts i8[K]. `used` are the draws that the present
-    hypothesis was used for, the mistaken one included. Returns the mistakes.
+    Shapes: draws i8[m], used i8[1], cutoffs i8[K], sums f8[K, d], counts i8[K]. `used` counts the draws that the
+    current hypothesis got right so far. Returns the number of mistakes.
     """
     t, last, mistakes = 0, draws.shape[0], 0
     while t < last:

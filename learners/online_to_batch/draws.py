@@ -1,4 +1,4 @@
-"""The stream that the i.i.d. conversions run along: rows drawn from the problem, uniformly and with replacement."""
+"""The stream used by the i.i.d. conversions: rows drawn from the problem uniformly with replacement."""
 
 from typing import Any, ClassVar
 
@@ -11,20 +11,20 @@ from driftway.learners.online_to_batch.procedure import Procedure
 from driftway.learners.online_to_batch.working_set import Ids
 
 SLICE = 65_536
-"""Draws at a time, at most: half a megabyte, and well below a second of work."""
+"""Most draws at a time: half a megabyte, and well below a second of work."""
 
 
 class RandomRows:
-    """The stream Sigma of OTB 7.1, slice by slice, each of n draws at most.
+    """The stream Sigma of Tao and Lu, KDD 2020, section 7.1, in slices of at most n draws.
 
     Parameters
     ----------
     n : int
         Rows of the problem.
     length : int
-        L, how many draws there are.
+        L, the number of draws.
     seed : int
-        Decides them.
+        Seed of the draws.
     """
 
     KEPT: ClassVar[tuple[str, ...]] = ("words", "taken", "length")
@@ -36,11 +36,11 @@ class RandomRows:
 
     @property
     def remaining(self) -> int:
-        """Draws that are still to come."""
+        """Number of draws left."""
         return self.length - self.taken
 
     def below(self, end: int) -> int:
-        """A whole number of 0..end-1 from the same generator."""
+        """An integer from 0..end-1 from the same generator."""
         return int(randint(self.words, end))
 
     def take(self) -> Ids:
@@ -52,7 +52,7 @@ class RandomRows:
 
 
 class DrawingProcedure(Procedure):
-    """What the conversions share: they learn along L = mult n draws."""
+    """Base of the conversions, which learn along L = mult n draws."""
 
     class Params(Parameters):
         mult: int = integer(10, at_least=1)
@@ -70,6 +70,6 @@ class DrawingProcedure(Procedure):
 
 @kernel_without_refcounts
 def draw(words: Words, n: int, ids: Ids) -> None:
-    """Fill `ids` with whole numbers of 0..n-1. Shapes: words u8[4], ids i8[m]."""
+    """Fill `ids` with integers from 0..n-1. Shapes: words u8[4], ids i8[m]."""
     for t in range(ids.shape[0]):
         ids[t] = randint(words, n)

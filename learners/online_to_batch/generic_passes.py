@@ -1,4 +1,4 @@
-"""Passes of any learner of two classes: predict a block, learn the first row that is wrong, go on behind it."""
+"""Passes of any binary learner: predict a block, learn the first misclassified row, continue after it."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +9,18 @@ from driftway.learners.online_to_batch.training_set import TrainingSet
 from driftway.learners.online_to_batch.working_set import Ids, WorkingSet
 
 WIDEST = 4096
-"""Rows that are predicted at once, at most."""
+"""Most rows predicted at once."""
 
 
 class GenericPasses(TrainingPasses):
-    """See `TrainingPasses`. Blocks grow while rows are right and shrink behind a mistake; the results know no blocks.
+    """See `TrainingPasses`. Blocks grow while rows are right and shrink after a mistake; results do not depend on them.
 
     Parameters
     ----------
     problem : TrainingSet
         The rows.
     learner : Learner
-        Of two classes; any wrapper may stand before it.
+        A binary learner, with any wrapper around it.
     """
 
     def __init__(self, problem: TrainingSet, learner: Learner) -> None:

@@ -1,4 +1,4 @@
-"""Passes of the perceptron, compiled."""
+"""Compiled passes of the perceptron."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from driftway.learners.online_to_batch.working_set import Ids
 
 
 class LinearPassState(NamedTuple):
-    """A perceptron before the rows of a problem."""
+    """A perceptron and the rows of a problem."""
 
     rows: Array
     """f8[n, d]."""
     y: Array
     """f8[n]."""
     eta: float
-    """Size of its steps."""
+    """Step size."""
     weight: Array
     """f8[d]."""
     skipped: Ids
@@ -25,17 +25,17 @@ class LinearPassState(NamedTuple):
 
 
 class LinearPasses(CompiledPasses):
-    """See `TrainingPasses`. Four rows are predicted at a time, and those behind a mistake once more.
+    """See `TrainingPasses`. Four rows are predicted at a time; those after a mistake are predicted again.
 
-    Rows are visited out of order, and four of them come from memory in the time of one: a pass over the 124 columns of
-    a9a takes 176 ns a row instead of 301, over 69 columns 20 instead of 29, over 9 columns 8 instead of 5.
+    Rows are visited out of order, and fetching four from memory takes as long as one: a pass over the 124 columns of
+    a9a takes 176 ns per row instead of 301, over 69 columns 20 instead of 29, but over 9 columns 8 instead of 5.
 
     Parameters
     ----------
     problem : TrainingSet
         The rows.
     learner : Learner
-        A `perceptron` with its intercept; whatever its `ties`, it is shown mistakes only.
+        A `perceptron` with an intercept; its `ties` does not matter, since it learns mistakes only.
     """
 
     def __init__(self, problem: TrainingSet, learner: Learner) -> None:
@@ -43,27 +43,27 @@ class LinearPasses(CompiledPasses):
 
 
 def standing(problem: TrainingSet, learner: Learner) -> LinearPassState:
-    """A perceptron, as it is and where its state lives, before the rows."""
+    """The rows of the problem with views of the perceptron's state."""
     state = learner.state
     return LinearPassState(problem.rows, problem.y, learner.parameters.eta, state["weight"], state["skipped"])
 
 
 def weights_of(learner: Learner, procedure: str) -> Array:
-    """The weights of a perceptron, f8[d + 1], where they live.
+    """The weights of a perceptron, f8[d + 1], as a view of its state.
 
     Raises
     ------
     ParameterError
-        Another learner, whose hypotheses cannot be averaged, or a perceptron without its intercept.
+        The learner is not a perceptron, so its hypotheses cannot be averaged, or it has no intercept.
     """
     if learner.name != "perceptron" or learner.width == learner.n_features:
-        raise ParameterError(f"{procedure} averages weights: its learner is perceptron, with its intercept")
+        raise ParameterError(f"{procedure} averages weights: its learner must be perceptron, with its intercept")
     return learner.state["weight"]
 
 
 @fragment
 def four_dots(a: Array, b: Array, c: Array, d: Array, w: Array) -> tuple[float, float, float, float]:
-    """`dot` of w with each of four rows, with the same bits. Shapes: a f8[d], b f8[d], c f8[d], d f8[d], w f8[d]."""
+    """`dot` of w with each of four rows, bit for bit. Shapes: a f8[d], b f8[d], c f8[d], d f8[d], w f8[d]."""
     of_a = of_b = of_c = of_d = 0.0
     for j in range(w.shape[0]):
         of_a += w[j] * a[j]
@@ -75,7 +75,7 @@ def four_dots(a: Array, b: Array, c: Array, d: Array, w: Array) -> tuple[float, 
 
 @fragment
 def right_of_four(at: LinearPassState, ids: Ids, t: int, last: int) -> int:
-    """How many of the next four rows, ids[t:t + 4] or fewer, are right before one is wrong.
+    """Number of the next four rows (or fewer), ids[t:t + 4], classified correctly before the first mistake.
 
     Shapes: ids i8[m]; t < last <= m.
     """
@@ -96,7 +96,7 @@ def right_of_four(at: LinearPassState, ids: Ids, t: int, last: int) -> int:
 
 @fragment
 def right_before_a_mistake(at: LinearPassState, ids: Ids, t: int, last: int) -> int:
-    """How many of the rows ids[t:last] are right before one is wrong. Shapes: ids i8[m]; t < last <= m."""
+    """Number of the rows ids[t:last] before the first mistake. Shapes: ids i8[m]; t < last <= m."""
     end, right = t, 4
     while right == 4 and end < last:
         right = right_of_four(at, ids, end, last)
@@ -106,14 +106,14 @@ def right_before_a_mistake(at: LinearPassState, ids: Ids, t: int, last: int) -> 
 
 @fragment
 def learn(at: LinearPassState, i: int) -> None:
-    """Learn from row i, which was mistaken."""
+    """Learn row i, which was misclassified."""
     if not axpy_guarded(at.weight, at.rows[i], at.eta * (2.0 * at.y[i] - 1.0)):
         at.skipped[0] += 1
 
 
 @kernel_without_refcounts
 def errors(at: LinearPassState) -> int:
-    """Rows that the hypothesis mistakes."""
+    """Number of rows that the hypothesis misclassifies."""
     rows, y, weight = at.rows, at.y, at.weight
     n, wrong = rows.shape[0], 0
     for t in range(0, n - 3, 4):

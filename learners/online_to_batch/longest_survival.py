@@ -10,7 +10,7 @@ from driftway.learners.online_to_batch.training_passes import LONGEST, RUN
 
 
 class LongestSurvival(DrawingProcedure):
-    """Learns along rows drawn from the problem and keeps the hypothesis that lasted longest, the first one on ties.
+    """Learns from rows drawn from the problem and keeps the hypothesis that lasted longest, the first one on ties.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class LongestSurvival(DrawingProcedure):
 
     Source
     ------
-    Gallant, ICPR 1986 (the pocket algorithm); Tao and Lu, KDD 2020, section 7.1. It has no guarantee where rows are not
+    Gallant, ICPR 1986 (the pocket algorithm); Tao and Lu, KDD 2020, section 7.1. It has no guarantee if rows are not
     i.i.d.
     """
 
@@ -33,7 +33,7 @@ class LongestSurvival(DrawingProcedure):
     def begin(self) -> None:
         super().begin()
         self.best = self.online.memory.copy()
-        self.survival = np.array([0, -1])  # even no row right is more than none seen
+        self.survival = np.array([0, -1])  # so that a first run of 0 rows is longer than none
 
     def step(self) -> None:
         ids, t = self.draws.take(), 0
@@ -46,7 +46,7 @@ class LongestSurvival(DrawingProcedure):
         self.passes += 1
         self.done = self.draws.remaining == 0
         if self.done and self.survival[RUN] > self.survival[LONGEST]:
-            self._keep()  # no mistake ended the run of the last hypothesis
+            self._keep()  # the last run did not end with a mistake
         if self.done:
             self.errors = self.online.at(self.best).errors()
 

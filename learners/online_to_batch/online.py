@@ -11,16 +11,16 @@ from driftway.learners.spec import Spec
 
 
 class Online:
-    """A_online of the paper: a learner, the rows, and the way to lead the one through the other.
+    """A_online of the paper: a learner, the rows, and the passes of the learner over them.
 
     Parameters
     ----------
     problem : TrainingSet
         The rows.
     learner : Learner
-        Of two classes, over the problem's features.
+        A binary learner over the problem's features.
     make_passes : callable
-        Makes its `TrainingPasses`.
+        Makes the learner's `TrainingPasses`.
     """
 
     def __init__(
@@ -32,35 +32,35 @@ class Online:
 
     @property
     def memory(self) -> Bytes:
-        """The learner's state: its present hypothesis."""
+        """The learner's state, which is its current hypothesis."""
         return self.learner.state.memory
 
     def reset(self) -> None:
-        """Back to the initial hypothesis h_0."""
+        """Return to the initial hypothesis h_0."""
         self.memory[:] = self._initial
 
     def at(self, hypothesis: Bytes) -> "Online":
-        """Another of the same kind, standing at `hypothesis`."""
+        """Another `Online` with the same problem and learner, at the state `hypothesis`."""
         other = Online(self.problem, self.learner.clone_empty(), self._make_passes)
         other.memory[:] = hypothesis
         return other
 
     def visit(self, sample: WorkingSet, most: int, revisit: bool) -> int:
-        """Feed the rows of the sample one after the other; each mistake is learned and takes a copy away.
+        """Feed the rows of the sample in order; each mistake is learned and removes a copy of the row.
 
         Parameters
         ----------
-        sample : Sample
+        sample : WorkingSet
             Loses the copies; a row that has none left is not visited again.
         most : int
-            Stop with the mistake that is the `most`-th.
+            Stop at the `most`-th mistake.
         revisit : bool
             Repeat a row until it is right or has no copy left, instead of going on to the next.
 
         Returns
         -------
         int
-            The mistakes.
+            Number of mistakes.
         """
         kept, seen, mistakes = self._passes.visit(sample, most, revisit)
         sample.close_gap(kept, seen)
@@ -72,32 +72,32 @@ class Online:
         Parameters
         ----------
         draws : i8[m]
-            Rows in the order in which they come.
+            Rows in order.
         first : int
             Where to begin.
         survival : i8[2]
-            `RUN` is brought up to date; `LONGEST` is the caller's.
+            `RUN` is updated; `LONGEST` is left to the caller.
 
         Returns
         -------
         int, int
-            Where it stopped, m if nowhere, and the mistakes that were learned. The mistake at which it stopped is not
-            learned yet: the learner still is the hypothesis that survived so long.
+            Position at which it stopped, m if it did not, and the number of mistakes learned. The mistake at which it
+            stopped is not learned yet, so the learner still is the hypothesis with the long run.
         """
         return self._passes.follow(draws, first, survival)
 
     def errors(self) -> int:
-        """Rows of the problem that the present hypothesis mistakes."""
+        """Number of rows of the problem that the current hypothesis misclassifies."""
         return self._passes.errors()
 
 
 def online_for(problem: TrainingSet, spec: Spec) -> Online:
-    """The learner of a spec, with compiled passes if it is a perceptron, else with those that fit any learner.
+    """The learner of a spec, with compiled passes if it is a perceptron, else with generic ones.
 
     Raises
     ------
     ParameterError, UnknownLearner
-        The spec is not valid, or its learner does not tell two classes apart.
+        The spec is not valid, or its learner is not a binary classifier.
     """
     from driftway.learners.linear.perceptron import Perceptron
     from driftway.learners.linear.quadratic_perceptron import QuadraticPerceptron

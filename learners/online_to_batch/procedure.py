@@ -1,4 +1,4 @@
-"""What every batch procedure keeps: it goes on in steps, can be put down and taken up, and gives a hypothesis."""
+"""Base of every batch procedure: it runs in steps, can be saved and resumed, and produces a hypothesis."""
 
 import hashlib
 import json
@@ -20,35 +20,35 @@ MAGIC = b"DWB1"
 
 
 class TrainingProgress(NamedTuple):
-    """Where a procedure stands."""
+    """Progress of a procedure."""
 
     passes: int
-    """Passes over the rows that are left, the present one not included; slices of the stream for those that draw."""
+    """Completed passes over the remaining rows; slices of the stream for procedures that draw."""
     remaining: int
-    """Rows that are still in the sample; draws that are still to come for the procedures that draw."""
+    """Rows left in the sample; draws left for procedures that draw."""
     mistakes: int
-    """Mistakes so far, each a removal (of a copy) or not."""
+    """Mistakes so far, whether or not each removed a row or copy."""
     error: float | None
-    """Least empirical error of a hypothesis found so far, 0..1, or None while none has been counted."""
+    """Least empirical error of a hypothesis so far, 0..1, or None if none has been counted yet."""
     what: str
-    """What is being done, in a few words, like ``phi 3 of 100``."""
+    """Short description of the current step, like ``phi 3 of 100``."""
 
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a procedure hands over.
+    """Result of a procedure.
 
     Attributes
     ----------
     learner : Learner
-        Of the registry, over d features, standing at the hypothesis: it takes standardised rows without the 1.
+        A registered learner over d features, at the hypothesis; it takes standardised rows without the constant 1.
     empirical_error : float
-        Share of all n rows that the hypothesis mistakes.
+        Share of all n rows that the hypothesis misclassifies.
     complete : bool
-        False where the procedure was not run to its end: no guarantee holds then.
+        False if the procedure was not run to its end; then no guarantee holds.
     report : dict
-        What was done, ready for JSON: ``algorithm``, ``parameters``, ``learner`` (spec text), ``seed``, ``rows``,
-        ``features``, ``passes``, ``mistakes``, ``errors`` and what the procedure adds.
+        Summary, ready for JSON: ``algorithm``, ``parameters``, ``learner`` (spec text), ``seed``, ``rows``,
+        ``features``, ``passes``, ``mistakes``, ``errors`` and the procedure's own findings.
     """
 
     learner: Learner
@@ -58,41 +58,41 @@ class TrainingResult:
 
 
 class ResumablePart(Protocol):
-    """Something that moves while a procedure runs."""
+    """An object whose state changes while a procedure runs."""
 
     KEPT: ClassVar[tuple[str, ...]]
-    """Attributes that a saved procedure holds: numbers, lists of numbers, or arrays of fixed size."""
+    """Attributes that are saved: numbers, lists of numbers, or arrays of fixed size."""
 
 
 class RowSupply(ResumablePart, Protocol):
-    """Where a procedure's rows come from: a sample that shrinks, or draws that run out."""
+    """Source of a procedure's rows: a shrinking sample, or a limited number of draws."""
 
     @property
     def remaining(self) -> int:
-        """Rows or draws that are left."""
+        """Number of rows or draws left."""
 
 
 class Procedure:
     """Makes a hypothesis with small empirical error out of a problem and an online learner.
 
-    The learner is used conservatively, as a black box: it is shown a row to be learned only if it predicted it wrong.
-    Same problem, spec, parameters and seed: same result, bit for bit, interrupted or not.
+    The learner is used conservatively, as a black box: it learns a row only after predicting it wrong. The same
+    problem, spec, parameters and seed give the same result, bit for bit, interrupted or not.
 
     Parameters
     ----------
     problem : TrainingSet
         The rows.
     spec : Spec
-        The online learner, of two classes; it gets the features and appends the 1 itself.
+        The online learner, for two classes; it gets the features and appends the constant 1 itself.
     seed : int
-        Decides the order of visits, or the draws; 0 <= seed < 2^64.
+        Seed of the order of visits, or of the draws; 0 <= seed < 2^64.
     **parameters
-        The procedure's own, see its `Params`.
+        The procedure's own parameters, see its `Params`.
 
     Raises
     ------
     ParameterError, UnknownLearner
-        Unknown or invalid parameter, or a learner that the procedure cannot use.
+        A parameter is unknown or invalid, or the procedure cannot use the learner.
     """
 
     name: ClassVar[str]
@@ -106,71 +106,71 @@ class Procedure:
         self.parameters: Any = type(self).Params.build(parameters)
         self.online: Online = online_for(problem, spec)
         self.done = False
-        """Whether the procedure has come to its end; `advance` then does nothing."""
+        """Whether the procedure has finished; `advance` then does nothing."""
         self.passes = self.mistakes = 0
         self.errors: int | None = None
-        """Rows that the best hypothesis so far mistakes, if that has been counted."""
+        """Rows that the best hypothesis so far misclassifies, or None if not counted yet."""
         self.source: RowSupply
         self.parts: list[ResumablePart] = []
-        """What moves beside source and learner."""
+        """Objects to save in addition to the source and the learner."""
         self.begin()
 
-    # What a procedure implements.
+    # Implemented by procedures.
 
     def begin(self) -> None:
-        """Make what moves, before the first step."""
+        """Initialise the procedure's state before the first step."""
         raise NotImplementedError
 
     def step(self) -> None:
-        """Do about one pass of work, and set `done` at the end."""
+        """Do about one pass of work; set `done` after the last one."""
         raise NotImplementedError
 
     @property
     def hypothesis(self) -> Bytes:
-        """The learner state that would be handed over now. The default is the one that is being learned."""
+        """The learner state that would be returned now; by default the current one."""
         return self.online.memory
 
     @property
     def what(self) -> str:
-        """What is being done, in a few words."""
+        """Short description of the current step."""
         raise NotImplementedError
 
     def findings(self) -> dict[str, Any]:
-        """What the report says beyond what all reports do."""
+        """Entries of the report that are specific to the procedure."""
         return {}
 
     @property
     def complete(self) -> bool:
-        """Whether the hypothesis is the one that the procedure promises."""
+        """Whether the guarantee of the procedure holds for the hypothesis."""
         return self.done
 
     def visit(self, sample: WorkingSet, most: int | None = None, revisit: bool = False) -> int:
-        """One iteration of Algorithm I, counted: see `Online.visit`."""
+        """Run one iteration of Algorithm I and count it; see `Online.visit`."""
         mistakes = self.online.visit(sample, sample.size if most is None else most, revisit)
         self.passes += 1
         self.mistakes += mistakes
         return mistakes
 
-    # What callers use.
+    # Used by callers.
 
     def advance(self) -> None:
-        """Go on by about one pass over the rows: short enough that stopping in between feels immediate."""
+        """Continue by about one pass over the rows, short enough to stop between calls without a noticeable delay."""
         if not self.done:
             self.step()
 
     @property
     def remaining(self) -> int:
-        """Rows or draws that are left."""
+        """Number of rows or draws left."""
         return self.source.remaining
 
     @property
     def progress(self) -> TrainingProgress:
-        """Where the procedure stands."""
+        """Progress so far."""
         error = None if self.errors is None else self.errors / self.problem.n
         return TrainingProgress(self.passes, self.remaining, self.mistakes, error, self.what)
 
     def result(self) -> TrainingResult:
-        """The hypothesis and the report; before the end, of the best that there is. Changes nothing."""
+        """The hypothesis and the report; before the end, those of the best hypothesis so far. Changes nothing."""
         final = self.online.at(self.hypothesis)
         errors = final.errors()
         report = {
@@ -188,7 +188,7 @@ class Procedure:
         return TrainingResult(final.learner, errors / self.problem.n, self.complete, report)
 
     def identity(self) -> dict[str, Any]:
-        """Everything that a saved procedure must agree on."""
+        """Everything that a saved procedure must have in common with this one."""
         return {
             "algorithm": self.name,
             "parameters": self.parameters.as_dict(),
@@ -198,7 +198,7 @@ class Procedure:
         }
 
     def save(self) -> bytes:
-        """The position as bytes, without the rows: magic, header length, header (JSON), arrays, digest."""
+        """Serialize the state without the rows: magic, header length, header (JSON), arrays, digest."""
         values = [getattr(part, name) for part, name in self._kept()]
         arrays = [value for value in values if isinstance(value, np.ndarray)]
         numbers = [value for value in values if not isinstance(value, np.ndarray)]
@@ -207,23 +207,23 @@ class Procedure:
         return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
 
     def load(self, blob: bytes) -> None:
-        """Take up a saved position; what follows is the same, bit for bit, as without the interruption.
+        """Restore a saved state; the results are then the same, bit for bit, as without the interruption.
 
         Raises
         ------
         ValueError
-            Damaged, or of another problem, algorithm, learner, parameters or seed. Nothing is changed.
+            The data is damaged or has another problem, algorithm, learner, parameters or seed. Nothing is changed.
         """
         body, start = blob[:-DIGEST_BYTES], len(MAGIC) + 4
         if blob[: len(MAGIC)] != MAGIC:
             raise ValueError(f"not a saved batch procedure of format {MAGIC.decode()}")
         if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != blob[len(body) :]:
-            raise ValueError("the saved batch procedure is damaged: its checksum does not fit")
+            raise ValueError("the saved batch procedure is damaged: its checksum does not match")
         end = start + int.from_bytes(body[len(MAGIC) : start], "little")
-        theirs, numbers = json.loads(body[start:end])
+        saved, numbers = json.loads(body[start:end])
         for key, value in self.identity().items():
-            if theirs.get(key) != value:
-                raise ValueError(f"the saved batch procedure has {key} {theirs.get(key)}, this one {value}")
+            if saved.get(key) != value:
+                raise ValueError(f"the saved batch procedure has {key} {saved.get(key)}, this one {value}")
         left = iter(numbers)
         for part, name in self._kept():
             now = getattr(part, name)
@@ -234,7 +234,7 @@ class Procedure:
                 setattr(part, name, next(left))
 
     def _kept(self) -> Iterator[tuple[Any, str]]:
-        """(owner, attribute) of everything that moves, always in the same order."""
+        """Yield (owner, attribute) of everything that is saved, always in the same order."""
         for name in ("done", "passes", "mistakes", "errors", *self.KEPT):
             yield self, name
         yield self.online, "memory"

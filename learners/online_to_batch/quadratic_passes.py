@@ -1,4 +1,4 @@
-"""Passes of the quadratic perceptron, compiled."""
+"""Compiled passes of the quadratic perceptron."""
 
 from typing import NamedTuple
 
@@ -12,14 +12,14 @@ from driftway.learners.online_to_batch.working_set import Ids
 
 
 class QuadraticPassState(NamedTuple):
-    """A quadratic perceptron before the rows of a problem."""
+    """A quadratic perceptron and the rows of a problem."""
 
     rows: Array
     """f8[n, d]."""
     y: Array
     """f8[n]."""
     form: Array
-    """f8[d (d + 1) / 2]: its quadratic form."""
+    """f8[d (d + 1) / 2], the quadratic form."""
     skipped: Ids
     """i8[1]: mistakes whose step was not finite."""
     k: Array
@@ -34,7 +34,7 @@ class QuadraticPasses(CompiledPasses):
     problem : TrainingSet
         The rows.
     learner : Learner
-        A `quadratic_perceptron` with its intercept; whatever its `ties`, it is shown mistakes only.
+        A `quadratic_perceptron` with an intercept; its `ties` does not matter, since it learns mistakes only.
     """
 
     def __init__(self, problem: TrainingSet, learner: Learner) -> None:
@@ -44,13 +44,13 @@ class QuadraticPasses(CompiledPasses):
 
 @fragment
 def right(at: QuadraticPassState, i: int) -> bool:
-    """Whether the hypothesis is right about row i."""
+    """Whether the hypothesis classifies row i correctly."""
     return bool((quadratic(at.form, at.rows[i], at.k) >= 0.0) == (at.y[i] == 1.0))
 
 
 @fragment
 def right_before_a_mistake(at: QuadraticPassState, ids: Ids, t: int, last: int) -> int:
-    """How many of the rows ids[t:last] are right before one is wrong. Shapes: ids i8[m]; t < last <= m."""
+    """Number of the rows ids[t:last] before the first mistake. Shapes: ids i8[m]; t < last <= m."""
     end = t
     while end < last and right(at, ids[end]):
         end += 1
@@ -59,14 +59,14 @@ def right_before_a_mistake(at: QuadraticPassState, ids: Ids, t: int, last: int) 
 
 @fragment
 def learn(at: QuadraticPassState, i: int) -> None:
-    """Learn from row i, which was mistaken."""
+    """Learn row i, which was misclassified."""
     if not add_products(at.form, at.rows[i], 2.0 * at.y[i] - 1.0):
         at.skipped[0] += 1
 
 
 @kernel_without_refcounts
 def errors(at: QuadraticPassState) -> int:
-    """Rows that the hypothesis mistakes."""
+    """Number of rows that the hypothesis misclassifies."""
     wrong = 0
     for i in range(at.rows.shape[0]):
         wrong += not right(at, i)

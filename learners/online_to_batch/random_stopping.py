@@ -10,7 +10,7 @@ NEVER = np.iinfo(np.int64).max
 
 
 class RandomStopping(DrawingProcedure):
-    """Learns along rows drawn from the problem and stops at a place drawn beforehand.
+    """Learns from rows drawn from the problem and stops after a number of draws chosen at random beforehand.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class RandomStopping(DrawingProcedure):
 
     Source
     ------
-    Helmbold and Warmuth, JCSS 50, 1995; Tao and Lu, KDD 2020, section 7.1. It has no guarantee where rows are not
+    Helmbold and Warmuth, JCSS 50, 1995; Tao and Lu, KDD 2020, section 7.1. It has no guarantee if rows are not
     i.i.d.
     """
 
@@ -32,7 +32,7 @@ class RandomStopping(DrawingProcedure):
     def begin(self) -> None:
         super().begin()
         self.draws.length = self.draws.below(self.draws.length)
-        self.survival = np.array([0, NEVER])  # no run is so long that the learner is stopped for it
+        self.survival = np.array([0, NEVER])  # so that no run is long enough to stop at
 
     def step(self) -> None:
         ids = self.draws.take()

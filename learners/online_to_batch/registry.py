@@ -1,4 +1,4 @@
-"""Every batch procedure by name; as for learners, listing the names compiles nothing."""
+"""Registry of batch procedures by name; as for learners, listing the names compiles nothing."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def find(name: str) -> type[Procedure]:
     Raises
     ------
     ParameterError
-        Not in the registry.
+        The name is not in the registry.
     """
     if name not in PROCEDURES:
-        raise ParameterError(f"no batch algorithm {name!r}; there is: {', '.join(PROCEDURES)}")
+        raise ParameterError(f"no batch algorithm {name!r}; available: {', '.join(PROCEDURES)}")
     module, class_name = PROCEDURES[name].split(":")
     found: type[Procedure] = getattr(import_module(module), class_name)
     return found

@@ -1,4 +1,4 @@
-"""What a kind of learner has to offer so that it can be led through rows, and the loops of those that are compiled."""
+"""Interface through which a kind of learner passes over rows, and the loops of the compiled kinds."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -10,24 +10,24 @@ from driftway.learners.online_to_batch.working_set import Ids, WorkingSet
 F = TypeVar("F", bound=Callable[..., Any])
 
 RUN, LONGEST = 0, 1
-"""Places in `survival`: rows that the present hypothesis got right in a row, and the most that one before it did."""
+"""Indices in `survival`: rows that the current hypothesis got right in a row, and the longest run of an earlier one."""
 
 
 class TrainingPasses(Protocol):
-    """How a kind of learner goes through rows. Ids count rows of the problem; a mistake is y != the class predicted."""
+    """How a kind of learner passes over rows. Ids are row indices of the problem; a mistake is y != predicted class."""
 
     def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
-        """As `Online.visit`; the end of what was kept, the place of what was not visited, and the mistakes."""
+        """As `Online.visit`; return the end of the kept ids, the start of the unvisited ids and the mistake count."""
 
     def follow(self, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
         """As `Online.follow`."""
 
     def errors(self) -> int:
-        """Rows of the problem that the learner, as it stands, mistakes. Changes nothing."""
+        """Number of rows of the problem that the current learner misclassifies. Changes nothing."""
 
 
 class Loops(NamedTuple):
-    """Compiled loops of a kind of learner; they take a NamedTuple of it and the rows that it goes through."""
+    """Compiled loops of a kind of learner; they take a NamedTuple of the learner and the rows."""
 
     visit: Callable[..., tuple[int, int, int]]
     follow: Callable[..., tuple[int, int]]
@@ -40,9 +40,9 @@ class CompiledPasses(TrainingPasses):
     Parameters
     ----------
     at : NamedTuple
-        A learner before the rows of a problem.
+        A learner and the rows of a problem.
     loops : Loops
-        Of its kind.
+        The loops of its kind.
     """
 
     def __init__(self, at: Any, loops: Loops) -> None:
@@ -64,20 +64,20 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
     Parameters
     ----------
     right_before_a_mistake : fragment
-        ``(at, ids, t, last)``: how many of the rows ids[t:last] are right before one is wrong.
+        ``(at, ids, t, last)``: number of the rows ids[t:last] before the first mistake.
     learn : fragment
-        ``(at, i)``: learn from row i, which was mistaken.
+        ``(at, i)``: learn row i, which was misclassified.
     errors : kernel
-        ``(at)``: rows that the hypothesis mistakes.
+        ``(at)``: number of rows that the hypothesis misclassifies.
     """
 
     @kernel_without_refcounts
     @_named_after(learn)
     def visit(at: Any, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
-        """Lines 3 to 5 of Algorithm I: feed the rows, learn from each mistake and take a copy of it away.
+        """Lines 3 to 5 of Algorithm I: feed the rows, learn each mistake and remove a copy of it.
 
-        Shapes: ids i8[n], copies i8[n]. `span` says where in `ids` the pass begins and ends. Invariant: ids[first:kept]
-        have copies left and were visited, ids[t:last] were not. Returns kept, t, and the mistakes.
+        Shapes: ids i8[n], copies i8[n]. `span` is the range of `ids` to pass over. Invariant: ids[first:kept] were
+        visited and have copies left, ids[t:last] were not visited. Returns kept, t, and the number of mistakes.
         """
         first, last = span
         kept, t, mistakes = first, first, 0
@@ -125,7 +125,7 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
 
 
 def _named_after(learn: Fragment) -> Callable[[F], F]:
-    """Name a loop after what it learns by, so that each has files of its own in the cache of kernels."""
+    """Name a loop after its `learn` fragment, so that each has files of its own in the kernel cache."""
 
     def named(loop: F) -> F:
         loop.__qualname__ = f"{getattr(learn, 'py_func', learn).__module__}.{loop.__name__}"

@@ -1,4 +1,4 @@
-"""The rows that a batch procedure learns from: all of them at once, standardised over the whole set."""
+"""The rows that a batch procedure learns from, all in memory and standardised over the whole set."""
 
 import hashlib
 import math
@@ -12,21 +12,21 @@ from driftway.learners.contract import Array, kernel_without_refcounts
 from driftway.learners.preprocessing.fixed_scaler import scale
 
 FIRST_ROOM = 4096
-"""Rows for which there is room at first where their number is not known."""
+"""Rows allocated at first if their number is not known."""
 
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """The set S: rows with their labels, and what their columns were standardised with.
+    """The set S: rows with their labels, and the statistics that standardised their columns.
 
     Attributes
     ----------
     rows : f8[n, d + 1]
-        Standardised features with a constant 1 last, C order: the one copy of the batch. Nobody writes into it.
+        Standardised features with a constant 1 last, C order; the only copy of the batch, read-only by convention.
     y : f8[n]
         Class index, 0 or 1.
     mean, deviation : f8[d]
-        Of each column as it came, over all n rows (population standard deviation, 0 for a constant column).
+        Statistics of each original column over all n rows (population standard deviation, 0 for a constant column).
     """
 
     rows: Array
@@ -36,17 +36,17 @@ class TrainingSet:
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.rows)
 
     @property
     def n_features(self) -> int:
-        """d, without the constant 1."""
+        """d, not counting the constant 1."""
         return len(self.mean)
 
     @cached_property
     def digest(self) -> str:
-        """blake2b of shape, rows and labels, as hex: tells two problems apart."""
+        """blake2b of shape, rows and labels, as hex; identifies the problem."""
         digest = hashlib.blake2b(repr(self.rows.shape).encode(), digest_size=16)
         digest.update(self.rows.data)
         digest.update(self.y.data)
@@ -54,20 +54,20 @@ class TrainingSet:
 
 
 def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> TrainingSet:
-    """Take in all blocks of a stream, then standardise in place: z = (x - mean) / deviation, 0 if that is 0.
+    """Collect all blocks of a stream, then standardise in place: z = (x - mean) / deviation, or 0 if deviation is 0.
 
     Parameters
     ----------
     blocks : iterable of (X f8[m, d], y f8[m])
-        Features, and class indices 0 or 1. Not changed, and not kept.
+        Features, and class indices 0 or 1. Neither changed nor kept.
     rows : int or None
-        How many rows will come, if that is known: the array is then made once. More or fewer may come.
+        Expected number of rows, if known, so that the array is allocated once. There may be more or fewer.
 
     Raises
     ------
     ValueError
         No rows, blocks of different widths, a feature that is not finite or too large to be squared, or a label
-        other than 0 and 1 (rows without a label are the caller's to leave out).
+        other than 0 and 1 (the caller has to leave out rows without a label).
     """
     table, labels, n = np.empty((0, 0)), np.empty(0), 0
     for X, y in blocks:
@@ -78,10 +78,10 @@ def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> T
             raise ValueError(f"row {n} has {d} features, those before it {table.shape[1] - 1}")
         _check(X, y, n)
         if n + m > len(table):
-            room = max(n + m, len(table) + len(table) // 8)
-            # Large memory is extended or moved without copying, hence by small shares; a new array is a second copy.
-            table.resize((room, d + 1), refcheck=False)
-            labels.resize(room, refcheck=False)
+            capacity = max(n + m, len(table) + len(table) // 8)
+            # Large arrays are extended or remapped without copying, so steps are small; a new array would be a copy.
+            table.resize((capacity, d + 1), refcheck=False)
+            labels.resize(capacity, refcheck=False)
         table[n : n + m, :-1] = X
         labels[n : n + m] = y
         n += m
@@ -95,19 +95,19 @@ def collect(blocks: Iterable[tuple[Array, Array]], rows: int | None = None) -> T
     if not (np.isfinite(mean).all() and np.isfinite(deviation).all()):
         column = int(np.argmin(np.isfinite(mean) & np.isfinite(deviation)))
         raise ValueError(f"feature {column} has values too large to be standardised")
-    scale(table, table, mean, deviation)  # that of `scaled:`, so that a deployed model sees these bits
+    scale(table, table, mean, deviation)  # as `scaled:` does, so that a deployed model gets the same bits
     return TrainingSet(table, labels, mean, deviation)
 
 
 def _check(X: Array, y: Array, before: int) -> None:
-    """Refuse a block whose numbers cannot be used; `before` rows came before it."""
+    """Reject a block with unusable values; `before` rows preceded it."""
     finite = np.isfinite(X).all(axis=1)
     if not finite.all():
         raise ValueError(f"row {before + int(np.argmin(finite))} has a feature that is not finite")
     known = (y == 0.0) | (y == 1.0)
     if not known.all():
         i = int(np.argmin(known))
-        raise ValueError(f"row {before + i} has the label {y[i]:g}; a batch procedure tells the classes 0 and 1 apart")
+        raise ValueError(f"row {before + i} has the label {y[i]:g}; a batch procedure takes only the classes 0 and 1")
 
 
 @kernel_without_refcounts

@@ -1,1 +1,1 @@
-"""Learners for other tasks: recommendation, similarity, several tasks, time series, few labels, decompositions."""
+"""Learners for other tasks: recommendation, similarity, multi-task, time series, few labels, decomposition."""

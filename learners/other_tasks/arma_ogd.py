@@ -1,4 +1,4 @@
-"""Forecasts of a series by gradient descent on the coefficients of its past (ARMA-OGD)."""
+"""Forecasts of a series by gradient descent on autoregressive coefficients (ARMA-OGD)."""
 
 import math
 from typing import NamedTuple
@@ -33,10 +33,10 @@ from driftway.learners.other_tasks.series import (
 class ARMAOGD(Learner):
     """Forecasts the next target from the last ones, whatever noise drives the series; looks at no feature.
 
-    An autoregression of `lags` terms stands for an ARMA model, whose noise nobody sees. With u the last targets in
-    units of sigma, the root of their mean square, and e = gamma.u - y / sigma the error:
-    gamma <- gamma - min(eta_t, 1 / (2 u.u)) 2 e u, clipped to [-radius, radius]. Slower than `arma_ons` and cheaper.
-    Series that wander want diff = 1. A wild target among the first 30 makes sigma large for long, and steps small.
+    An autoregression of `lags` terms approximates an ARMA model, whose noise is not observed. With u the last targets
+    in units of sigma, the root of their mean square, and e = gamma.u - y / sigma the error: gamma <- gamma - min(eta_t,
+    1 / (2 u.u)) 2 e u, clipped to [-radius, radius]. Learns more slowly than `arma_ons` but is cheaper. Use diff = 1
+    for series that wander. An outlier among the first 30 targets makes sigma large and steps small for a long time.
 
     Cost
     ----
@@ -45,9 +45,9 @@ class ARMAOGD(Learner):
     Source
     ------
     Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013.
-    docs/algorithms/other_tasks.md#arma_ogd-arma_ons. Differs: targets in units of sigma, and a step that never goes
-    beyond the row. From the 31st on one beyond 30 sigma is wild: it is not learned, what was forecast stands for it
-    among the last ones, and sigma takes it for 30 sigma.
+    docs/algorithms/other_tasks.md#arma_ogd-arma_ons. Differs: targets in units of sigma, and a step that never
+    overshoots the row. From the 31st on, a target beyond 30 sigma is an outlier: it is not learned, its forecast
+    replaces it among the last targets, and it counts in sigma as 30 sigma.
     """
 
     name = "arma_ogd"
@@ -91,7 +91,7 @@ def score(_x: Array, _p: ARMAOGDNumbers, memory: ARMAOGDState) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAOGDNumbers, memory: ARMAOGDState) -> None:
-    """Step down the squared error, then take the target in. docs/algorithms/other_tasks.md#arma_ogd-arma_ons."""
+    """Step down the squared error, then append the target. docs/algorithms/other_tasks.md#arma_ogd-arma_ons."""
     past, u = memory.past, memory.u
     if not abs(y) <= LARGEST:
         memory.skipped[0] += 1

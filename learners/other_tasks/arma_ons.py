@@ -1,4 +1,4 @@
-"""Forecasts of a series by online Newton steps on the coefficients of its past (ARMA-ONS)."""
+"""Forecasts of a series by online Newton steps on autoregressive coefficients (ARMA-ONS)."""
 
 import math
 from typing import NamedTuple
@@ -21,11 +21,11 @@ from driftway.learners.second_order.covariance import fill
 
 
 class ARMAONS(Learner):
-    """Forecasts the next target from the last ones, as `arma_ogd` does, with steps that know how these hang together.
+    """Forecasts the next target from the last ones, as `arma_ogd` does, with steps that account for their correlation.
 
     With u the last targets in units of sigma, the root of their mean square, e = gamma.u - y / sigma the error and
-    g = 2 e u its gradient: A <- A + g g', which begins as I / radius^2, and gamma <- gamma - A^-1 g / eta, clipped to
-    [-radius, radius]. The usual choice for a series; A never forgets, so it settles.
+    g = 2 e u its gradient: A <- A + g g', which starts as I / radius^2, and gamma <- gamma - A^-1 g / eta, clipped to
+    [-radius, radius]. The usual choice for a series; A never forgets, so steps shrink.
 
     Cost
     ----
@@ -35,7 +35,7 @@ class ARMAONS(Learner):
     ------
     Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013.
     docs/algorithms/other_tasks.md#arma_ogd-arma_ons. Differs: targets in units of sigma; coefficients are clipped,
-    where the paper projects in the norm of A; targets beyond 30 sigma are wild, as for `arma_ogd`.
+    where the paper projects in the norm of A; targets beyond 30 sigma are outliers, as for `arma_ogd`.
     """
 
     name = "arma_ons"
@@ -72,7 +72,7 @@ def score(_x: Array, _p: ARMAONS.Params, memory: Newton) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memory: Newton) -> None:
-    """Step down the squared error by Newton's method, then take the target in.
+    """Step down the squared error by Newton's method, then append the target.
 
     See docs/algorithms/other_tasks.md#arma_ogd-arma_ons.
     """
@@ -87,7 +87,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: ARMAONS.Params, memor
         for i in range(g.shape[0]):
             g[i] *= 2.0 * e
         v = matvec(memory.inverse, g, k)
-        # A_new^-1 g = k / (1 + v), by Sherman and Morrison.
+        # A_new^-1 g = k / (1 + v), by the Sherman-Morrison formula.
         if math.isfinite(v) and axpy_guarded(memory.gamma, k, -1.0 / (p.eta * (1.0 + v))):
             clip(memory.gamma, p.radius)
             downdate(memory.inverse, k, 1.0 / (1.0 + v), 1.0)

@@ -1,4 +1,4 @@
-"""Clusters of users and of items, by which `online_mf` predicts ratings in its mode ``cocluster``."""
+"""Clusters of users and items, from which `online_mf` predicts ratings in its mode ``cocluster``."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ from driftway.learners.other_tasks.ids import place_of
 
 
 class Clusters(NamedTuple):
-    """Memory of ``cocluster``. Where a rating stands with others, its sum is kept beside their number."""
+    """Memory of ``cocluster``. Groups of ratings are kept as sum and count."""
 
     g: Counts = field("i8[users]", "cluster of each user, -1 before the first rating", start=-1)
     h: Counts = field("i8[items]", "cluster of each item, -1 before the first rating", start=-1)
@@ -33,13 +33,13 @@ class Clusters(NamedTuple):
 
 @fragment
 def mean_of(total: float, count: int, otherwise: float) -> float:
-    """Of so many ratings; `otherwise` of none."""
+    """Mean of `count` ratings, or `otherwise` if there are none."""
     return total / count if count > 0 else otherwise
 
 
 @kernel_without_refcounts
 def estimate(u: int, i: int, g: int, h: int, memory: Any) -> float:
-    """The rating of item i by user u if they were in clusters g and h; ids and clusters of -1 are unknown."""
+    """Estimate the rating of item i by user u in clusters g and h; -1 is an unknown id or cluster."""
     everything = mean_of(memory.total_sum[0], memory.total_count[0], 0.0)
     of_user, of_item = everything, everything
     if g >= 0:
@@ -56,16 +56,16 @@ def estimate(u: int, i: int, g: int, h: int, memory: Any) -> float:
 
 @fragment
 def rate(x: Array, _p: Any, memory: Clusters) -> float:
-    """The predicted rating: what is known of the other, if one of the ids is unknown. Shapes: x f8[2]."""
+    """The predicted rating; if one of the ids is unknown, the mean of the other one. Shapes: x f8[2]."""
     u, i = place_of(x[0], memory.g.shape[0]), place_of(x[1], memory.h.shape[0])
     return estimate(u, i, memory.g[u] if u >= 0 else -1, memory.h[i] if i >= 0 else -1, memory)
 
 
 @fragment
 def regroup(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Clusters) -> None:
-    """Count a rating in, then let user and item choose their clusters anew if it is their turn. Shapes: x f8[2].
+    """Add a rating, then choose the clusters of user and item again if that is due. Shapes: x f8[2].
 
-    docs/algorithms/other_tasks.md#online_mf. Ratings of before stay with the clusters to which they were counted.
+    docs/algorithms/other_tasks.md#online_mf. Earlier ratings stay in the clusters in which they were counted.
     """
     u, i = place_of(x[0], memory.g.shape[0]), place_of(x[1], memory.h.shape[0])
     if u < 0 or i < 0 or not count_in(u, i, y, memory):
@@ -79,13 +79,13 @@ def regroup(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Cluste
 
 @kernel_without_refcounts
 def count_in(u: int, i: int, y: float, memory: Any) -> bool:
-    """Add a rating to all sums it belongs to, and to both rings; to none, and False, if a sum would overflow."""
+    """Add a rating to its sums and to both rings; return False without a change if a sum would overflow."""
     g, h = memory.g[u], memory.h[i]
     if g < 0:
         g = u % memory.row_sum.shape[0]
     if h < 0:
         h = i % memory.column_sum.shape[0]
-    # The sum of all is no bound of the others: they may have other signs.
+    # The total does not bound the other sums, since they may have different signs.
     finite = math.isfinite(memory.user_sum[u] + y) and math.isfinite(memory.item_sum[i] + y)
     finite = finite and math.isfinite(memory.row_sum[g] + y) and math.isfinite(memory.column_sum[h] + y)
     finite = finite and math.isfinite(memory.block_sum[g, h] + y) and math.isfinite(memory.total_sum[0] + y)
@@ -112,7 +112,7 @@ def count_in(u: int, i: int, y: float, memory: Any) -> bool:
 
 @kernel_without_refcounts
 def choose(one: int, is_user: bool, others: Counts, ratings: Array, memory: Any) -> int:
-    """The cluster with the least squared error over the ratings in a ring; the first of several.
+    """The cluster with the least squared error over the ratings in a ring, the first one on ties.
 
     Shapes: others i8[hist], ratings f8[hist].
     """

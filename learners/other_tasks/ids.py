@@ -1,4 +1,4 @@
-"""Ids that stand among the columns of a row, as whole numbers."""
+"""Ids given as whole numbers in columns of a row."""
 
 import math
 
@@ -7,7 +7,7 @@ from driftway.learners.contract import fragment
 
 @fragment
 def place_of(value: float, count: int) -> int:
-    """Which of the places 0..count - 1 a value names; -1 if it is not whole, or none of them."""
+    """Index in 0..count - 1 given by a value, or -1 if it is not a whole number or out of range."""
     if 0.0 <= value < count and value == math.floor(value):
         return int(value)
     return -1

@@ -24,10 +24,10 @@ from driftway.learners.numeric.vectors import dot
 class OASISMetric(Learner):
     """Which of two items is more like a third: a bilinear similarity p'W z that may weigh every pair of features.
 
-    A row holds three items of as many columns each: p, one that is more like it, p+, and one that is less, p-. The
-    score is p'W(p+ - p-), positive where the order is right; a row with a score below 1 moves W as little as gives 1,
-    at most by C: W += min(C, (1 - s) / |p (p+ - p-)'|^2) p (p+ - p-)'. Labels are not looked at, but a row without one
-    is not learned. W is not symmetric, and begins as the plain product.
+    A row holds three items of equal width: p, a more similar one, p+, and a less similar one, p-. The score is
+    p'W(p+ - p-), positive if the order is right. A row with a score below 1 moves W just enough to reach 1, but by at
+    most C: W += min(C, (1 - s) / |p (p+ - p-)'|^2) p (p+ - p-)'. The label's value is ignored, but a row without a
+    label is not learned. W need not be symmetric and starts as the identity.
 
     Cost
     ----
@@ -48,11 +48,12 @@ class OASISMetric(Learner):
     def rule(self) -> UpdateRule:
         if self.n_features < 3:
             raise TooFewFeatures(
-                f"{self.name} reads three items of as many columns each, got {self.n_features} columns", 3
+                f"{self.name} reads three items with the same number of columns, got {self.n_features} columns", 3
             )
         if self.n_features % 3:
             raise ParameterError(
-                f"{self.name} reads three items of as many columns each: {self.n_features} columns are no multiple of 3"
+                f"{self.name} reads three items with the same number of columns: "
+                f"{self.n_features} columns are not a multiple of 3"
             )
         return UpdateRule(
             order, learn, self.parameters.numbers(), Similarity, {"c": self.n_features // 3}, uses_weight=True
@@ -63,7 +64,7 @@ class OASISMetric(Learner):
 
 
 class Similarity(NamedTuple):
-    """Memory of `oasis_metric`; c is the columns of an item."""
+    """Memory of `oasis_metric`; c is the number of columns of an item."""
 
     W: Array = field("f8[c, c]", "the similarity's matrix, starts at I")
     skipped: Counts = field("i8[1]", "labelled rows without a finite step, or of which an item or the difference is 0")
@@ -72,7 +73,7 @@ class Similarity(NamedTuple):
 
 @fragment
 def order(x: Array, _p: OASISMetric.Params, memory: Similarity) -> float:
-    """How much more like the first item the second is than the third; leaves their difference. Shapes: x f8[3 c]."""
+    """How much more similar the second item is to the first than the third; leaves p+ - p-. Shapes: x f8[3 c]."""
     apart, c = memory.apart, memory.apart.shape[0]
     for j in range(c):
         apart[j] = x[c + j] - x[2 * c + j]
@@ -84,7 +85,7 @@ def order(x: Array, _p: OASISMetric.Params, memory: Similarity) -> float:
 
 @fragment
 def learn(x: Array, _y: float, omega: float, s: float, p: OASISMetric.Params, memory: Similarity) -> None:
-    """Pull W towards the order of the row, or leave it if an entry would overflow. Shapes: x f8[3 c].
+    """Move W towards the order of the row unless an entry would overflow. Shapes: x f8[3 c].
 
     docs/algorithms/other_tasks.md#oasis_metric.
     """

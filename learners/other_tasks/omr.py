@@ -1,4 +1,4 @@
-"""A kernel machine that is smooth where rows lie close together, also by rows without a label."""
+"""A kernel machine that is smooth among nearby rows, including rows without a label."""
 
 from typing import NamedTuple
 
@@ -23,36 +23,36 @@ from driftway.learners.windows.gaussian import GaussianRing, append_row, usable,
 from driftway.learners.windows.ring import rows_in, slot_of_next
 
 STEEPEST = 0.25
-"""Of eta lam2: beyond it a step may overshoot the mean of the neighbours, and coefficients grow."""
+"""Largest eta lam2: beyond it a step may overshoot the mean of the neighbours, and coefficients grow."""
 
 
 class OMR(Learner):
     """Rows that lie close together should have scores close together, whether or not their labels ever come.
 
-    The score is the sum of a_i k(x_i, x) over the last `tau` rows, k(x, z) = exp(-gamma |x - z|^2). Each row that is
-    learned shrinks all a by 1 - eta lam1 and enters with a = eta y if it has a label and y s < 1, else 0; then,
-    from the scores f_i and s before, the graph of weights g = k^10 pulls at each pair: with
+    The score is the sum of a_i k(x_i, x) over the last `tau` rows, k(x, z) = exp(-gamma |x - z|^2). Each learned
+    row multiplies all a by 1 - eta lam1 and is added with a = eta y if it has a label and y s < 1, else 0. Then each
+    pair is pulled together with the graph weights g = k^10 and the previous scores f_i and s: with
     delta = 2 eta lam2 / n (f_i - s) g(x_i, x), a_i loses delta and the row gains it. Experimental: rows without a label
-    are hardly ever of use, and it forgets labels that are older than tau rows of either kind.
+    hardly ever help, and labels older than tau rows of either kind are forgotten.
 
     Cost
     ----
-    O(tau d + tau^2) per row that is learned, O(tau d) per score; 8 tau (tau + d + 3) + 16 bytes.
+    O(tau d + tau^2) per row learned, O(tau d) per score; 8 tau (tau + d + 3) + 16 bytes.
 
     Source
     ------
     Goldberg, Li and Zhu, Online Manifold Regularization, PKDD 2008. docs/algorithms/other_tasks.md#omr. Differs: the
-    sum over the buffer is divided by n, its rows, without which coefficients grow for ever; a labelled row is not
-    weighed by T / l. A row without a label is one that waited for it and was let go (`--label-wait`), not a row of a
-    third class; it is learned there, and others without a label are predicted only.
+    sum over the buffer is divided by its number of rows n, else coefficients would grow for ever; a labelled row is not
+    weighted by T / l. A row without a label is one whose wait for a label has timed out (`--label-wait`), not a row of
+    a third class; it is learned then, and other rows without a label are only predicted.
     """
 
     name = "omr"
     tasks = ("binary",)
 
     class Params(Parameters):
-        tau: int = integer(300, "Rows that are remembered.", at_least=1, at_most=5000)
-        gamma: float = number(0.0, "Of the kernel; 0 = 1 / number of features.", at_least=0.0)
+        tau: int = integer(300, "Number of stored rows.", at_least=1, at_most=5000)
+        gamma: float = number(0.0, "Coefficient of the kernel; 0 = 1 / number of features.", at_least=0.0)
         eta: float = number(0.1, "Step size.", above=0.0)
         lam1: float = number(0.01, "Decay, eta lam1 < 1.", at_least=0.0)
         lam2: float = number(1.0, "Pull between neighbours, eta lam2 <= 0.25; 0: only labels count.", at_least=0.0)
@@ -74,10 +74,10 @@ class Smoothing(NamedTuple):
 
     gamma: float
     intercept: bool
-    """Whether k has a constant: never."""
+    """Whether k has a constant; always False."""
     eta: float
     keep: float
-    """1 - eta lam1, what is left of a coefficient after a row."""
+    """1 - eta lam1, the factor by which a row shrinks the coefficients."""
     pull: float
     """2 eta lam2."""
 
@@ -102,22 +102,22 @@ def score(x: Array, p: Smoothing, memory: Manifold) -> float:
 
 @fragment
 def learn(x: Array, y: float, _omega: float, s: float, p: Smoothing, memory: Manifold) -> None:
-    """Take a labelled row in. Shapes: x f8[d]."""
+    """Learn a labelled row. Shapes: x f8[d]."""
     smooth(x, y, s, p.eta * y if y * s < 1.0 else 0.0, p, memory)
 
 
 @fragment
 def learn_unlabelled(x: Array, s: float, p: Smoothing, memory: Manifold) -> None:
-    """Take in a row without a label. Shapes: x f8[d]."""
+    """Learn a row without a label. Shapes: x f8[d]."""
     smooth(x, 0.0, s, 0.0, p, memory)
 
 
 @kernel_without_refcounts
 def smooth(x: Array, y: float, s: float, own: float, p: Smoothing, memory: Manifold) -> None:
-    """Pull the row and its neighbours together, and put it where the oldest stands.
+    """Pull the scores of the row and its neighbours together, and store the row in place of the oldest.
 
-    Shapes: x f8[d]. docs/algorithms/other_tasks.md#omr; from the kernel values that `score` left. Slots without a row
-    have coefficient 0.
+    Shapes: x f8[d]. docs/algorithms/other_tasks.md#omr; uses the kernel values left by `score`. Empty slots have
+    coefficient 0.
     """
     coefficient, ring, value = memory.coefficient, memory.ring, memory.value
     if not usable(x):

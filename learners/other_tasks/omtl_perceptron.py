@@ -22,9 +22,9 @@ from driftway.learners.other_tasks.ids import place_of
 class OMTLPerceptron(Learner):
     """A perceptron for each of several tasks, which learn from each other's mistakes.
 
-    The first column of a row says which task it belongs to, a whole number of 0..tasks - 1; the others are features.
+    The first column of a row is its task, a whole number in 0..tasks - 1; the others are features.
     A mistake in task k moves the weights of every task along y x: its own by (K + b) / ((1 + b) K), the others by
-    b / ((1 + b) K). b = 0 keeps tasks apart; the larger b, the more they become one.
+    b / ((1 + b) K). b = 0 makes the tasks independent; the larger b, the more they share.
 
     Cost
     ----
@@ -44,7 +44,7 @@ class OMTLPerceptron(Learner):
         tasks: int = integer(2, "K, the number of tasks.", at_least=1, at_most=1_000_000)
         b: float = number(
             -1.0,
-            "What tasks have in common, >= 0: 0 = nothing. Below 0: as many as there are tasks.",
+            "How much tasks have in common, >= 0: 0 = nothing. Below 0: the number of tasks.",
             at_least=-1.0,
         )
         intercept: bool = intercept()
@@ -57,16 +57,16 @@ class OMTLPerceptron(Learner):
 
 
 class OMTLNumbers(NamedTuple):
-    """Parameters of `omtl_perceptron`: how far a mistake moves weights."""
+    """Parameters of `omtl_perceptron`: step sizes of a mistake."""
 
     own: float
-    """Of its task."""
+    """Step size of the row's task."""
     others: float
-    """Of each other one."""
+    """Step size of each other task."""
 
 
 class Tasks(NamedTuple):
-    """Memory of `omtl_perceptron`; c is the features, with the intercept."""
+    """Memory of `omtl_perceptron`; c is the number of features, with the intercept."""
 
     weight: Array = field("f8[T, c]", "weights of each task")
     skipped: Counts = field("i8[1]", "labelled rows of no task, or without a finite step")
@@ -74,14 +74,14 @@ class Tasks(NamedTuple):
 
 @fragment
 def score(x: Array, _p: OMTLNumbers, memory: Tasks) -> float:
-    """The score in the row's task, 0 if there is no such task. Shapes: x f8[1 + c]."""
+    """The score of the row's task, or 0 if there is no such task. Shapes: x f8[1 + c]."""
     k = place_of(x[0], memory.weight.shape[0])
     return dot(memory.weight[k], x[1:]) if k >= 0 else 0.0
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: OMTLNumbers, memory: Tasks) -> None:
-    """Move every task's weights if the row is a mistake, or none if one would overflow. Shapes: x f8[1 + c].
+    """Move the weights of every task if the row is misclassified, or none if one would overflow. Shapes: x f8[1 + c].
 
     docs/algorithms/other_tasks.md#omtl_perceptron.
     """

@@ -1,4 +1,4 @@
-"""Ratings of items by users, from factors of both or from clusters of both."""
+"""Predicted ratings of items by users, from factors or clusters of both."""
 
 import math
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from driftway.learners.other_tasks.ids import place_of
 
 FACTORS, COCLUSTER = "factors", "cocluster"
 DEVIATION = 0.1
-"""Of the normal numbers that factors begin as: from zeros nothing is ever learned."""
+"""Standard deviation of the initial factors; from zeros nothing would ever be learned."""
 
 
 class OnlineMF(Learner):
@@ -35,9 +35,9 @@ class OnlineMF(Learner):
 
     A row is [user, item], whole numbers below `max_users` and `max_items`; the target is the rating. ``factors``: the
     mean of all ratings, a bias of the user, one of the item, and the product of `rank` factors of each, all but the
-    mean by gradient descent. ``cocluster``: users are in one of G clusters, items in one of H; the mean rating of both
-    clusters together, corrected by how far the user's mean is from that of the cluster, and the item's from its. Every
-    `every` ratings a user, or an item, goes to the cluster that fits its last `hist` ratings best.
+    mean by gradient descent. ``cocluster``: users are in one of G clusters, items in one of H; the mean rating of the
+    pair of clusters, corrected by the deviations of the user's and the item's means from those of their clusters. Every
+    `every` ratings a user or an item moves to the cluster that fits its last `hist` ratings best.
 
     Cost
     ----
@@ -47,8 +47,8 @@ class OnlineMF(Learner):
     Source
     ------
     George and Merugu, ICDM 2005 (cocluster); factors as they are trained since the Netflix Prize.
-    docs/algorithms/other_tasks.md#online_mf. Differs: clusters are assigned as ratings come; factors are not let grow
-    beyond 1 / sqrt(eta), where steps of eta would diverge.
+    docs/algorithms/other_tasks.md#online_mf. Differs: clusters are assigned online; the norm of factors is at most
+    1 / sqrt(eta), above which steps of eta would diverge.
     """
 
     name = "online_mf"
@@ -57,16 +57,16 @@ class OnlineMF(Learner):
 
     class Params(Parameters):
         mode: str = choice(FACTORS, (FACTORS, COCLUSTER), "`factors` or `cocluster`.")
-        rank: int = integer(10, "`factors`: how many of each user and item.", at_least=1, at_most=1000)
+        rank: int = integer(10, "`factors`: number per user and item.", at_least=1, at_most=1000)
         eta: float = number(0.05, "`factors`: step size.", above=0.0)
-        reg: float = number(0.02, "`factors`: pull of factors and biases to 0.", at_least=0.0)
-        seed: int = integer(1, "`factors`: of the generator of the first ones.", at_least=0, at_most=2**53)
+        reg: float = number(0.02, "`factors`: shrinkage of factors and biases towards 0.", at_least=0.0)
+        seed: int = integer(1, "`factors`: seed of the initial ones.", at_least=0, at_most=2**53)
         max_users: int = integer(10_000, "Users are 0 to max_users - 1.", at_least=1, at_most=10_000_000)
         max_items: int = integer(10_000, "Items are 0 to max_items - 1.", at_least=1, at_most=10_000_000)
-        G: int = integer(3, "`cocluster`: clusters of users.", at_least=1, at_most=1000)
-        H: int = integer(3, "`cocluster`: clusters of items.", at_least=1, at_most=1000)
-        hist: int = integer(20, "`cocluster`: last ratings of each that are kept.", at_least=1, at_most=1000)
-        every: int = integer(10, "`cocluster`: ratings from one choice of a cluster to the next.", at_least=1)
+        G: int = integer(3, "`cocluster`: number of clusters of users.", at_least=1, at_most=1000)
+        H: int = integer(3, "`cocluster`: number of clusters of items.", at_least=1, at_most=1000)
+        hist: int = integer(20, "`cocluster`: number of last ratings kept of each.", at_least=1, at_most=1000)
+        every: int = integer(10, "`cocluster`: ratings between two choices of a cluster.", at_least=1)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -90,7 +90,7 @@ class Factors(NamedTuple):
     """Memory of ``factors``."""
 
     U: Array = field("f8[users, rank]", "factors of the users, normal with deviation 0.1 at first")
-    V: Array = field("f8[items, rank]", "factors of the items, as those")
+    V: Array = field("f8[items, rank]", "factors of the items, likewise")
     of_user: Array = field("f8[users]", "biases of the users")
     of_item: Array = field("f8[items]", "biases of the items")
     mean: Array = field("f8[1]", "mean of all ratings")
@@ -107,7 +107,7 @@ def begin_factors(generator: Words, factors: Array) -> None:
 
 @fragment
 def multiply_factors(x: Array, _p: OnlineMF.Params, memory: Factors) -> float:
-    """The predicted rating: the mean, if one of the ids is none. Shapes: x f8[2]."""
+    """The predicted rating, or the mean if one of the ids is unknown. Shapes: x f8[2]."""
     u, i = place_of(x[0], memory.U.shape[0]), place_of(x[1], memory.V.shape[0])
     s = memory.mean[0]
     if u >= 0 and i >= 0:
@@ -117,9 +117,9 @@ def multiply_factors(x: Array, _p: OnlineMF.Params, memory: Factors) -> float:
 
 @fragment
 def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Params, memory: Factors) -> None:
-    """A step down the squared error in both biases and all factors, from their old values, then the mean.
+    """Step down the squared error in both biases and all factors, from their old values, then update the mean.
 
-    Shapes: x f8[2]. docs/algorithms/other_tasks.md#online_mf. Nothing moves if something would overflow.
+    Shapes: x f8[2]. docs/algorithms/other_tasks.md#online_mf. A row that would overflow changes nothing.
     """
     u, i = place_of(x[0], memory.U.shape[0]), place_of(x[1], memory.V.shape[0])
     if u < 0 or i < 0:
@@ -148,7 +148,7 @@ def learn_factors(x: Array, y: float, _omega: float, s: float, p: OnlineMF.Param
 
 @fragment
 def hold(factors: Array, eta: float) -> None:
-    """Cut factors back to the length from which on steps would diverge. Shapes: factors f8[rank]."""
+    """Scale factors back to the norm above which steps would diverge. Shapes: factors f8[rank]."""
     most, size = 1.0 / math.sqrt(eta), euclidean_norm(factors)
     if size > most:
         multiply(factors, most / size)

@@ -1,4 +1,4 @@
-"""Rows of counts and amounts as sums of a few parts (online non-negative matrix factorisation)."""
+"""Rows of counts or amounts as sums of a few parts (online non-negative matrix factorisation)."""
 
 from typing import Any, NamedTuple
 
@@ -21,20 +21,20 @@ from driftway.learners.numeric.random import Words, seed, uniform
 from driftway.learners.numeric.vectors import dot, euclidean_norm, multiply
 
 NIL = 1e-12
-"""Squared length of a part, or sum of its squared shares, below which it is left as it is: it would be divided by."""
+"""Smallest divisor: a part of smaller squared length, or sum of squared shares, is left unchanged."""
 
 LARGEST = 1e100
-"""Beyond this a feature's squares, summed over any stream, might overflow."""
+"""Largest feature whose squares can be summed over any stream without overflow."""
 
 
 class OnlineNMF(Learner):
     """Finds `rank` parts that rows consist of, in non-negative shares: topics of texts, profiles of consumption.
 
     h, the shares of a row, is found by `inner` sweeps of coordinate descent from 0, and the score is -|x - D h|^2:
-    minus the squared error of the row, from parts that have not seen it. Then the parts, columns of D, are fitted to
-    all rows so far: A <- forget A + h h', B <- forget B + x h', D_j <- max(0, D_j + (B_j - D A_j) / A_jj), no longer
-    than 1. Targets are not looked at, but a row without one is not learned; with 0 as each target `mae` is the mean
-    squared error. Rows with a negative feature are scored only.
+    minus the squared error of the row, with the parts from before it. Then the parts, columns of D, are fitted to
+    all rows so far: A <- forget A + h h', B <- forget B + x h', D_j <- max(0, D_j + (B_j - D A_j) / A_jj), scaled to
+    length 1 at most. The target's value is ignored, but a row without a target is not learned; if all targets are 0,
+    `mae` is the mean squared error. Rows with a negative feature are only scored.
 
     Cost
     ----
@@ -51,10 +51,10 @@ class OnlineNMF(Learner):
     standardizable = False
 
     class Params(Parameters):
-        rank: int = integer(10, "Parts.", at_least=1, at_most=1000)
+        rank: int = integer(10, "Number of parts.", at_least=1, at_most=1000)
         inner: int = integer(20, "Sweeps over the shares of a row.", at_least=1, at_most=1000)
-        forget: float = number(1.0, "What past rows keep of their weight at each row.", above=0.0, at_most=1.0)
-        seed: int = integer(1, "Of the generator of the first parts.", at_least=0, at_most=2**53)
+        forget: float = number(1.0, "Factor of the weight of past rows at each row.", above=0.0, at_most=1.0)
+        seed: int = integer(1, "Seed of the initial parts.", at_least=0, at_most=2**53)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -67,7 +67,7 @@ class OnlineNMF(Learner):
 
 
 class Parts(NamedTuple):
-    """Memory of `online_nmf`; all but A by parts, whose features lie side by side."""
+    """Memory of `online_nmf`; D and B have one row per part, so that its features are adjacent."""
 
     D: Array = field("f8[rank, d]", "the parts, at most 1 long; random and of length 1 at first")
     A: Array = field("f8[rank, rank]", "sum of h h'")
@@ -80,7 +80,7 @@ class Parts(NamedTuple):
 
 @kernel_without_refcounts
 def begin_parts(generator: Words, D: Array) -> None:
-    """Draw the first parts: from zeros nothing is ever learned. Shapes: generator u8[4], D f8[rank, d]."""
+    """Draw the initial parts; from zeros nothing would ever be learned. Shapes: generator u8[4], D f8[rank, d]."""
     for j in range(D.shape[0]):
         for i in range(D.shape[1]):
             D[j, i] = uniform(generator)
@@ -91,7 +91,7 @@ def begin_parts(generator: Words, D: Array) -> None:
 
 @fragment
 def score(x: Array, p: OnlineNMF.Params, memory: Parts) -> float:
-    """Minus the squared error; leaves the shares. Shapes: x f8[d]."""
+    """Minus the squared error; leaves the shares in `h`. Shapes: x f8[d]."""
     D, h, rest, squared = memory.D, memory.h, memory.rest, memory.squared
     for j in range(h.shape[0]):
         h[j], squared[j] = 0.0, dot(D[j], D[j])
@@ -109,7 +109,7 @@ def score(x: Array, p: OnlineNMF.Params, memory: Parts) -> float:
 
 @fragment
 def learn(x: Array, _y: float, _omega: float, _s: float, p: Any, memory: Parts) -> None:
-    """Count the row in, by its shares, and fit each part to all rows. Shapes: x f8[d].
+    """Add the row with its shares and fit each part to all rows. Shapes: x f8[d].
 
     See docs/algorithms/other_tasks.md#online_nmf.
     """

@@ -1,4 +1,4 @@
-"""Particles that look for a gap between the classes, also by rows without a label."""
+"""Particles that search for a gap between the classes, also with rows without a label."""
 
 import math
 from typing import Any
@@ -11,28 +11,28 @@ from driftway.learners.numeric.vectors import dot
 
 
 class OSSLGap(Learner):
-    """A swarm of guesses of the weights, each trusted by the labels that it explained and the rows it kept away from.
+    """A swarm of guesses of the weights, trusted for the labels they explain and the rows they keep away from.
 
-    A boundary should run where rows are few: a row whose label never came costs the guesses within whose margin it
-    lies, |w_i.x| < 1, a share kappa of their weight (null category). For streams of few labels, where classes lie
-    apart; where they overlap kappa pulls the boundary to wrong places, and with 0 it is a filter that trusts labels to
-    1 - e. Experimental: it is hardly ever better than with kappa = 0.
+    A boundary should run where rows are sparse: a row whose label never arrived takes a share kappa of the weight of
+    each guess within whose margin it lies, |w_i.x| < 1 (null category). For streams with few labels and separate
+    classes; if these overlap, kappa pulls the boundary to wrong places, and with 0 it is a particle filter that trusts
+    labels with probability 1 - e. Experimental: it is hardly ever better than with kappa = 0.
 
     With v = the guesses' weights, softmax of their log-likelihoods, the class is 1 with probability p = sum of
-    v_i L(w_i.x), and s = ln(p / (1 - p)); L(m) is e up to m = -1, 1 - e from m = 1 on, and a line between. After a
+    v_i L(w_i.x), and s = ln(p / (1 - p)); L(m) is e up to m = -1, 1 - e from m = 1 on, and linear between. After a
     label each log-likelihood gains ln L(y w_i.x), after a row without one ln(1 - kappa) if |w_i.x| < 1; then guesses
-    are drawn anew and walk as those of `particle_filter`.
+    are resampled and walk as those of `particle_filter`.
 
     Cost
     ----
-    O(N d) per row, d normal numbers per guess for each that is learned; 8 N (d + 1) + 40 bytes.
+    O(N d) per row, plus d normal numbers per guess for each row learned; 8 N (d + 1) + 40 bytes.
 
     Source
     ------
     Goldberg, Zhu, Furger and Xu, OASIS: Online Active Semi-Supervised Learning, AAAI 2011, simplified.
-    docs/algorithms/other_tasks.md#ossl_gap. Differs: a row without a label is one that waited for it and was let go
-    (`--label-wait`), not a row of a third class; it is learned there, and others without a label are predicted only. No
-    labels are asked for.
+    docs/algorithms/other_tasks.md#ossl_gap. Differs: a row without a label is one whose wait for a label has timed out
+    (`--label-wait`), not a row of a third class; it is learned then, and other rows without a label are only predicted.
+    No labels are requested.
     """
 
     name = "ossl_gap"
@@ -40,11 +40,9 @@ class OSSLGap(Learner):
     link = "logistic"
 
     class Params(Swarming):
-        particles: int = integer(500, "N.", at_least=1)
-        kappa: float = number(
-            0.1, "Weight that a row without a label takes from those near it.", at_least=0.0, below=1.0
-        )
-        e: float = number(0.05, "Share of labels that are taken to be wrong.", above=0.0, below=0.5)
+        particles: int = integer(500, "N, number of particles.", at_least=1)
+        kappa: float = number(0.1, "Weight that a row without a label takes from nearby rows.", at_least=0.0, below=1.0)
+        e: float = number(0.05, "Share of labels that are assumed to be wrong.", above=0.0, below=0.5)
 
     def rule(self) -> UpdateRule:
         p = self.parameters
@@ -56,7 +54,7 @@ class OSSLGap(Learner):
 
 @fragment
 def likelihood(m: float, e: float) -> float:
-    """L: how likely class 1 is by a guess whose score is m."""
+    """L, the likelihood of class 1 for a guess whose score is m."""
     return e + (1.0 - 2.0 * e) * 0.5 * (min(max(m, -1.0), 1.0) + 1.0)
 
 
@@ -75,7 +73,7 @@ def score(x: Array, p: OSSLGap.Params, memory: Swarm) -> float:
 
 @fragment
 def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memory: Swarm) -> None:
-    """Weigh the guesses by the label and move them. from the margins that `score` left.
+    """Reweight the guesses by the label, from the margins left by `score`, and move them.
 
     See docs/algorithms/other_tasks.md#ossl_gap.
     """
@@ -89,7 +87,7 @@ def learn(_x: Array, y: float, _omega: float, s: float, p: OSSLGap.Params, memor
 
 @fragment
 def learn_unlabelled(_x: Array, s: float, p: Any, memory: Swarm) -> None:
-    """Trust those less that the row is near to, and move all. docs/algorithms/other_tasks.md#ossl_gap."""
+    """Lower the weight of guesses close to the row, and move all. docs/algorithms/other_tasks.md#ossl_gap."""
     if not math.isfinite(s):
         memory.skipped[0] += 1
         return

@@ -22,18 +22,18 @@ from driftway.learners.numeric.symmetric import clip_eigenvalues
 from driftway.learners.numeric.vectors import dot
 
 WIDEST = 128
-"""Columns of an item, beyond which the eigenvalues of A, for each pair that belongs together, take too long."""
+"""Most columns of an item; with more, the eigenvalues of A, needed for each matching pair, take too long."""
 
 LARGEST = 1e300
-"""Of the entries of A: what eigenvalues make of them must not overflow."""
+"""Largest entry of A, so that computing its eigenvalues does not overflow."""
 
 
 class RDML(Learner):
-    """Whether two items belong together: those do whose distance, which it learns, is small.
+    """Predicts whether two items belong together, by a learned distance that is small for those that do.
 
-    A row holds two items x and z of as many columns each; class 1 means that they belong together. The score is
+    A row holds two items x and z of equal width; class 1 means that they belong together. The score is
     b - (x - z)'A(x - z). A row with y s < 1 moves A by -eta y (x - z)(x - z)', so that the distance of its items
-    shrinks or grows; where it shrinks, negative eigenvalues become 0, since a distance has none.
+    shrinks or grows; if it shrinks, negative eigenvalues are set to 0, since a distance has none.
 
     Cost
     ----
@@ -49,14 +49,16 @@ class RDML(Learner):
     tasks = ("binary",)
 
     class Params(Parameters):
-        b: float = number(1.0, "Squared distance from which on items do not belong together.", above=0.0)
+        b: float = number(1.0, "Squared distance from which items do not belong together.", above=0.0)
         eta: float = number(0.05, "Step size.", above=0.0)
 
     def rule(self) -> UpdateRule:
         if self.n_features < 2:
-            raise TooFewFeatures(f"{self.name} reads two items of as many columns each, got 1 column", 2)
+            raise TooFewFeatures(f"{self.name} reads two items with the same number of columns, got 1 column", 2)
         if self.n_features % 2:
-            raise ParameterError(f"{self.name} reads two items of as many columns each: {self.n_features} is odd")
+            raise ParameterError(
+                f"{self.name} reads two items with the same number of columns: {self.n_features} is odd"
+            )
         c = self.n_features // 2
         if c > WIDEST:
             raise ParameterError(f"{self.name} reads items of at most {WIDEST} columns, got {c}")
@@ -67,7 +69,7 @@ class RDML(Learner):
 
 
 class RDMLState(NamedTuple):
-    """Memory of `rdml`; c is the columns of an item."""
+    """Memory of `rdml`; c is the number of columns of an item."""
 
     A: Array = field("f8[c, c]", "the distance's matrix, positive semidefinite, bitwise symmetric, starts at I")
     skipped: Counts = field("i8[1]", "labelled rows without a finite step")
@@ -78,22 +80,21 @@ class RDMLState(NamedTuple):
 
 @fragment
 def closeness(x: Array, p: RDML.Params, memory: RDMLState) -> float:
-    """By how much the items are closer than b; leaves their difference. Shapes: x f8[2 c]."""
+    """The score, b minus the squared distance of the items; leaves their difference in `apart`. Shapes: x f8[2 c]."""
     apart, c = memory.apart, memory.apart.shape[0]
     for j in range(c):
         apart[j] = x[j] - x[c + j]
-    far = 0.0
+    squared_distance = 0.0
     for i in range(c):
-        far += apart[i] * dot(memory.A[i], apart)
-    return p.b - far
+        squared_distance += apart[i] * dot(memory.A[i], apart)
+    return p.b - squared_distance
 
 
 @fragment
 def learn(_x: Array, y: float, omega: float, s: float, p: RDML.Params, memory: RDMLState) -> None:
-    """Stretch or shrink the distance along the difference of the items. Shapes: x f8[2 c].
+    """Lengthen or shorten the distance along the difference of the items. Shapes: x f8[2 c].
 
-    docs/algorithms/other_tasks.md#rdml. Both products of two differences commute, so that A stays symmetric without
-    mirroring.
+    docs/algorithms/other_tasks.md#rdml. Products of two differences commute, so A stays symmetric without mirroring.
     """
     A, apart, c = memory.A, memory.apart, memory.apart.shape[0]
     if math.isfinite(s) and y * s >= 1.0:

@@ -1,1 +1,1 @@
-"""What a row passes before its learner: standardiser, scaler, imputer, feature maps."""
+"""Preprocessing of rows before the learner: standardiser, scaler, imputer, feature maps."""

@@ -1,4 +1,4 @@
-"""Feature maps, and the learner around a learner that applies them."""
+"""Feature maps, and the wrapper of a learner that applies them."""
 
 from typing import Any, ClassVar
 
@@ -10,24 +10,24 @@ from driftway.learners.preprocessing.wrapper import Wrapper
 from driftway.learners.spec import Spec
 
 MOST_FEATURES = 1_000_000
-"""Features that a map may make: of 100 features, polynomials of degree 5 would make 96 million."""
+"""Limit of a map's output features: polynomials of degree 5 of 100 features would be 96 million."""
 
 ROOM = 65_536
-"""Numbers of a mapped batch that are held at a time: half a megabyte stays in the cache until it is learned."""
+"""Numbers per block of a mapped batch: half a megabyte stays in the CPU cache until it is learned."""
 
 
 class FeatureMap:
-    """A fixed function from rows to rows: what it makes of one never depends on another.
+    """A fixed function from rows to rows; the output for a row does not depend on other rows.
 
-    A map learns nothing. Whatever it needs follows from its parameters and the number of features, so that a snapshot
-    holds its parameters only.
+    A map learns nothing. Everything it needs follows from its parameters and the number of features, so that a snapshot
+    contains only its parameters.
 
     Parameters
     ----------
     n_features : int
-        d, the length of the rows that come.
+        d, the length of the input rows.
     **parameters
-        The map's own, see its `Params`.
+        The map's parameters, see its `Params`.
 
     Raises
     ------
@@ -42,25 +42,25 @@ class FeatureMap:
         self.n_features = n_features
         self.parameters: Any = type(self).Params.build(parameters)
         self.width = self.features()
-        """d', the length of the rows that go."""
+        """d', the length of the mapped rows."""
         if self.width > MOST_FEATURES:
-            raise ParameterError(f"{self.width:,} features of {n_features:,} are more than {MOST_FEATURES:,}")
+            raise ParameterError(f"{self.width:,} features from {n_features:,} are more than {MOST_FEATURES:,}")
         self.prepare()
 
     @property
     def text(self) -> str:
-        """Name and all parameters, those that were not given as well."""
+        """Name and all parameters, including defaults."""
         return Spec(self.name, tuple(self.parameters.as_dict().items())).text
 
     def features(self) -> int:
-        """How many features it makes of `n_features`."""
+        """Return the number of output features for `n_features`."""
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Make the tables that the kernel reads. The default has none."""
+        """Build the tables that the kernel reads. The default has none."""
 
     def apply(self, rows: Array, mapped: Array) -> None:
-        """Write what the map makes of each row; finite whatever the row.
+        """Write the mapped rows, which are finite for any row.
 
         Shapes: rows f8[n, n_features], mapped f8[n, width]; both C-contiguous.
         """
@@ -68,32 +68,32 @@ class FeatureMap:
 
 
 class Mapped(Wrapper):
-    """Any learner, fed with rows that one or several feature maps have made.
+    """Any learner, behind one or several feature maps.
 
     Parameters
     ----------
     inner : Learner
-        The learner behind, standardised or not, over the features that the last map makes. Its state becomes this
-        one's; do not use it on its own afterwards.
+        The wrapped learner, standardised or not, over the features of the last map. Its state becomes this one's; do
+        not use it on its own afterwards.
     maps : tuple of FeatureMap
-        At least one; each maps what the one before it has made.
+        At least one; each maps the output of the previous one.
 
     State
     -----
-    the inner learner's own, and nothing else
+    Only that of the inner learner.
 
     Cost
     ----
-    The maps', beside the inner learner's over d' features; half a megabyte of room for each map.
+    That of the maps, plus the inner learner's for d' features; half a megabyte of buffer for each map.
 
     Raises
     ------
     ValueError
-        The inner learner ignores features, or the widths of maps and learner do not follow one another.
+        The inner learner ignores features, or the widths of maps and learner do not match.
 
     Source
     ------
-    Huang, Online Learning, "Kernel approximation": f(x) is w z(x) with a linear learner behind z.
+    Huang, Online Learning, "Kernel approximation": f(x) = w z(x), with a linear learner on top of z.
     docs/algorithms/kernel_methods.md#kernel-methods.
     """
 
@@ -102,7 +102,7 @@ class Mapped(Wrapper):
             raise ValueError(f"{inner.name} ignores features; there is nothing to map")
         widths = [*(one.n_features for one in maps), inner.n_features]
         if not maps or widths[1:] != [one.width for one in maps]:
-            raise ValueError("each map, and the learner, must take as many features as the map before it makes")
+            raise ValueError("each map, and the learner, must take as many features as the map before it produces")
         self.maps = maps
         self.name, self.tasks = inner.name, inner.tasks
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
@@ -116,7 +116,7 @@ class Mapped(Wrapper):
         return self.inner.sharing
 
     def identity(self) -> dict[str, Any]:
-        # Under a key that every learner has: a learner without maps must refuse this snapshot, too.
+        # Under a key that every learner has, so that a learner without maps rejects this snapshot, too.
         inner = self.inner.identity()
         behind = ", ".join(one.text for one in self.maps)
         return {**inner, "learner": f"{inner['learner']} behind {behind}", "n_features": self.n_features}
@@ -125,12 +125,12 @@ class Mapped(Wrapper):
         return Mapped(self.inner.clone_empty(), self.maps)
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
-        # A block at a time, since a batch of mapped rows may be gigabytes; cutting it changes no bit.
+        # In blocks, since a batch of mapped rows may take gigabytes; this does not affect the result.
         for start in range(0, len(rows), self._block):
             cut = slice(start, start + self._block)
             block = rows[cut]
-            for one, room in zip(self.maps, self._rooms, strict=True):
-                mapped = room[: len(block)]
+            for one, buffer in zip(self.maps, self._rooms, strict=True):
+                mapped = buffer[: len(block)]
                 one.apply(block, mapped)
                 block = mapped
             inner = self.inner

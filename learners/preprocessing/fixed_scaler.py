@@ -1,4 +1,4 @@
-"""A fixed scaling in front of a learner: the one that its training rows had."""
+"""A fixed scaling in front of a learner: that of its training rows."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -10,44 +10,44 @@ from driftway.learners.learner import CLASSIFICATION
 from driftway.learners.preprocessing.wrapper import Wrapper
 
 LARGEST = float(np.finfo(np.float64).max)
-"""A scaled feature is kept finite: a tiny deviation would make infinity of a wild value."""
+"""Bound of a scaled feature: a tiny deviation could make an extreme value infinite."""
 
 
 class FixedScaler(Wrapper):
-    """A learner behind one fixed mean and deviation for each feature; only the learner goes on learning.
+    """A learner behind a fixed mean and deviation for each feature; only the learner keeps learning.
 
-    What a learner was trained on all at once was scaled by the whole data's mean and deviation. Here these stand in
-    the state, so that the model sees later rows as it saw those. No online standardiser comes in front of it. Made
-    by name its means are 0 and its deviations 1, which changes nothing; `around` sets them.
+    A learner trained in batch saw rows scaled by the mean and deviation of the whole data set. These are kept in the
+    state, so that later rows are scaled the same way. It takes no online standardiser in front. Created by name, its
+    means are 0 and its deviations 1, which changes nothing; `around` sets them.
 
     Parameters
     ----------
     make : callable
-        Class of the learner behind, or a wrapper around one: called with n_features, n_classes, task and parameters.
+        Class of the inner learner, or a wrapper around one: called with n_features, n_classes, task and parameters.
     n_features, n_classes, task
-        As `Learner`.
+        As in `Learner`.
     **parameters
-        Of the learner behind.
+        Those of the inner learner.
 
     State
     -----
-    scaled.mean : f8[d]             means that are taken off the features, without intercept
-    scaled.deviation : f8[d]        what the rest is divided by; a feature whose deviation is 0 becomes 0
+    scaled.mean : f8[d]             means to subtract from the features, without intercept
+    scaled.deviation : f8[d]        divisors; a feature whose deviation is 0 becomes 0
     and the learner's own, as one contiguous buffer
 
     Cost
     ----
-    O(d) per row and 16 d bytes, beside the learner's behind.
+    O(d) per row and 16 d bytes, plus the inner learner's.
 
     Raises
     ------
     ParameterError
-        A parameter of the learner behind is not valid, it ignores features, or is scaled already.
+        A parameter of the inner learner is not valid, it ignores features, or it is already scaled.
 
     Source
     ------
-    docs/algorithms/preprocessing.md#standardiser (population standard deviation of the whole set, for training from
-    online to batch: 13).
+    docs/algorithms/preprocessing.md#standardiser (population standard deviation of the whole set, for online-to-batch
+    training).
     """
 
     standardizable = False
@@ -65,7 +65,7 @@ class FixedScaler(Wrapper):
         if not inner.uses_features:
             raise ParameterError(f"{self.name}: {inner.name} ignores features; there is nothing to scale")
         if isinstance(inner, FixedScaler):
-            raise ParameterError(f"{self.name}: {inner.name} has its scaling already")
+            raise ParameterError(f"{self.name}: {inner.name} already has its scaling")
         self._make = make
         self.tasks, self.unscaled = inner.tasks, inner.unscaled
         self.link, self.multiclass_link = inner.link, inner.multiclass_link
@@ -73,7 +73,7 @@ class FixedScaler(Wrapper):
 
     @classmethod
     def around(cls, inner: Learner, mean: Array, deviation: Array) -> Self:
-        """A learner as it stands, behind the scaling that its rows had: mean f8[d], deviation f8[d].
+        """Wrap a trained learner, with the scaling of its training rows: mean f8[d], deviation f8[d].
 
         Raises
         ------
@@ -104,7 +104,7 @@ class FixedScaler(Wrapper):
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
         inner, s = self.inner, self.state
-        scaled = inner.row_buffer(len(rows))  # has the intercept in place already
+        scaled = inner.row_buffer(len(rows))  # already has the intercept
         scale(rows, scaled, s["scaled.mean"], s["scaled.deviation"])
         for column in self.unscaled:
             scaled[:, column] = rows[:, column]
@@ -113,7 +113,7 @@ class FixedScaler(Wrapper):
 
 @kernel_without_refcounts
 def scale(rows: Array, scaled: Array, mean: Array, deviation: Array) -> None:
-    """Take the mean off every feature and divide by the deviation; 0 where that is 0.
+    """Subtract the mean from every feature and divide by the deviation; 0 if that is 0.
 
     Shapes: rows f8[n, >= d], scaled f8[n, >= d] written in its first d columns (may be rows itself), mean f8[d],
     deviation f8[d].

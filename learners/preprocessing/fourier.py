@@ -15,19 +15,19 @@ from driftway.learners.preprocessing.feature_map import FeatureMap
 class Fourier(FeatureMap):
     """Random Fourier features: 2D waves whose inner products approximate the Gaussian kernel exp(-gamma |x - z|^2).
 
-    A linear learner behind it learns about what a kernel learner would, at a cost that does not grow with the rows.
-    z(x) = [sin(U x), cos(U x)] / sqrt(D) with the entries of U drawn from N(0, 2 gamma). Two rows' product is off by
-    about 1 / sqrt(2 D). Rows come as they are, before any standardiser: choose gamma in their unit.
+    A linear learner behind it approximates a kernel learner, at a cost that does not grow with the number of rows.
+    z(x) = [sin(U x), cos(U x)] / sqrt(D) with the entries of U drawn from N(0, 2 gamma). The error of two rows' product
+    is about 1 / sqrt(2 D). Rows are mapped before any standardiser: choose gamma in their unit.
 
     Parameters
     ----------
     D : int
-        Frequencies, D >= 1; twice as many features are made. Default 100.
+        Frequencies, D >= 1; gives 2 D features. Default 100.
     gamma : float
         Width of the kernel, gamma > 0, unit of one over a squared feature; about 1/d for features of variance 1.
         Default 0.5.
     seed : int
-        Draw of the frequencies, 0 <= seed <= 2^53. Default 1.
+        Seed of the frequencies, 0 <= seed <= 2^53. Default 1.
 
     Cost
     ----
@@ -41,7 +41,7 @@ class Fourier(FeatureMap):
     Source
     ------
     Rahimi and Recht, NIPS 2007; Lu, Hoi, Wang, Zhao and Liu, JMLR 2016; Huang, Online Learning, "Kernel
-    approximation". docs/algorithms/kernel_methods.md#fogd. Differs: where U x overflows, both waves are 0.
+    approximation". docs/algorithms/kernel_methods.md#fogd. Differs: if U x overflows, both waves are 0.
     """
 
     name = "fourier"
@@ -67,7 +67,7 @@ class Fourier(FeatureMap):
 
 @kernel
 def draw_frequencies(value: np.uint64, deviation: float, frequencies: Array, generator: Words) -> None:
-    """Fill row after row with normal numbers. Shapes: frequencies f8[D, d], generator u8[4] scratch."""
+    """Fill the frequencies row by row with normal numbers. Shapes: frequencies f8[D, d], generator u8[4] scratch."""
     seed(generator, value)
     for i in range(frequencies.shape[0]):
         for j in range(frequencies.shape[1]):

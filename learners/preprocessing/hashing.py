@@ -12,17 +12,17 @@ ONE = np.uint64(1)
 
 
 class Hashing(FeatureMap):
-    """Signed feature hashing: columns are added up in `buckets` sums, so that any number of them fits a small model.
+    """Signed feature hashing: any number of columns is summed into `buckets` features, which fit a small model.
 
-    Which sum a column goes to, and whether it is added or subtracted, follows from its number and the seed. Inner
-    products of mapped rows are those of the rows on average over seeds, because of the signs.
+    The bucket and the sign of a column follow from its index and the seed. Because of the signs, inner products of
+    mapped rows equal those of the rows on average over seeds.
 
     Parameters
     ----------
     buckets : int
-        Features that are made, buckets >= 1. Default 64.
+        Output features, buckets >= 1. Default 64.
     seed : int
-        Choice of sums and signs, 0 <= seed <= 2^53. Default 1.
+        Choice of buckets and signs, 0 <= seed <= 2^53. Default 1.
 
     Cost
     ----
@@ -35,7 +35,7 @@ class Hashing(FeatureMap):
 
     Source
     ------
-    Weinberger, Dasgupta, Langford, Smola and Attenberg, ICML 2009. Differs: hashes the column's number, not a word.
+    Weinberger, Dasgupta, Langford, Smola and Attenberg, ICML 2009. Differs: hashes the column's index, not a word.
     """
 
     name = "hashing"
@@ -57,9 +57,9 @@ class Hashing(FeatureMap):
 
 @kernel
 def draw_buckets(value: np.uint64, n: int, buckets: Counts, signs: Array, words: Words) -> None:
-    """Hash column j to number j of splitmix64's outputs from `value` on: high bits to a bucket, the last to a sign.
+    """Hash column j to output j of splitmix64 seeded by `value`: its high bits select the bucket, its last the sign.
 
-    Shapes: buckets i8[d], signs f8[d], words u8[4] scratch. A column's hash does not depend on how many there are.
+    Shapes: buckets i8[d], signs f8[d], words u8[4] scratch. A column's hash does not depend on the number of columns.
     """
     walk = np.uint64(value)
     for j in range(buckets.shape[0]):
@@ -71,7 +71,7 @@ def draw_buckets(value: np.uint64, n: int, buckets: Counts, signs: Array, words:
 
 @kernel_without_refcounts
 def hash_columns(rows: Array, mapped: Array, buckets: Counts, signs: Array) -> None:
-    """Add the columns up, each in its bucket and with its sign, in the order of their numbers.
+    """Add each column to its bucket with its sign, in column order.
 
     Shapes: rows f8[n, d], mapped f8[n, m], buckets i8[d], signs f8[d].
     """

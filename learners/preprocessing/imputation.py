@@ -1,4 +1,4 @@
-"""What stands for values that a row lacks."""
+"""Imputation of missing values."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ CONSTANT, MEAN, LAST = range(3)
 
 
 class ImputerState(NamedTuple):
-    """What is known of the columns."""
+    """Statistics of the columns."""
 
     seen: Counts = field("i8[n]", "values so far")
     mean: Array = field("f8[n]", "their mean")
@@ -22,27 +22,27 @@ class ImputerState(NamedTuple):
 
 
 class Policies(NamedTuple):
-    """What stands for a missing value, by column."""
+    """How to fill a missing value, by column."""
 
     kind: Counts
     """i8[n]: CONSTANT, MEAN or LAST."""
     constant: Array
-    """f8[n]; also stands where there was no value yet, as 0 for MEAN and LAST."""
+    """f8[n]; also used before a column's first value, with 0 for MEAN and LAST."""
     watched: Counts
-    """i8[m]: a column's number for each indicator."""
+    """i8[m]: the column index of each indicator."""
 
 
 class Imputer:
-    """Puts a constant, the mean or the last value of a column where a row has none, and may say that it did.
+    """Replaces missing values by a constant, or the mean or last value of the column, with optional indicators.
 
-    A row is filled by what the rows before it had, labelled or not. Rows come with NaN for what is missing.
+    A row is filled with values of the preceding rows, labelled or not. Missing values are NaN.
 
     Parameters
     ----------
     policies : sequence of (int, float)
-        Of each column: CONSTANT with its value, MEAN or LAST.
+        For each column: CONSTANT with its value, MEAN or LAST.
     watched : sequence of int
-        Columns with an indicator, which stand behind all others: 1 where the value was missing, else 0.
+        Columns with an indicator: 1 if the value was missing, else 0. Indicators follow all other columns.
 
     State
     -----
@@ -67,7 +67,7 @@ class Imputer:
         return len(self._policies.kind) + len(self._policies.watched)
 
     def transform(self, rows: Array) -> Array:
-        """Filled rows, f8[t, width], of f8[t, n]; what they had is known for the rows after each."""
+        """Fill rows f8[t, n] to f8[t, width], and learn from the values of each row."""
         if self._bound is not self.state:
             self._known, self._bound = as_views(ImputerState, self.state), self.state
         filled = np.empty((len(rows), self.width))
@@ -75,7 +75,7 @@ class Imputer:
         return filled
 
     def update(self, other: "Imputer") -> None:
-        """Know what another one of the same columns knows, too, as of values that came after."""
+        """Merge the statistics of another imputer of the same columns, whose values are later ones."""
         ours, theirs = as_views(ImputerState, self.state), as_views(ImputerState, other.state)
         seen = ours.seen + theirs.seen
         some = np.flatnonzero(theirs.seen)
@@ -86,7 +86,7 @@ class Imputer:
 
 @kernel_without_refcounts
 def impute(rows: Array, filled: Array, policies: Policies, known: ImputerState) -> None:
-    """Fill row after row. Shapes: rows f8[t, n], filled f8[t, n + m]."""
+    """Fill the rows in order. Shapes: rows f8[t, n], filled f8[t, n + m]."""
     n = rows.shape[1]
     for t in range(rows.shape[0]):
         for j in range(n):
@@ -101,7 +101,7 @@ def impute(rows: Array, filled: Array, policies: Policies, known: ImputerState) 
                 known.seen[j] += 1
                 known.last[j] = value
                 moved = known.mean[j] + (value - known.mean[j]) / known.seen[j]
-                if math.isfinite(moved):  # two values so far apart that their distance is none
+                if math.isfinite(moved):  # the difference may overflow
                     known.mean[j] = moved
             filled[t, j] = value
         for k in range(policies.watched.shape[0]):

@@ -1,4 +1,4 @@
-"""Every feature map by name, and a learner behind the maps that are asked for.
+"""The registry of feature maps by name, and the construction of learners behind them.
 
 Names map to ``module:Class``, as in `driftway.learners.registry`, so that importing this module compiles nothing.
 """
@@ -24,7 +24,7 @@ MAPS: dict[str, str] = {
 
 
 def find(name: str) -> type[FeatureMap]:
-    """The class of the map `name`.
+    """Return the class of the map `name`.
 
     Raises
     ------
@@ -32,19 +32,19 @@ def find(name: str) -> type[FeatureMap]:
         There is no such map.
     """
     if name not in MAPS:
-        raise ParameterError(f"no feature map {name!r}; there is: {', '.join(MAPS)}")
+        raise ParameterError(f"no feature map {name!r}; available: {', '.join(MAPS)}")
     module, class_name = MAPS[name].split(":")
     found: type[FeatureMap] = getattr(import_module(module), class_name)
     return found
 
 
 def create_maps(specs: Sequence[Spec], n_features: int) -> tuple[FeatureMap, ...]:
-    """The maps, the first over `n_features`, each other over what the one before it makes.
+    """Create maps, the first for `n_features`, each other one for the output of the previous one.
 
     Raises
     ------
     ParameterError
-        A name or a parameter is not valid, or a map would make too many features; the message names the map.
+        A name or a parameter is not valid, or a map would have too many features; the message names the map.
     """
     made: list[FeatureMap] = []
     for spec in specs:
@@ -64,16 +64,16 @@ def create_mapped(
     task: str = "classification",
     standardize: bool = False,
 ) -> Learner:
-    """Make a learner behind feature maps: the maps in their order, then the standardiser, then the learner.
+    """Create a learner behind feature maps: the maps in order, then the standardiser, then the learner.
 
     Parameters
     ----------
     spec : Spec
         The learner.
     maps : sequence of Spec
-        Feature maps by name; none gives the learner as `Spec.create` does, as does a learner that ignores features.
+        Feature maps by name; without any, or if the learner ignores features, this is `Spec.create`.
     n_features, n_classes, task, standardize
-        As `Spec.create`; n_features before the maps.
+        As in `Spec.create`; n_features is that before the maps.
 
     Raises
     ------

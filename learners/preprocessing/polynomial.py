@@ -8,23 +8,23 @@ from driftway.learners.contract import Array, Counts, Parameters, fragment, inte
 from driftway.learners.preprocessing.feature_map import FeatureMap
 
 LARGEST = 1.7976931348623157e308
-"""The largest number: a product beyond it is taken for it, since learners are promised finite features."""
+"""The largest number, to which products are clipped, because learners require finite features."""
 
 
 class Polynomial(FeatureMap):
-    """All products of up to `degree` features, repeated ones included: curved boundaries for a linear learner.
+    """All products of up to `degree` features, with repetition: curved decision boundaries for a linear learner.
 
-    In the order of degrees, and within one of the features' numbers: of a, b with degree 2, the features are a, b, aa,
-    ab, bb. There is no constant; the learner has its intercept.
+    Ordered by degree, then by feature index: a, b with degree 2 give a, b, aa, ab, bb. There is no constant, since the
+    learner has its intercept.
 
     Parameters
     ----------
     degree : int
-        Most factors of a product, 1 <= degree <= 10; of d features it makes C(d + degree, degree) - 1. Default 2.
+        Most factors of a product, 1 <= degree <= 10; d features give C(d + degree, degree) - 1. Default 2.
 
     Cost
     ----
-    A product per feature made; 16 bytes for each.
+    A product per output feature; 16 bytes for each.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class Polynomial(FeatureMap):
         return math.comb(self.n_features + self.parameters.degree, self.parameters.degree) - 1
 
     def prepare(self) -> None:
-        """Each product is a shorter one, its `whole`, times a last factor, whose number is no lower than the others."""
+        """Tabulate each product as a shorter one times a last factor, whose index is not below the other factors'."""
         d = self.n_features
         factors = [np.arange(d)]
         wholes = [np.full(d, -1)]
@@ -67,7 +67,7 @@ class Polynomial(FeatureMap):
 
 @kernel_without_refcounts
 def polynomial(rows: Array, mapped: Array, wholes: Counts, factors: Counts) -> None:
-    """Write each product as one that stands before it times a feature.
+    """Compute each product as an earlier one times a feature.
 
     Shapes: rows f8[n, d], mapped f8[n, m], wholes i8[m], factors i8[m]; the first d of m are the features themselves.
     """

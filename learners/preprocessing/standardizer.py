@@ -1,4 +1,4 @@
-"""The online standardiser, as a learner around a learner."""
+"""The online standardiser, as a wrapper of a learner."""
 
 import math
 from typing import Any, NamedTuple
@@ -15,23 +15,23 @@ FLAT = 1e-12
 See docs/algorithms/preprocessing.md#standardiser.
 """
 CLIP = 10.0
-"""Bound of a standardised feature, in standard deviations: one wild value must not own the model."""
+"""Bound of a standardised feature, in standard deviations, so that one extreme value cannot dominate the model."""
 ENTERS = 60.0
-"""Bound of what enters the statistics: rare features, and those that were constant for long, pass `CLIP` by right."""
+"""Bound of values added to the statistics; larger than `CLIP` because of rare and of long constant features."""
 WILD = 300.0
-"""Deviations from which a value is no information any more, and becomes 0: a sentinel, a broken sensor."""
+"""Deviations beyond which a value is wild: taken for a sentinel or a broken sensor, and replaced by 0."""
 STEADY = 30
-"""Rows after which statistics are trusted to tell what is wild, and bound what enters them."""
+"""Rows after which the statistics are reliable enough to identify wild values and to bound the values added to them."""
 APART = 10.0
-"""Factor between the standard deviations of all rows and of recent ones from which the recent ones replace all."""
+"""Ratio of the standard deviations of all rows and of recent ones from which on the recent ones replace the others."""
 EVERY, SPARSE = 256, 8
-"""So many first rows enter the recent statistics, later one in eight: they are looked at for orders of magnitude."""
+"""The first 256 rows enter the recent statistics, later one in eight: they only have to show orders of magnitude."""
 FIRST_LOOK, LOOK = 32, 1024
-"""The recent statistics are compared, and begin anew, at 32 rows, 64, 128 and so on, and at every 1024th."""
+"""The recent statistics are compared, and restarted, at 32 rows, 64, 128 and so on, and at every 1024th."""
 
 
 class Statistics(NamedTuple):
-    """What is known of the features, and stands in the state under these names behind ``standardize.``."""
+    """Statistics of the features, in the state under these names prefixed with ``standardize.``."""
 
     rows: Counts = field("i8[1]", "labelled rows that the statistics hold")
     mean: Array = field("f8[n]", "means of the features, without intercept")
@@ -45,32 +45,32 @@ class Statistics(NamedTuple):
 
 
 def statistics(d: int) -> Fields:
-    """State of the statistics of `d` features."""
+    """Return the state fields of the statistics of `d` features."""
     return fields_of(Statistics, {"n": d}, "standardize.")
 
 
 def statistics_in(state: State) -> Statistics:
-    """Their views in a state."""
+    """Return the views of the statistics in a state."""
     return Statistics(*(state[f"standardize.{name}"] for name in Statistics._fields))
 
 
 class OnlineStandardizer(Wrapper):
-    """Any learner, fed with features of mean 0 and variance 1 by the rows seen so far.
+    """Any learner, with features standardised to mean 0 and variance 1 over the rows seen so far.
 
-    A row is scaled by the statistics of the *labelled rows before it*. Rows without a label leave no trace:
-    they change no byte of the state, statistics included, and are scaled by what the labelled rows left.
+    A row is scaled by the statistics of the *labelled rows before it*. Rows without a label are scaled by the same
+    statistics and do not change the state.
 
-    Wild rows pass: a value enters the statistics no further than 60 standard deviations from the mean, and one
-    beyond 300 is 0 for the learner and does not enter. That asks for statistics that are sane, which a wild row
-    among the first 30 would prevent, as does a feature that changes its unit. So there are second ones, of recent
-    rows only, that replace the others of a feature if these are 10 times as large, or call most values wild.
+    Outliers have limited effect: a value enters the statistics clipped to 60 standard deviations from the mean, and
+    one beyond 300 is 0 for the learner and does not enter. This requires sane statistics, which an outlier among the
+    first 30 rows would prevent, as does a feature that changes its unit. So there are second statistics, of recent rows
+    only, which replace those of a feature that are 10 times as large, or by which most recent values are wild.
 
-    Columns that are no features but ids (`Learner.unscaled`) pass as they stand.
+    Columns that hold ids instead of features (`Learner.unscaled`) are not changed.
 
     Parameters
     ----------
     inner : Learner
-        The learner behind. Its state moves into this one's buffer; do not use it on its own afterwards.
+        The wrapped learner. Its state moves into this one's buffer; do not use it on its own afterwards.
 
     State
     -----
@@ -78,7 +78,7 @@ class OnlineStandardizer(Wrapper):
 
     Cost
     ----
-    O(d) per row and 40 d + 32 bytes, beside the inner learner's.
+    O(d) per row and 40 d + 32 bytes, plus the inner learner's.
 
     Raises
     ------
@@ -87,9 +87,9 @@ class OnlineStandardizer(Wrapper):
 
     Source
     ------
-    docs/algorithms/preprocessing.md#standardiser; Welford, Technometrics 1962. Differs: bounded and replaced as said
-    above (docs/decisions/0022); a feature whose statistics would overflow (beyond about 1e154) keeps them as they were,
-    for that row.
+    docs/algorithms/preprocessing.md#standardiser; Welford, Technometrics 1962. Differs: bounded and replaced as
+    described above (docs/decisions/0022); a feature's statistics skip a row that would overflow them (beyond about
+    1e154).
     """
 
     def __init__(self, inner: Learner) -> None:
@@ -113,8 +113,8 @@ class OnlineStandardizer(Wrapper):
         return OnlineStandardizer(self.inner.clone_empty())
 
     def _run(self, rows: Array, y: Array, score: Array) -> None:
-        # The statistics depend on rows and on which labels are known, never on the inner learner, so they
-        # may run ahead of it by a batch. The inner learner's scratch has the intercept in place already.
+        # The statistics depend only on rows and on which labels are known, not on the inner learner, so they
+        # may run ahead of it by a batch. The inner learner's row buffer already has the intercept.
         scaled = self.inner.row_buffer(len(rows))
         standardize(rows, y, scaled, statistics_in(self.state))
         for column in self.unscaled:
@@ -124,7 +124,7 @@ class OnlineStandardizer(Wrapper):
 
 @kernel_without_refcounts
 def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None:
-    """Scale each row by the labelled rows before it, then count it in if it has a label.
+    """Scale each row by the labelled rows before it, then add it to the statistics if it has a label.
 
     Shapes: rows f8[n, d], y f8[n], scaled f8[n, >= d] written in its first d columns.
     """
@@ -139,7 +139,7 @@ def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None
             continue
         count[0] += 1
         now, refused = float(count[0]), False
-        # One pass without branches, for several features at a time.
+        # One pass without branches, so that it vectorizes.
         for j in range(x.shape[0]):
             m, q = mean[j], squares[j]
             deviation = math.sqrt(q / before)
@@ -167,19 +167,19 @@ def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None
 
 @fragment
 def in_deviations(off: float, deviation: float) -> float:
-    """A distance from the mean in standard deviations; 0 for a constant feature."""
+    """Return a distance from the mean in standard deviations; 0 for a constant feature."""
     return off / deviation if deviation > FLAT else 0.0
 
 
 @fragment
 def feature(off: float, wild: float) -> float:
-    """What the learner is given for a value so many deviations off: within bounds, 0 where it is wild."""
+    """Return the learner's input for a value `off` deviations from the mean: clipped, or 0 if it is wild."""
     return 0.0 if abs(off) > wild else min(CLIP, max(-CLIP, off))
 
 
 @fragment
 def with_value(mean: float, squares: float, value: float, rows: float) -> tuple[float, float, bool]:
-    """Mean and squares of so many rows, the last being `value` (Welford); unchanged, and False, where they overflow."""
+    """Update mean and squares with `value`, the last of `rows` rows (Welford); unchanged, and False, on overflow."""
     moved = mean + (value - mean) / rows
     grown = squares + (value - mean) * (value - moved)
     finite = (moved - moved == 0.0) & (grown - grown == 0.0)
@@ -188,14 +188,14 @@ def with_value(mean: float, squares: float, value: float, rows: float) -> tuple[
 
 @fragment
 def bounded(value: float, mean: float, off: float, most: float, deviation: float) -> float:
-    """The value, or what lies `most` deviations from the mean if it is further off."""
+    """Clip the value to `most` deviations from the mean."""
     nearest = mean + most * deviation if off > 0.0 else mean - most * deviation
     return nearest if abs(off) > most else value
 
 
 @fragment
 def count_in(x: Array, count: Counts, mean: Array, squares: Array) -> None:
-    """Count a row into the recent statistics; what overflows them is left out.
+    """Add a row to the recent statistics; values that would overflow them are skipped.
 
     Shapes: x, mean, squares f8[d], count i8[1].
     """
@@ -211,10 +211,10 @@ def count_in(x: Array, count: Counts, mean: Array, squares: Array) -> None:
 
 @fragment
 def replace(known: Statistics) -> int:
-    """Let recent statistics replace those that are orders of magnitude off; of how many features.
+    """Replace statistics that are orders of magnitude off by recent ones; return the number of such features.
 
-    Too large: a wild row among the first, or another unit. Too small: most recent values are wild. They take the
-    place with the weight of all rows, for a count of each feature would cost every row more.
+    Too large: after an outlier among the first rows, or a change of unit. Too small: most recent values are wild. The
+    new ones get the weight of all rows, since a count for each feature would slow down every row.
     """
     n, recent, found = known.rows[0], known.recent_rows[0], 0
     for j in range(known.mean.shape[0]):

@@ -1,4 +1,4 @@
-"""A learner around other learners: one buffer, one snapshot, and everything else as with any learner."""
+"""The base class of learners that wrap other learners: one buffer, one snapshot, and the contract of any learner."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,19 +13,19 @@ from driftway.learners.engine.update_loop import DelayedRows
 
 
 class Wrapper(Learner):
-    """What the learners behind it are asked for, and where they live: at the end of this one's state.
+    """A learner that wraps others and delegates to them; their states are at the end of its own.
 
     Parameters
     ----------
     behind : tuple of Learner
-        At least one, alike. Their states move into this one's buffer; do not use them on their own afterwards.
+        At least one, all alike. Their states move into this one's buffer; do not use them on their own afterwards.
     n_features, n_classes, task
-        As `Learner`.
+        As in `Learner`.
 
     Raises
     ------
     ParameterError
-        As `Learner`.
+        As in `Learner`.
     """
 
     composite = True
@@ -36,12 +36,12 @@ class Wrapper(Learner):
 
     @property
     def inner(self) -> Learner:
-        """The learner behind, or the first of several."""
+        """The wrapped learner, or the first of several."""
         return self.behind[0]
 
     @property
     def mixes(self) -> bool:  # type: ignore[override]
-        """Whether the one learner behind it does; of several each believes in others."""
+        """Whether its only inner learner does; False with several, whose weights differ."""
         return len(self.behind) == 1 and self.inner.mixes
 
     def prediction_cache(self, slots: int) -> Array:
@@ -49,11 +49,11 @@ class Wrapper(Learner):
 
     @property
     def uses_unlabelled(self) -> bool:
-        """Whether the one learner behind it does."""
+        """Whether its only inner learner does; False with several."""
         return len(self.behind) == 1 and self.inner.uses_unlabelled
 
     def _set_delayed(self, late: DelayedRows | None) -> None:
-        self.inner._set_delayed(late)  # noqa: SLF001 - whose kernel scores the rows
+        self.inner._set_delayed(late)  # noqa: SLF001 - its kernel scores the rows
 
     def experts(self) -> dict[str, float]:
         return self.inner.experts() if self.mixes else {}
@@ -67,7 +67,7 @@ class Wrapper(Learner):
 
     @property
     def sharing(self) -> SharedFields | None:
-        """Nothing, unless said: what the learners behind it mean may depend on what it remembers itself."""
+        """None unless overridden, as the meaning of the inner model may depend on the wrapper's own state."""
         return None
 
     def shared_model(self) -> SharedModel | None:
@@ -77,7 +77,7 @@ class Wrapper(Learner):
         return self.inner.set_shared_model(model)
 
     def own_fields(self) -> Fields:
-        """What it remembers itself; nothing, unless said."""
+        """Return the state fields of the wrapper itself; none unless overridden."""
         return {}
 
     def fields(self) -> Fields:

@@ -47,7 +47,7 @@ class AROW(Learner):
         p = self.parameters
         full = is_full(p.cov, self.width)
         learn = learn_full if full else learn_diagonal
-        sharing = SharedFields("covariance", adds=p.q == 0.0) if full else None  # drift is no sum over rows
+        sharing = SharedFields("covariance", adds=p.q == 0.0) if full else None  # drift is not a sum over rows
         return UpdateRule(
             product, learn, p.numbers(), Gaussian, form_of(p.cov, self.width), uses_weight=True, sharing=sharing
         )
@@ -60,7 +60,7 @@ class AROW(Learner):
 def learn_full(x: Array, y: float, omega: float, s: float, p: AROW.Params, memory: Gaussian) -> None:
     """Condition the Gaussian on the row having margin 1 with noise r / omega.
 
-    Shapes: x f8[d]. docs/algorithms/second_order.md#arow: scalars, mean, covariance, with the k of before.
+    Shapes: x f8[d]. docs/algorithms/second_order.md#arow: scalars, mean, then covariance, with k of before the update.
     """
     finite = math.isfinite(s)
     if not (finite and y * s >= 1.0):
@@ -77,7 +77,7 @@ def learn_full(x: Array, y: float, omega: float, s: float, p: AROW.Params, memor
 
 @fragment
 def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROW.Params, memory: Gaussian) -> None:
-    """As `learn_full`, keeping the diagonal of the inverse covariance only (kappa = 1/r).
+    """As `learn_full`, keeping only the diagonal of the inverse covariance (kappa = 1/r).
 
     See docs/algorithms/conventions.md#full-and-diagonal-covariance.
 

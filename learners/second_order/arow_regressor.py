@@ -23,8 +23,8 @@ from driftway.learners.second_order.covariance import (
 class AROWRegressor(Learner):
     """Adaptive regularisation of weights, with the target in place of the margin: every row teaches.
 
-    Without drift and in the full form this is `rls` with delta = r/a. With drift it keeps following, and its
-    diagonal form takes rows of thousands of columns.
+    Without drift and in the full form this is `rls` with delta = r/a. With drift it keeps adapting, and its
+    diagonal form handles rows of thousands of columns.
 
     With k = Sigma x, v = x.k, s = mu.x, every row gives
 
@@ -39,7 +39,7 @@ class AROWRegressor(Learner):
     ------
     docs/algorithms/second_order.md#arow_regressor, after Crammer, Kulesza and Dredze, NIPS 2009. Differs: drift q and
     the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance. Two
-    classes are regressed on as -1 and 1, as by `rls`.
+    classes are targets -1 and 1, as for `rls`.
     """
 
     name = "arow_regressor"
@@ -59,7 +59,7 @@ class AROWRegressor(Learner):
 
 @fragment
 def learn_full(x: Array, y: float, omega: float, s: float, p: AROWRegressor.Params, memory: Gaussian) -> None:
-    """Condition the Gaussian on the target, seen with noise r / omega.
+    """Condition the Gaussian on the target, observed with noise r / omega.
 
     Shapes: x f8[d]. docs/algorithms/second_order.md#arow, with (y - s) for (1 - m) y and without the test.
     """
@@ -75,7 +75,7 @@ def learn_full(x: Array, y: float, omega: float, s: float, p: AROWRegressor.Para
 
 @fragment
 def learn_diagonal(x: Array, y: float, omega: float, s: float, p: AROWRegressor.Params, memory: Gaussian) -> None:
-    """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
+    """As `learn_full`, keeping only the diagonal of the inverse covariance. Shapes: x f8[d]."""
     r = p.r / omega
     v = spread_diagonal(memory.covariance, x, memory.k)
     if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, (y - s) / (v + r)):

@@ -1,8 +1,8 @@
 """The kernels of the confidence-weighted family: CW in both forms, SCW-I and SCW-II.
 
-All four hold a Gaussian N(mu, Sigma) over weights and ask that a row be classified correctly with probability eta,
-which is a margin of at least phi times its deviation, phi = Phi^-1(eta). They differ in the scalar alpha only.
-In these formulas m is the margin y mu.x, v the variance x'Sigma x of the row, k = Sigma x.
+All four keep a Gaussian N(mu, Sigma) over weights and require that a row be classified correctly with probability eta,
+that is, with a margin of at least phi times its standard deviation, phi = Phi^-1(eta). They differ only in the scalar
+alpha. In these formulas m is the margin y mu.x, v the variance x'Sigma x of the row, k = Sigma x.
 """
 
 import math
@@ -28,7 +28,7 @@ class Confidence(NamedTuple):
     """Parameters of the family."""
 
     rule: int
-    """Which alpha: one of the four below."""
+    """Formula of alpha: `VARIANCE`, `DEVIATION`, `SOFT` or `SOFT_SQUARED`."""
     phi: float
     C: float
     a: float
@@ -36,28 +36,28 @@ class Confidence(NamedTuple):
 
 
 VARIANCE, DEVIATION, SOFT, SOFT_SQUARED = range(4)
-"""Which alpha a kernel takes. An argument, because four kernels instead of one are compiled four times."""
+"""Formula of alpha. It is an argument, because four kernels would have to be compiled instead of one."""
 
 
 def probability(default: float) -> Any:
-    """Eta."""
+    """The parameter eta."""
     return number(default, "Probability with which the Gaussian must classify a row correctly.", above=0.5, below=1.0)
 
 
 def deviations(eta: float) -> float:
-    """phi: by how many deviations the margin must exceed 0 to be right with probability `eta`."""
+    """phi: the number of standard deviations by which the margin must exceed 0 to be right with probability `eta`."""
     return NormalDist().inv_cdf(eta)
 
 
 @fragment
 def required(rule: int, v: float, phi: float) -> float:
-    """The margin that a row of variance v must have: phi v where the constraint is linearised, else phi sqrt(v)."""
+    """The margin required of a row of variance v: phi v if the constraint is linearised, else phi sqrt(v)."""
     return phi * v if rule == VARIANCE else phi * math.sqrt(v)
 
 
 @fragment
 def step_size(rule: int, m: float, v: float, phi: float, C: float) -> float:
-    """Alpha > 0 of a row whose margin m is too small; inf or nan where it overflows."""
+    """Alpha > 0 of a row whose margin m is too small; inf or nan on overflow."""
     if rule == VARIANCE:
         return alpha_variance(m, v, phi)
     if rule == SOFT_SQUARED:
@@ -109,21 +109,21 @@ def alpha_squared(m: float, v: float, phi: float, C: float) -> float:
 
 @fragment
 def precision_gain(rule: int, alpha: float, v: float, phi: float) -> float:
-    """kappa: the inverse covariance gains kappa x x'. 2 alpha phi in `cw`, elsewhere alpha phi / sqrt(u)."""
+    """kappa, where the inverse covariance gains kappa x x': 2 alpha phi for `cw`, else alpha phi / sqrt(u)."""
     if rule == VARIANCE:
         return 2.0 * alpha * phi
     h = alpha * v * phi
-    root_u = 2.0 * v / (h + math.sqrt(h * h + 4.0 * v))  # u = x'Sigma x afterwards; (-h + sqrt) / 2 cancels
+    root_u = 2.0 * v / (h + math.sqrt(h * h + 4.0 * v))  # u = x'Sigma x afterwards; (-h + sqrt) / 2 would cancel
     return alpha * phi / root_u
 
 
 def learn_confidently(form: CovarianceForm) -> Fragment:
-    """What a row changes in a learner of one form."""
+    """The `learn` of a learner whose covariance has this form."""
     spread, shrink, inflate = form
 
     @fragment
     def learn(x: Array, y: float, _omega: float, s: float, p: Confidence, memory: Gaussian) -> None:
-        """Move the Gaussian no further than it takes to be confident of the row's label.
+        """Move the Gaussian only as far as needed to be confident of the row's label.
 
         Shapes: x f8[d]. docs/algorithms/second_order.md#second-order-learners, steps 1 to 5; a row that would overflow
         changes nothing.

@@ -1,6 +1,6 @@
-"""What covariance learners share: their memory, its full or diagonal form, its start, and drift that keeps it alive.
+"""Common part of covariance learners: state, full or diagonal form, initial value, and drift against collapse.
 
-The matrix itself is kept sound by `driftway.learners.numeric.symmetric`.
+`driftway.learners.numeric.symmetric` keeps the matrix symmetric and well conditioned.
 """
 
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import dot
 
 FULL_AT_MOST = 256
-"""Largest width for which ``auto`` takes the full matrix: 0.5 MB, about 50 microseconds a row."""
+"""Largest width for which ``auto`` uses the full matrix: 0.5 MB, about 50 microseconds per row."""
 
 VARIANCE_FLOOR = 1e-300
-"""Smallest variance of the diagonal form; 0 would freeze a weight for ever and divide by zero."""
+"""Smallest variance of the diagonal form; 0 would freeze a weight for ever and cause a division by zero."""
 
 COLLAPSED = 1e-12
 """Variance of a row below which it teaches nothing: a zero row, or a direction that is already certain."""
@@ -33,23 +33,23 @@ class Gaussian(NamedTuple):
 
 
 def covariance() -> Any:
-    """The form that is kept."""
+    """The parameter for the form of the covariance."""
     return choice("auto", ("auto", "full", "diag"), "Full matrix, its diagonal, or `auto`: full up to 256 columns.")
 
 
 def start_variance() -> Any:
-    """How unsure the weights are at first."""
+    """The parameter for the initial variance."""
     return number(1.0, "Variance of every weight at the start.", above=0.0)
 
 
 def drift() -> Any:
-    """What keeps a covariance from collapsing."""
-    text = "Drift: variance regained per labelled row, up to the start's. 1e-4 on streams that drift; 0 freezes."
+    """The parameter for the drift that keeps a covariance from collapsing."""
+    text = "Drift: variance regained per labelled row, up to the initial one. 1e-4 on streams that drift; 0 freezes."
     return number(0.0, text, at_least=0.0)
 
 
 class Covarying(Parameters):
-    """Parameters that the family has beside each learner's own."""
+    """Parameters shared by the family."""
 
     a: float = start_variance()
     cov: str = covariance()
@@ -58,17 +58,17 @@ class Covarying(Parameters):
 
 
 def is_full(cov: str, width: int) -> bool:
-    """Whether the covariance is d x d rather than its diagonal: ``full``, ``diag`` or by size."""
+    """Whether the covariance is d x d, not just its diagonal: by ``full`` or ``diag``, else by width."""
     return cov == "full" or (cov == "auto" and width <= FULL_AT_MOST)
 
 
 def form_of(cov: str, width: int) -> Sizes:
-    """What ``form`` stands for: d, d in the full form, d in the diagonal one."""
+    """The size named ``form``: (d, d) for the full form, d for the diagonal one."""
     return {"form": (width, width) if is_full(cov, width) else (width,)}
 
 
 def fill(covariance: Array, start: float) -> None:
-    """The covariance of the start: `start` times the identity. Shapes: covariance f8[d, d] or f8[d]."""
+    """Set the initial covariance, `start` times the identity. Shapes: covariance f8[d, d] or f8[d]."""
     if covariance.ndim == 2:
         np.fill_diagonal(covariance, start)
     else:
@@ -77,7 +77,7 @@ def fill(covariance: Array, start: float) -> None:
 
 @fragment
 def inflate_full(covariance: Array, q: float, start: float) -> None:
-    """Drift q: let each variance grow by at most q, never beyond its start.
+    """Drift q: let each variance grow by at most q, but not beyond its initial value.
 
     See docs/algorithms/conventions.md#drift-of-the-covariance.
 
@@ -90,18 +90,18 @@ def inflate_full(covariance: Array, q: float, start: float) -> None:
 
 @fragment
 def inflate_diagonal(variance: Array, q: float, start: float) -> None:
-    """As `inflate_full`, of the diagonal form. Shapes: variance f8[d]."""
+    """As `inflate_full`, for the diagonal form. Shapes: variance f8[d]."""
     for j in range(variance.shape[0]):
         variance[j] += min(q, max(0.0, start - variance[j]))
 
 
 @fragment
 def narrow_diagonal(variance: Array, x: Array, kappa: float) -> None:
-    """Keep the diagonal of the inverse covariance, which gains kappa x x'.
+    """Add kappa x x' to the inverse covariance, keeping only its diagonal.
 
     See docs/algorithms/conventions.md#full-and-diagonal-covariance.
 
-    Shapes: variance f8[d], x f8[d]; kappa >= 0. A square that overflows leaves the floor, not 0.
+    Shapes: variance f8[d], x f8[d]; kappa >= 0. If a square overflows, the variance is the floor, not 0.
     """
     for j in range(variance.shape[0]):
         variance[j] = max(VARIANCE_FLOOR, 1.0 / (1.0 / variance[j] + kappa * x[j] * x[j]))
@@ -109,7 +109,7 @@ def narrow_diagonal(variance: Array, x: Array, kappa: float) -> None:
 
 @fragment
 def spread_diagonal(variance: Array, x: Array, k: Array) -> float:
-    """As `matvec` of the full form: write k = Sigma x and return x . k. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    """As `matvec`, for the diagonal: write k = Sigma x and return x . k. Shapes: variance f8[d], x f8[d], k f8[d]."""
     for j in range(x.shape[0]):
         k[j] = variance[j] * x[j]
     return dot(x, k)
@@ -117,18 +117,18 @@ def spread_diagonal(variance: Array, x: Array, k: Array) -> float:
 
 @fragment
 def shrink_full(covariance: Array, _x: Array, k: Array, beta: float, _kappa: float) -> None:
-    """Sigma loses beta k k', with k = Sigma x. Shapes: covariance f8[d, d], x f8[d], k f8[d] overwritten."""
+    """Subtract beta k k' from Sigma, with k = Sigma x. Shapes: covariance f8[d, d], x f8[d], k f8[d] overwritten."""
     downdate(covariance, k, beta, 1.0)
 
 
 @fragment
 def shrink_diagonal(variance: Array, x: Array, _k: Array, _beta: float, kappa: float) -> None:
-    """The inverse gains kappa x x', of which the diagonal is kept. Shapes: variance f8[d], x f8[d], k f8[d]."""
+    """Add kappa x x' to the inverse, keeping only its diagonal. Shapes: variance f8[d], x f8[d], k f8[d]."""
     narrow_diagonal(variance, x, kappa)
 
 
 class CovarianceForm(NamedTuple):
-    """Full or diagonal: what a rule that is written once for both does to the covariance."""
+    """Operations on the full or diagonal covariance, for rules that are written once for both."""
 
     spread: Callable[[Array, Array, Array], float]
     shrink: Callable[[Array, Array, Array, float, float], None]

@@ -8,15 +8,15 @@ from driftway.learners.second_order.covariance import Covarying, fill
 class CW(Learner):
     """Confidence-weighted: the Gaussian nearest to the last one that gives y mu.x >= phi x'Sigma x.
 
-    Rarely seen features have a large variance and move far, well known ones hardly. Every row is taken at its
-    word, so noisy labels hurt; the soft forms `scw1` and `scw2` bear them.
+    Rarely seen features have a large variance and move far, frequent ones hardly move. Every label is trusted fully,
+    so noisy labels hurt; the soft forms `scw1` and `scw2` tolerate them.
 
     With phi = Phi^-1(eta), k = Sigma x, v = x.k, m = y mu.x, a row with m < phi v gives
 
     - alpha = (-(1 + 2 phi m) + sqrt((1 + 2 phi m)^2 - 8 phi (m - phi v))) / (4 phi v),
     - mu += alpha y k and Sigma^-1 += 2 alpha phi x x',
 
-    after which the full form has its constraint tight. The diagonal form takes the same alpha.
+    after which the constraint is tight in the full form. The diagonal form uses the same alpha.
 
     Cost
     ----

@@ -9,7 +9,7 @@ class CWStdev(Learner):
     """Confidence-weighted: the nearest Gaussian that classifies the row correctly with probability eta.
 
     As `cw`, with the constraint y mu.x >= phi sqrt(x'Sigma x) itself instead of its linear form. Steps are larger,
-    and so is the harm of noisy labels: without drift it falls to 55 % on SEA, where `scw1` has 88 %.
+    and noisy labels hurt more: without drift it falls to 55 % on SEA, where `scw1` has 88 %.
 
     With phi = Phi^-1(eta), k = Sigma x, v = x.k, m = y mu.x, psi = 1 + phi^2/2, xi = 1 + phi^2, a row with
     m < phi sqrt(v) gives
@@ -18,7 +18,7 @@ class CWStdev(Learner):
     - sqrt(u) = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v)) / 2, the row's deviation afterwards,
     - mu += alpha y k and Sigma^-1 += (alpha phi / sqrt(u)) x x',
 
-    after which the full form has its constraint tight. The diagonal form takes the same alpha.
+    after which the constraint is tight in the full form. The diagonal form uses the same alpha.
 
     Cost
     ----

@@ -23,18 +23,18 @@ from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.second_order.covariance import COLLAPSED, covariance, fill, form_of, is_full, spread_diagonal
 
 MOST_WOUND_UP = 1e6
-"""Times `a`: the variance beyond which a direction that no mistake excites inflates no further. For b < 1 the total
-inflation is the product of 1 / (1 - c b^i), 1.16 at the defaults; at b = 1 it would overflow after 700 / c mistakes."""
+"""Largest variance, as a multiple of `a`, of a direction that no mistake excites. For b < 1 the total inflation is the
+product of 1 / (1 - c b^i), 1.16 at the defaults; at b = 1 it would overflow after 700 / c mistakes."""
 
 LEAST_VARIANCE = 1e-12
-"""Floor of the diagonal form."""
+"""Smallest variance of the diagonal form."""
 
 
 class IELLIP(Learner):
     """Improved ellipsoid method: the good weights lie in an ellipsoid, and every mistake cuts a piece off it.
 
-    Learns from mistakes only; each cut is smaller than the last, so that noisy labels cannot squeeze the
-    ellipsoid flat. What is not cut grows a little instead.
+    Learns from mistakes only; each cut is smaller than the last, so that noisy labels cannot flatten the
+    ellipsoid. Directions that are not cut grow a little instead.
 
     With k = Sigma x, v = x.k, m = y w.x, a row with m <= 0 gives
 
@@ -49,7 +49,7 @@ class IELLIP(Learner):
     Source
     ------
     Yang, Jin and Ye, ICML 2009. ct counts mistakes (library code counts rows, which freezes the ellipsoid at once).
-    Differs: diagonal form of docs/algorithms/second_order.md#iellip, and no variance beyond 1e6 a.
+    Differs: diagonal form of docs/algorithms/second_order.md#iellip, and variances are at most 1e6 a.
     """
 
     name = "iellip"
@@ -57,8 +57,8 @@ class IELLIP(Learner):
 
     class Params(Parameters):
         c: float = number(0.1, "Depth of the first cut.", above=0.0, below=1.0)
-        b: float = number(0.3, "What is left of the depth after each mistake.", above=0.0, at_most=1.0)
-        margin: float = number(1.0, "Margin that a mistaken row gets.", above=0.0)
+        b: float = number(0.3, "Factor of the depth after each mistake.", above=0.0, at_most=1.0)
+        margin: float = number(1.0, "Margin that a misclassified row gets.", above=0.0)
         a: float = number(1.0, "Variance of every weight at the start; weights do not depend on it.", above=0.0)
         cov: str = covariance()
         intercept: bool = intercept()
@@ -85,7 +85,7 @@ class Ellipsoid(NamedTuple):
 
 @fragment
 def cut_full(_x: Array, v: float, most: float, memory: Ellipsoid) -> None:
-    """Sigma <- (Sigma - ct k k' / v) / (1 - ct), and no variance beyond `most`. Shapes: x f8[d]."""
+    """Sigma <- (Sigma - ct k k' / v) / (1 - ct), with variances of at most `most`. Shapes: x f8[d]."""
     depth = memory.ct[0]
     downdate(memory.covariance, memory.k, depth / v, 1.0 / (1.0 - depth))
     for j in range(memory.weight.shape[0]):
@@ -95,7 +95,7 @@ def cut_full(_x: Array, v: float, most: float, memory: Ellipsoid) -> None:
 
 @fragment
 def cut_diagonal(x: Array, v: float, most: float, memory: Ellipsoid) -> None:
-    """As `cut_full`, of the diagonal: k_j^2 = variance_j x_j k_j, whose share of v cannot overflow. Shapes: x f8[d]."""
+    """As `cut_full`, for the diagonal; k_j^2 = variance_j x_j k_j, and its share of v is finite. Shapes: x f8[d]."""
     variance, k, depth = memory.covariance, memory.k, memory.ct[0]
     for j in range(x.shape[0]):
         cut = variance[j] * (1.0 - depth * (x[j] * k[j] / v)) / (1.0 - depth)
@@ -105,13 +105,13 @@ def cut_diagonal(x: Array, v: float, most: float, memory: Ellipsoid) -> None:
 def learn_by_cutting(
     spread: Callable[[Array, Array, Array], float], cut: Callable[[Array, float, float, Ellipsoid], None]
 ) -> Fragment:
-    """What a row changes in a learner of one form."""
+    """The `learn` of a learner whose covariance has this form."""
 
     @fragment
     def learn(x: Array, y: float, _omega: float, s: float, p: IELLIP.Params, memory: Ellipsoid) -> None:
-        """Cut off the half of the ellipsoid that got the row wrong.
+        """Cut off the half of the ellipsoid that misclassifies the row.
 
-        Shapes: x f8[d]. docs/algorithms/second_order.md#iellip, with g put in: both roots of v meet and vanish.
+        Shapes: x f8[d]. docs/algorithms/second_order.md#iellip, with g substituted, so that the two roots of v cancel.
         """
         if math.isfinite(s) and y * s > 0.0:
             return

@@ -21,8 +21,8 @@ from driftway.learners.second_order.covariance import (
 class NAROW(Learner):
     """Narrow AROW: the covariance shrinks only in directions where it is still wide, then stays.
 
-    While a row's variance is above 1/b it learns as a second-order learner does; below, the covariance is fixed
-    and it learns as a perceptron with margin in the space whitened so far. It therefore never freezes.
+    While a row's variance is above 1/b, it learns as a second-order learner does; below, the covariance is fixed
+    and it learns as a perceptron with margin in the whitened space. It therefore never freezes.
 
     With k = Sigma x, v = x.k, s = theta.k, a row with y s < 1 gives
 
@@ -66,7 +66,7 @@ class Narrowness(NamedTuple):
     """Parameters of `narow`."""
 
     hybrid: bool
-    """The paper's description, rather than the mean step of AROW."""
+    """Whether to follow the paper's description instead of the mean step of AROW."""
     b: float
     a: float
     q: float
@@ -82,12 +82,12 @@ class Whitened(NamedTuple):
 
 
 def score_whitened(form: CovarianceForm) -> Fragment:
-    """How a learner of one form scores."""
+    """The `score` of a learner whose covariance has this form."""
     spread = form.spread
 
     @fragment
     def score(x: Array, p: Narrowness, memory: Whitened) -> float:
-        """theta.k with k = Sigma x, which `learn` takes over; in variant ``arow`` mu.x. Shapes: x f8[d]."""
+        """theta.k, or mu.x in variant ``arow``; leaves k = Sigma x in memory for `learn`. Shapes: x f8[d]."""
         spread(memory.covariance, x, memory.k)
         return dot(memory.weight, memory.k) if p.hybrid else dot(memory.weight, x)
 
@@ -95,14 +95,14 @@ def score_whitened(form: CovarianceForm) -> Fragment:
 
 
 def learn_narrowly(form: CovarianceForm) -> Fragment:
-    """What a row changes in a learner of one form."""
+    """The `learn` of a learner whose covariance has this form."""
     _, shrink, inflate = form
 
     @fragment
     def learn(x: Array, y: float, _omega: float, s: float, p: Narrowness, memory: Whitened) -> None:
-        """Add the row, and narrow the covariance while the row's variance is above 1/b.
+        """Add the row and narrow the covariance while the row's variance is above 1/b.
 
-        Shapes: x f8[d]. docs/algorithms/second_order.md#narow; kappa = 1/r = b - 1/v, so that no r is infinite.
+        Shapes: x f8[d]. docs/algorithms/second_order.md#narow; kappa = 1/r = b - 1/v avoids an infinite r.
         """
         finite = math.isfinite(s)
         if not (finite and y * s >= 1.0):

@@ -23,7 +23,7 @@ from driftway.learners.second_order.covariance import (
 class NHERD(Learner):
     """Normal herding: moves a whole cloud of weights by PA-II and keeps the Gaussian that fits it best.
 
-    As `arow`, but the covariance shrinks as fast as the cloud is herded together, about twice as fast.
+    As `arow`, but the covariance shrinks as fast as the cloud contracts, about twice as fast.
 
     With k = Sigma x, v = x.k, m = y mu.x, a row with m < 1 gives
 
@@ -58,7 +58,7 @@ class NHERD(Learner):
 
 @fragment
 def pull(v: float, C: float) -> float:
-    """C / (1 + C v): of a row's missing margin, how much of k = Sigma x the mean moves by."""
+    """C / (1 + C v), the step of the mean along k = Sigma x per unit of missing margin."""
     return C * (1.0 / (1.0 + C * v))
 
 
@@ -66,7 +66,7 @@ def pull(v: float, C: float) -> float:
 def herded_shrinkage(v: float, C: float) -> float:
     """(C^2 v + 2 C) / (1 + C v)^2, the share of k k' by which the full form shrinks.
 
-    1 / (1 + C v) is taken out of the fraction, whose square overflows for a row of 1e80.
+    Computed with 1 / (1 + C v) as a factor, since its square overflows for a row of 1e80.
     """
     left = 1.0 / (1.0 + C * v)
     return (C + C * left) * left
@@ -74,13 +74,13 @@ def herded_shrinkage(v: float, C: float) -> float:
 
 @fragment
 def herded_gain(v: float, C: float) -> float:
-    """Kappa = 2 C + C^2 v: the inverse of the diagonal form gains kappa x x'."""
+    """Kappa = 2 C + C^2 v, where the inverse of the diagonal form gains kappa x x'."""
     return 2.0 * C + C * (C * v)
 
 
 @fragment
 def learn_full(x: Array, y: float, _omega: float, s: float, p: NHERD.Params, memory: Gaussian) -> None:
-    """Herd the cloud towards margin 1 on the row. Shapes: x f8[d]. docs/algorithms/second_order.md#nherd."""
+    """Move the cloud towards margin 1 on the row. Shapes: x f8[d]. docs/algorithms/second_order.md#nherd."""
     if not (math.isfinite(s) and y * s >= 1.0):
         v = matvec(memory.covariance, x, memory.k)
         alpha = (1.0 - y * s) * pull(v, p.C)
@@ -95,7 +95,7 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: NHERD.Params, mem
 
 @fragment
 def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: NHERD.Params, memory: Gaussian) -> None:
-    """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
+    """As `learn_full`, keeping only the diagonal of the inverse covariance. Shapes: x f8[d]."""
     if not (math.isfinite(s) and y * s >= 1.0):
         v = spread_diagonal(memory.covariance, x, memory.k)
         alpha = (1.0 - y * s) / (v + 1.0 / p.C)

@@ -6,7 +6,7 @@ from driftway.learners.second_order.covariance import Covarying, fill
 
 
 class SCW1(Learner):
-    """Soft confidence-weighted: as `cw_stdev`, but a row that costs too much is only met half way.
+    """Soft confidence-weighted: as `cw_stdev`, but a step that would be too large is cut at C.
 
     Minimises KL(N(mu, Sigma) || last) + C loss with loss = [phi sqrt(x'Sigma x) - y mu.x]_+ at every row, so a noisy
     label moves the weights by a bounded multiple of C.
@@ -18,7 +18,7 @@ class SCW1(Learner):
     - sqrt(u) = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v)) / 2, the row's deviation afterwards,
     - mu += alpha y k and Sigma^-1 += (alpha phi / sqrt(u)) x x'.
 
-    The diagonal form takes the same alpha.
+    The diagonal form uses the same alpha.
 
     Cost
     ----
@@ -36,7 +36,7 @@ class SCW1(Learner):
 
     class Params(Covarying):
         eta: float = probability(0.75)
-        C: float = number(1.0, "Price of the loss and largest alpha. Larger = more trusting.", above=0.0)
+        C: float = number(1.0, "Penalty of the loss and largest alpha. Larger = more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:
         return confidence_rule(SOFT, self.parameters.C, self.parameters, self.width)

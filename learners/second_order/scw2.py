@@ -9,7 +9,7 @@ class SCW2(Learner):
     """Soft confidence-weighted: as `scw1`, with the square of the loss.
 
     Minimises KL(N(mu, Sigma) || last) + C loss^2 with loss = [phi sqrt(x'Sigma x) - y mu.x]_+ at every row: small
-    violations are cheaper than in `scw1`, large ones dearer.
+    violations cost less than in `scw1`, large ones more.
 
     With phi = Phi^-1(eta), k = Sigma x, v = x.k, m = y mu.x, n = v + 1 / (2 C), a row with m < phi sqrt(v) gives
 
@@ -18,7 +18,7 @@ class SCW2(Learner):
     - sqrt(u) = (-alpha v phi + sqrt(alpha^2 v^2 phi^2 + 4 v)) / 2, the row's deviation afterwards,
     - mu += alpha y k and Sigma^-1 += (alpha phi / sqrt(u)) x x'.
 
-    The diagonal form takes the same alpha.
+    The diagonal form uses the same alpha.
 
     Cost
     ----
@@ -26,8 +26,8 @@ class SCW2(Learner):
 
     Source
     ------
-    Wang, Zhao and Hoi, ICML 2012, proposition 2 (common code has v * 2 and phi * 2 where squares belong, which puts
-    alpha off by 5 to 25 %); Huang, Online Learning, "Algorithm 1 SCW". Differs: roots without cancellation, drift q
+    Wang, Zhao and Hoi, ICML 2012, proposition 2 (common code has v * 2 and phi * 2 in place of squares, which changes
+    alpha by 5 to 25 %); Huang, Online Learning, "Algorithm 1 SCW". Differs: roots without cancellation, drift q
     and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance and #full-and-diagonal-covariance.
     """
 
@@ -36,7 +36,7 @@ class SCW2(Learner):
 
     class Params(Covarying):
         eta: float = probability(0.75)
-        C: float = number(1.0, "Price of the squared loss. Larger = more trusting.", above=0.0)
+        C: float = number(1.0, "Penalty of the squared loss. Larger = more trusting.", above=0.0)
 
     def rule(self) -> UpdateRule:
         return confidence_rule(SOFT_SQUARED, self.parameters.C, self.parameters, self.width)

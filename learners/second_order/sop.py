@@ -32,7 +32,7 @@ from driftway.learners.second_order.covariance import (
 class SOP(Learner):
     """Second-order perceptron: a perceptron on features whitened by the rows that it got wrong.
 
-    Learns from mistakes only, hence cheaply, and needs no step size.
+    Learns only from mistakes, hence at low cost, and needs no step size.
 
     With A = aI + sum of x x' over mistakes, Sigma = A^-1, vec = sum of y x over mistakes, k = Sigma x, v = x.k:
 
@@ -45,7 +45,7 @@ class SOP(Learner):
 
     Source
     ------
-    Cesa-Bianchi, Conconi and Gentile, SIAM J. Comput. 34, 2005: Sigma changes on mistakes only, as there and unlike
+    Cesa-Bianchi, Conconi and Gentile, SIAM J. Comput. 34, 2005: Sigma changes only on mistakes, as there and unlike
     in some libraries. Differs: drift q and the diagonal form of docs/algorithms/conventions.md#drift-of-the-covariance
     and #full-and-diagonal-covariance.
     """
@@ -54,7 +54,7 @@ class SOP(Learner):
     tasks = ("binary",)
 
     class Params(Parameters):
-        a: float = number(1.0, "Ridge of the start, Sigma = I/a, unit of a squared feature.", above=0.0)
+        a: float = number(1.0, "Initial ridge, Sigma = I/a, unit of a squared feature.", above=0.0)
         cov: str = covariance()
         q: float = drift()
         intercept: bool = intercept()
@@ -72,7 +72,7 @@ class Regain(NamedTuple):
     """Parameters of `sop`."""
 
     start: float
-    """Variance of every weight at the start."""
+    """Initial variance of every weight."""
     q: float
 
 
@@ -88,21 +88,21 @@ class SOPState(NamedTuple):
 
 @fragment
 def score_full(x: Array, _p: Regain, memory: SOPState) -> float:
-    """The score (w.x) / (1 + v); `learn_full` takes over k = Sigma x. Shapes: x f8[d]."""
+    """The score (w.x) / (1 + v); leaves k = Sigma x in memory for `learn_full`. Shapes: x f8[d]."""
     v = matvec(memory.covariance, x, memory.k)
     return dot(memory.weight, x) / (1.0 + max(0.0, v))
 
 
 @fragment
 def score_diagonal(x: Array, _p: Regain, memory: SOPState) -> float:
-    """As `score_full`, whose v rounding may leave below 0. Shapes: x f8[d]."""
+    """As `score_full`, but v cannot be rounded below 0. Shapes: x f8[d]."""
     v = spread_diagonal(memory.covariance, x, memory.k)
     return dot(memory.weight, x) / (1.0 + v)
 
 
 @fragment
 def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: SOPState) -> None:
-    """Fold the row into both sums if it was mistaken; weight = covariance vec throughout.
+    """Add the row to both sums if it was misclassified, keeping weight = covariance vec.
 
     Shapes: x f8[d]. A row that would overflow changes nothing.
     """
@@ -110,10 +110,10 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: S
     if not (math.isfinite(s) and y * s > 0.0):
         v = dot(x, k)
         share = 1.0 / (1.0 + v)
-        step = (y - dot(weight, x)) * share  # the weight's, by Sherman and Morrison
+        step = (y - dot(weight, x)) * share  # of the weights, by the Sherman-Morrison formula
         if COLLAPSED < v < math.inf and step_both(weight, k, step, vec, x, y):
             downdate(covariance, k, share, 1.0)
-            # Afresh, because steps add up their rounding; where the product overflows, the step stands.
+            # Recomputed because steps accumulate rounding errors; if the product overflows, the step is kept.
             if math.isfinite(matvec(covariance, vec, k)):
                 for j in range(x.shape[0]):
                     weight[j] = k[j]
@@ -128,7 +128,7 @@ def learn_full(x: Array, y: float, _omega: float, s: float, p: Regain, memory: S
 
 @fragment
 def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memory: SOPState) -> None:
-    """As `learn_full`, keeping the diagonal of the inverse covariance only. Shapes: x f8[d]."""
+    """As `learn_full`, keeping only the diagonal of the inverse covariance. Shapes: x f8[d]."""
     vec, weight, variance, k = memory.vec, memory.weight, memory.covariance, memory.k
     if not (math.isfinite(s) and y * s > 0.0):
         v = dot(x, k)
@@ -147,7 +147,7 @@ def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memor
 
 @fragment
 def step_both(weight: Array, k: Array, step: float, vec: Array, x: Array, label: float) -> bool:
-    """Add step * k to `weight` and label * x to `vec`, both of them or, if either would overflow, nothing; say which.
+    """Add step * k to `weight` and label * x to `vec` unless either would overflow; return whether they were added.
 
     Shapes: weight f8[d], k f8[d], vec f8[d], x f8[d].
     """
@@ -165,6 +165,6 @@ def step_both(weight: Array, k: Array, step: float, vec: Array, x: Array, label:
 
 @fragment
 def regained(variance: float, q: float, start: float, vec: float, weight: float) -> float:
-    """What a variance regains by drift: at most q, never beyond its start, nothing if its weight overflowed."""
+    """What a variance regains by drift: at most q, not beyond `start`, and 0 if the weight would overflow."""
     grown = min(q, max(0.0, start - variance))
     return grown if math.isfinite(weight + grown * vec) else 0.0

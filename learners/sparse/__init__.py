@@ -1,1 +1,1 @@
-"""Linear learners whose weights become exactly zero where a feature does not help; O(d) per row."""
+"""Linear learners whose weights become exactly zero if a feature does not help; O(d) per row."""

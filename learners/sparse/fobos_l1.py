@@ -12,7 +12,7 @@ from driftway.learners.sparse.thresholding import step_and_threshold
 class FOBOSL1(Learner):
     """Forward-backward splitting: a gradient step on the loss, then the exact minimum of the L1 penalty near it.
 
-    Unlike a subgradient step of the penalty it makes weights exactly zero, at every row.
+    Unlike a subgradient step on the penalty, it makes weights exactly zero at every row.
 
     - u = w - eta_t g x, with g = -y / (1 + exp(y s)), or that of the hinge loss,
     - w = argmin |w - u|^2 / 2 + eta'_t lam |w|_1, that is w_j = sign(u_j) [|u_j| - eta'_t lam]+.
@@ -57,16 +57,16 @@ class Splitting(NamedTuple):
     schedule: int
     eta: float
     lam: float
-    """By how much weights are thresholded, in units of the step."""
+    """Threshold of the weights, in units of the step."""
     penalised: int
-    """Weights from this one on are not thresholded."""
+    """Index from which on weights are not thresholded."""
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Splitting, memory: SteppedWeights) -> None:
-    """Step against the gradient, threshold by eta_t lam.
+    """Step against the gradient, then threshold by eta_t lam.
 
-    Shapes: x f8[d]. docs/algorithms/sparse.md#fobos_l1. A row that would overflow counts for t and leaves the weights.
+    Shapes: x f8[d]. docs/algorithms/sparse.md#fobos_l1. A row that would overflow counts for t only.
     """
     memory.learned[0] += 1
     step = step_at(memory.learned[0], p.schedule, p.eta)

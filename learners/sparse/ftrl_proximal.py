@@ -1,4 +1,4 @@
-"""Follow the regularised leader, proximal form, with a learning rate per coordinate (FTRL-Proximal)."""
+"""Follow the regularised leader in proximal form, with a learning rate per coordinate (FTRL-Proximal)."""
 
 import math
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from driftway.learners.sparse.thresholding import soft_threshold
 class FTRLProximal(Learner):
     """Sparse logistic regression with a step per weight that shrinks with the gradients it has seen.
 
-    For wide rows of rare features: frequent ones settle early, rare ones still learn fast. The rates never grow back.
+    For wide rows of rare features: frequent ones settle early, rare ones still learn fast. Rates never increase.
     The score is the log-odds of class 1.
 
     - w_j = -sign(z_j) [|z_j| - l1]+ / ((beta + sqrt(n_j)) / alpha + l2),
@@ -50,7 +50,7 @@ class FTRLProximal(Learner):
             0.001, "Weight of the L1 penalty, against the sum of gradients. Larger = fewer weights.", at_least=0.0
         )
         l2: float = number(0.001, "Weight of the penalty |w|^2 / 2.", at_least=0.0)
-        intercept: bool = flag(True, "Append a constant 1 to every row; l1 does not hold for its weight.")
+        intercept: bool = flag(True, "Append a constant 1 to every row; l1 does not apply to its weight.")
 
     def rule(self) -> UpdateRule:
         return UpdateRule(score, learn, self.parameters.numbers(), Gradients, uses_weight=True)
@@ -68,9 +68,9 @@ class Gradients(NamedTuple):
 
 @fragment
 def score(x: Array, p: FTRLProximal.Params, memory: Gradients) -> float:
-    """The score w'x of the weights that z and n stand for. Shapes: x f8[d]."""
+    """The score w'x with the weights that follow from z and n. Shapes: x f8[d]."""
     z, n, weight = memory.z, memory.n, memory.weight
-    penalised = x.shape[0] - p.intercept  # l1 does not hold for the intercept
+    penalised = x.shape[0] - p.intercept  # l1 does not apply to the intercept
     for j in range(penalised):
         weight[j] = proximal(z[j], n[j], p.alpha, p.beta, p.l1, p.l2)
     for j in range(penalised, x.shape[0]):
@@ -90,7 +90,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: FTRLProximal.Params, me
     for j in range(x.shape[0]):
         g = slope_of_score * x[j]
         squared = g * g
-        # As printed, sqrt(n + g^2) - sqrt(n) loses all digits once n is large.
+        # Computed as printed, sqrt(n + g^2) - sqrt(n) loses all digits once n is large.
         roots = p.alpha * (math.sqrt(n[j] + squared) + math.sqrt(n[j]))
         sigma = squared / roots if squared > 0.0 else 0.0
         moved[j] = z[j] + g - sigma * weight[j]
@@ -107,6 +107,6 @@ def learn(x: Array, y: float, omega: float, s: float, p: FTRLProximal.Params, me
 
 @fragment
 def proximal(z: float, n: float, alpha: float, beta: float, l1: float, l2: float) -> float:
-    """The weight w that minimises z w + l1 |w| + ((beta + sqrt(n)) / alpha + l2) w^2 / 2; 0 where nothing bends it."""
+    """The weight w that minimises z w + l1 |w| + ((beta + sqrt(n)) / alpha + l2) w^2 / 2; 0 if it has no curvature."""
     bend = (beta + math.sqrt(n)) / alpha + l2
     return soft_threshold(-z, l1) / bend if bend > 0.0 else 0.0

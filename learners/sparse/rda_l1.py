@@ -23,8 +23,8 @@ from driftway.learners.sparse.thresholding import soft_threshold
 class RDAL1(Learner):
     """Regularised dual averaging: weights that are best for the average of all gradients so far, not for the last.
 
-    Sparser than thresholded steps, because the average of a useless feature's gradients comes down to zero and the
-    threshold does not fade with the steps. Slow to follow drift unless `decay` is given.
+    Sparser than thresholded steps, because the average gradient of a useless feature tends to zero and the threshold
+    does not shrink with the steps. Slow to follow drift unless `decay` is given.
 
     With G the average of g x, where g = -y / (1 + exp(y s)) or that of the hinge loss,
 
@@ -76,7 +76,7 @@ class Averaging(NamedTuple):
     lam: float
     decay: float
     penalised: int
-    """Weights from this one on are not thresholded."""
+    """Index from which on weights are not thresholded."""
 
 
 class RDAL1State(NamedTuple):
@@ -90,10 +90,9 @@ class RDAL1State(NamedTuple):
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Averaging, memory: RDAL1State) -> None:
-    """Average the gradient in, take the weights that are best for the average.
+    """Add the gradient to the average, then take the best weights for the average.
 
-    Shapes: x f8[d]. docs/algorithms/sparse.md#rda_l1. A row that would overflow counts for t and leaves average and
-    weights.
+    Shapes: x f8[d]. docs/algorithms/sparse.md#rda_l1. A row that would overflow counts for t only.
     """
     memory.learned[0] += 1
     share = max(1.0 / memory.learned[0], p.decay)
@@ -110,7 +109,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: Averaging, memory: RDAL
 
 @fragment
 def average_in(average: Array, x: Array, keep: float, share: float, scale: float) -> bool:
-    """Let `average` be keep * average + share * x or, if scale times that would overflow, what it was; say which.
+    """Set `average` to keep * average + share * x unless scale times that would overflow; return whether it was set.
 
     Shapes: average f8[d], x f8[d].
     """

@@ -1,6 +1,6 @@
-"""What makes weights exactly zero: soft thresholding, alone and at the end of a gradient step.
+"""Soft thresholding, alone and after a gradient step, which makes weights exactly zero.
 
-Weights from `penalised` on, which is where the intercept lies, are never thresholded.
+Weights from index `penalised` on, where the intercept is, are never thresholded.
 """
 
 from driftway.learners.contract import Array, fragment
@@ -8,13 +8,13 @@ from driftway.learners.contract import Array, fragment
 
 @fragment
 def soft_threshold(value: float, by: float) -> float:
-    """`value` moved towards 0 by `by` >= 0, and no further than 0."""
-    return max(0.0, value - by) + min(0.0, value + by)  # one of the two is 0, and neither branches
+    """`value` moved towards 0 by `by` >= 0, but not past 0."""
+    return max(0.0, value - by) + min(0.0, value + by)  # one of the two is 0; both are branch-free
 
 
 @fragment
 def step_and_threshold(weight: Array, x: Array, step: float, by: float, penalised: int) -> bool:
-    """Add step * x to `weight` and threshold that by `by`, or do nothing if some coordinate would overflow; say which.
+    """Add step * x to `weight` and threshold it by `by`; return False, changing nothing, if an entry would overflow.
 
     Shapes: weight f8[d], x f8[d].
     """

@@ -22,13 +22,13 @@ from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.sparse.thresholding import soft_threshold
 
 SMALL = {"tg": 1.0, "round": 0.05}
-"""What ``auto`` takes for theta. Rounding at 1 resets the weights for ever: 65 % on SEA instead of 86 %."""
+"""theta for ``auto``. Rounding at 1 would keep resetting the weights: 65 % on SEA instead of 86 %."""
 
 
 class TruncatedGradient(Learner):
     """Gradient descent with constant steps that pulls small weights to zero at every K-th row.
 
-    Follows drift as `ogd_logistic` with ``const`` steps does, and drops features that do not pay for themselves.
+    Follows drift as `ogd_logistic` with ``const`` steps does, and drops features that do not help enough.
 
     - w <- w - eta g x, with g = -y / (1 + exp(y s)), or that of the hinge loss,
     - every K rows, each w_j with |w_j| <= theta moves towards 0 by eta K gravity (``tg``) or becomes 0 (``round``).
@@ -49,7 +49,7 @@ class TruncatedGradient(Learner):
 
     class Params(Parameters):
         eta: float = number(0.1, "Step size.", above=0.0)
-        K: int = integer(10, "Labelled rows from one truncation to the next.", at_least=1)
+        K: int = integer(10, "Labelled rows between truncations.", at_least=1)
         gravity: float = number(
             0.001, "Pull towards zero per row, in units of the gradient. Larger = fewer weights.", at_least=0.0
         )
@@ -58,11 +58,13 @@ class TruncatedGradient(Learner):
             AUTO,
             at_least=0.0,
             text=(
-                "Largest weight that is pulled; 0 = no bound, in mode `tg` only. In mode `round` below what a useful "
-                "weight changes by in K rows. `auto` = 1 in mode `tg`, 0.05 in mode `round`."
+                "Largest weight that is shrunk; 0 = no bound, in mode `tg` only. In mode `round` choose less than a "
+                "useful weight changes by in K rows. `auto` = 1 in mode `tg`, 0.05 in mode `round`."
             ),
         )
-        mode: str = choice("tg", ("tg", "round"), "`tg` pulls, `round` sets to zero at once.")
+        mode: str = choice(
+            "tg", ("tg", "round"), "`tg` shrinks weights step by step, `round` sets them to zero at once."
+        )
         loss: str = choice("logistic", LOSSES[:2], "`logistic` or `hinge`.")
         intercept: bool = flag(True, "Append a constant 1 to every row; its weight is not pulled.")
 
@@ -90,16 +92,16 @@ class Truncation(NamedTuple):
     eta: float
     K: int
     pull: float
-    """How far small weights move towards 0; inf rounds them."""
+    """Distance that small weights move towards 0; inf rounds them to 0."""
     theta: float
-    """Largest weight that is pulled, may be inf."""
+    """Largest absolute weight that is pulled; may be inf."""
     penalised: int
-    """Weights from this one on are left alone."""
+    """Index from which on weights are not truncated."""
 
 
 @fragment
 def learn(x: Array, y: float, omega: float, s: float, p: Truncation, memory: SteppedWeights) -> None:
-    """Step against the gradient, and at every K-th labelled row truncate: T1(w_j, pull, theta).
+    """Step against the gradient, and truncate at every K-th labelled row: T1(w_j, pull, theta).
 
     Shapes: x f8[d]. docs/algorithms/sparse.md#truncated_gradient. A row that would overflow counts for t.
     """

@@ -1,1 +1,1 @@
-"""Learners that hold the last rows and ask or train on those alone: forgetting by a window of fixed length."""
+"""Learners that store the last rows and predict from or train on those alone: forgetting by a window."""

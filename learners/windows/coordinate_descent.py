@@ -1,12 +1,12 @@
-"""The support vector machine on a window of rows, by dual coordinate descent: one solver, for any kernel.
+"""The support vector machine on a window of rows: one dual coordinate descent solver for any kernel.
 
 min over w of |w|^2 / 2 + C sum of [1 - y_i w.x_i]_+, in its dual: w = sum of alpha_i y_i x_i with 0 <= alpha_i <= C.
 Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008, Algorithm 1 with the L1 loss.
 docs/algorithms/windows.md#window-methods.
 
-What changes with the coefficients is one vector. Without a kernel it is w, and the machine's value at row i is w.x_i;
-with one it is f, the values at all rows, and no w is needed. A step on row i adds to it a multiple of x_i, or of the
-kernel values of row i.
+The solver maintains one vector along with the coefficients. Without a kernel it is w, and the machine's value at row i
+is w.x_i; with one it is f, the values at all rows, and no w is needed. A step on row i adds a multiple of x_i, or of
+the kernel values of row i, to it.
 """
 
 import dataclasses
@@ -21,32 +21,34 @@ from driftway.learners.numeric.random import Words, permute
 from driftway.learners.numeric.vectors import axpy, axpy_guarded, dot
 
 STILL = 1e-12
-"""Projected gradient below which a coefficient stays as it is."""
+"""Projected gradient up to which a coefficient is not changed."""
 LARGEST = sys.float_info.max
-"""Instead of infinity where no gradient was seen: a state is finite."""
+"""Used instead of infinity before the first gradient, because a state must be finite."""
 FAR_FROM_OVERFLOW = 1e300
-"""Whatever rounding adds."""
+"""Bound below which rounding cannot cause an overflow."""
 MOST_ROWS = 5000
-"""In a ring with a kernel, whose values then take 200 MB."""
+"""Limit of the ring with a kernel, whose values then take 200 MB."""
 
 
 class Training(Parameters):
     """Parameters of every support vector machine on a window."""
 
-    C: float = number(1.0, "Most that a row may weigh. Larger = fewer errors in the window, smaller margin.", above=0.0)
+    C: float = number(1.0, "Largest weight of a row. Larger = fewer errors in the window, smaller margin.", above=0.0)
     kernel: str = choice(
         "linear",
         ("linear", "gaussian"),
-        "`linear`, or `gaussian`: exp(-gamma |x - z|^2), and 1 more with an intercept.",
+        "`linear`, or `gaussian`: exp(-gamma |x - z|^2), plus 1 with an intercept.",
     )
     gamma: float = number(
-        0.0, "Of the Gaussian kernel, in units of 1 / a squared feature; 0: 1 / the number of features.", at_least=0.0
+        0.0,
+        "Coefficient of the Gaussian kernel, in units of 1 / a squared feature; 0: 1 / the number of features.",
+        at_least=0.0,
     )
     tol: float = number(
         1e-3, "A training ends when the projected gradients of a sweep differ by less than this.", above=0.0
     )
-    max_sweeps: int = integer(10, "Most sweeps over the window in one training.", at_least=1)
-    seed: int = integer(1, "Of the generator of the order in which rows are visited.", at_least=0, at_most=2**53)
+    max_sweeps: int = integer(10, "Largest number of sweeps over the window in one training.", at_least=1)
+    seed: int = integer(1, "Seed of the order in which rows are visited.", at_least=0, at_most=2**53)
     intercept: bool = intercept()
 
     def __post_init__(self) -> None:
@@ -58,21 +60,21 @@ class Training(Parameters):
 
     @property
     def slots(self) -> int:
-        """R, rows that the ring has room for."""
+        """R, the capacity of the ring in rows."""
         raise NotImplementedError
 
     def numbers_for(self, n_features: int) -> Any:
-        """As `numbers`, with the gamma that counts."""
+        """As `numbers`, with the effective gamma."""
         return dataclasses.replace(self, gamma=self.gamma or 1.0 / n_features).numbers()
 
 
 class DualVariables(NamedTuple):
-    """A problem over the slots of a ring, and where its solution stands."""
+    """A problem over the slots of a ring, and its current solution."""
 
     vector: Array
     """f8[d] weights, or f8[R] values"""
     rows: Array
-    """What a step adds to it: f8[R, d] rows, or f8[R, R] kernel values"""
+    """f8[R, d] rows, or f8[R, R] kernel values, of which a step adds a multiple to the vector"""
     alpha: Array
     """f8[R]"""
     Y: Array
@@ -92,20 +94,20 @@ def by_weights(vector: Array, rows: Array, i: int) -> float:
 
 @fragment
 def by_values(vector: Array, _rows: Array, i: int) -> float:
-    """Value at row i with one. Shapes: vector f8[R]."""
+    """Value at row i with a kernel. Shapes: vector f8[R]."""
     return float(vector[i])
 
 
 @cache
 def visitor(value: Value) -> Callable[..., tuple[float, float]]:
-    """Algorithm 1's inner loop."""
+    """Make Algorithm 1's inner loop."""
 
     @fragment
     def visit(dual: DualVariables, order: Array, C: float) -> tuple[float, float]:
-        """Step on each row in turn; the highest and the lowest projected gradient.
+        """Take a step on each row in turn; return the highest and the lowest projected gradient.
 
-        Shapes: order f8[m] slots. Invariant: 0 <= alpha <= C and the vector is what alpha says, both finite. A step
-        that would overflow is not taken.
+        Shapes: order f8[m] slots. Invariant: 0 <= alpha <= C and the vector is that of alpha, both finite. A step that
+        would overflow is not taken.
         """
         safe = stays_finite(dual, C)
         highest, lowest = -LARGEST, LARGEST
@@ -132,12 +134,12 @@ def visitor(value: Value) -> Callable[..., tuple[float, float]]:
 
 @cache
 def trainer(value: Value) -> Callable[..., None]:
-    """Algorithm 1, from where the solution stands."""
+    """Make Algorithm 1, starting from the current solution."""
     visit = visitor(value)
 
     @fragment
     def train(dual: DualVariables, order: Array, p: Any, generator: Words) -> None:
-        """Sweep over the rows in `order`, shuffled before each sweep, until their gradients agree or sweeps run out.
+        """Sweep over the rows in `order`, shuffled before each sweep, until convergence or `max_sweeps`.
 
         Shapes: order f8[m] slots, generator u8[4].
         """
@@ -153,9 +155,9 @@ def trainer(value: Value) -> Callable[..., None]:
 
 @fragment
 def stays_finite(dual: DualVariables, C: float) -> bool:
-    """Whether no coefficients within 0 and C can make the vector overflow: then a step need not look before it leaps.
+    """Whether no coefficients within 0 and C can make the vector overflow, so that steps need no guard.
 
-    A step's numbers are within |x| or k(x, z), hence within 1 or the largest k(x, x).
+    The entries added by a step are bounded by |x| or k(x, z), hence by 1 or the largest k(x, x).
     """
     largest = 1.0
     for i in range(dual.squared.shape[0]):
@@ -165,7 +167,7 @@ def stays_finite(dual: DualVariables, C: float) -> bool:
 
 @fragment
 def project(gradient: float, alpha: float, C: float) -> float:
-    """The part of the gradient along which 0 <= alpha <= C leaves room to descend."""
+    """Return the projected gradient: the part along which 0 <= alpha <= C allows descent."""
     if alpha <= 0.0:
         return min(gradient, 0.0)
     if alpha >= C:
@@ -175,7 +177,7 @@ def project(gradient: float, alpha: float, C: float) -> float:
 
 @fragment
 def remove_row(dual: DualVariables, slot: int) -> None:
-    """A row that leaves takes its part out of the vector."""
+    """Subtract the part of a row that leaves from the vector."""
     if dual.alpha[slot] > 0.0:
         axpy_guarded(dual.vector, dual.rows[slot], -dual.alpha[slot] * dual.Y[slot])
         dual.alpha[slot] = 0.0
@@ -183,7 +185,7 @@ def remove_row(dual: DualVariables, slot: int) -> None:
 
 @fragment
 def recompute_vector(dual: DualVariables) -> None:
-    """Make the vector what the coefficients say; a row that would overflow it loses its coefficient."""
+    """Recompute the vector from the coefficients; a row that would overflow it gets coefficient 0."""
     for j in range(dual.vector.shape[0]):
         dual.vector[j] = 0.0
     for i in range(dual.alpha.shape[0]):

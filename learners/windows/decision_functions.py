@@ -1,4 +1,4 @@
-"""Machines that stay as they are while their successor is trained, without a kernel and with the Gaussian one."""
+"""Support vector machines that predict while their successor is trained, linear or with the Gaussian kernel."""
 
 from typing import Any, NamedTuple
 
@@ -14,21 +14,21 @@ from driftway.learners.windows.ring import Ring
 
 
 class DecisionFunction(NamedTuple):
-    """What a machine is made of, and what depends on that."""
+    """The memory of a machine, and the fragments that depend on its form."""
 
     memory: type[Any]
     score: Fragment
     usable: Fragment
-    """``usable(x)``: whether anything can be learned from the row"""
+    """``usable(x)``: whether the row can be learned from"""
     append_row: Fragment
-    """``take_in(x, y, p, ring)``"""
+    """``append_row(x, y, p, ring)``"""
     dual: Fragment
     """``dual(memory)``: the problem of the machine in training"""
     value: Value
     keep: Fragment
-    """``keep(memory)``: the machine in training is the best so far"""
+    """``keep(memory)``: store the machine in training as the best so far"""
     adopt: Fragment
-    """``adopt(memory)``: the best so far predicts from now on"""
+    """``adopt(memory)``: predict with the best so far from now on"""
 
 
 class LinearSVMState(NamedTuple):
@@ -46,7 +46,7 @@ class LinearSVMState(NamedTuple):
 
 @fragment
 def linear_dual(memory: LinearSVMState) -> DualVariables:
-    """The problem whose vector is the candidate's weights."""
+    """Return the problem whose vector is the candidate's weights."""
     rows = memory.ring
     return DualVariables(memory.candidate, rows.X, memory.alpha, rows.Y, rows.squared)
 
@@ -60,13 +60,13 @@ def keep_weights(memory: LinearSVMState) -> None:
 
 @fragment
 def adopt_weights(memory: LinearSVMState) -> None:
-    """Predict by the weights that were kept."""
+    """Predict with the kept weights from now on."""
     for j in range(memory.kept.shape[0]):
         memory.weight[j] = memory.kept[j]
 
 
 class GaussianSVMState(NamedTuple):
-    """Memory with the Gaussian kernel. The ring holds the rows of the machine that predicts until the next does."""
+    """Memory with the Gaussian kernel. The ring keeps the rows of the predicting machine until it is replaced."""
 
     coefficient: Array = field("f8[R]", "alpha y of each row in the machine that predicts")
     kept: Array = field("f8[R]", "alpha y in the best that was trained at the last batch's end")
@@ -80,7 +80,7 @@ class GaussianSVMState(NamedTuple):
 
 @fragment
 def kernel_score(x: Array, p: Any, memory: GaussianSVMState) -> float:
-    """The score, the sum of alpha_i y_i k(x_i, x) over the slots. Shapes: x f8[d]."""
+    """Return the score, the sum of alpha_i y_i k(x_i, x) over the slots. Shapes: x f8[d]."""
     n = weigh_near(x, p, memory.ring)
     total = 0.0
     for i in range(n):
@@ -90,7 +90,7 @@ def kernel_score(x: Array, p: Any, memory: GaussianSVMState) -> float:
 
 @fragment
 def gaussian_dual(memory: GaussianSVMState) -> DualVariables:
-    """The problem whose vector is the candidate's values."""
+    """Return the problem whose vector is the candidate's values."""
     rows = memory.ring
     return DualVariables(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
 
@@ -104,7 +104,7 @@ def keep_coefficients(memory: GaussianSVMState) -> None:
 
 @fragment
 def adopt_coefficients(memory: GaussianSVMState) -> None:
-    """Predict by the coefficients that were kept."""
+    """Predict with the kept coefficients from now on."""
     for i in range(memory.kept.shape[0]):
         memory.coefficient[i] = memory.kept[i]
 

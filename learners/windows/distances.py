@@ -1,11 +1,11 @@
-"""Distances from a row to those of a window, which is kept by columns so that several are computed at a time."""
+"""Distances from a row to those of a window, which is stored by columns so that several are computed at a time."""
 
 from driftway.learners.contract import Array, fragment
 
 
 @fragment
 def squared_distances(x: Array, column: Array, n: int, squared: Array) -> None:
-    """From x to the first n rows, each summed from the first feature on, by four in one pass over them.
+    """Write the squared distances from x to the first n rows, summed in feature order, four features per pass.
 
     Shapes: x f8[d or more], column f8[d, R], squared f8[R].
     """

@@ -1,7 +1,7 @@
 """The last rows with the Gaussian kernel between any two of them: k(x, z) = exp(-gamma |x - z|^2) + 1.
 
-The 1 stands for the constant feature of the intercept, and is left out where there is none. The kernel values of a row
-with the others are computed once, as it enters.
+The 1 is the constant feature of the intercept, and is omitted without one. The kernel values of a row with the others
+are computed once, when it is added.
 """
 
 import math
@@ -15,9 +15,9 @@ from driftway.learners.windows.ring import rows_in, slot_of_next
 
 
 class GaussianRing(NamedTuple):
-    """The last R rows; number t from 0 stands at t mod R. By columns, so that several distances are computed at a time.
+    """The last R rows; row t (from 0) is in slot t mod R. By columns, so that several distances are computed at a time.
 
-    Its block is the better part of a state: 0.3 MB of 200 rows, 3 MB of 609, 36 MB of 2,109.
+    Its block dominates the size of a state: 0.3 MB for 200 rows, 3 MB for 609, 36 MB for 2,109.
     """
 
     column: Array = field("f8[d, R]", "features of the rows")
@@ -30,7 +30,7 @@ class GaussianRing(NamedTuple):
 
 @fragment
 def weigh_near(x: Array, p: Any, ring: GaussianRing) -> int:
-    """Write the kernel values of x with the ring's rows into `near`; how many there are. Shapes: x f8[d]."""
+    """Write the kernel values of x with the ring's rows into `near`; return their number. Shapes: x f8[d]."""
     n = rows_in(ring)
     constant = 1.0 if p.intercept else 0.0
     squared_distances(x, ring.column, n, ring.near)
@@ -41,13 +41,13 @@ def weigh_near(x: Array, p: Any, ring: GaussianRing) -> int:
 
 @fragment
 def usable(x: Array) -> bool:
-    """Whether a row can be trained on: its squared length is not infinite. Shapes: x f8[d]."""
+    """Whether a row can be trained on: its squared norm is finite. Shapes: x f8[d]."""
     return dot(x, x) < math.inf
 
 
 @fragment
 def append_row(x: Array, y: float, p: Any, ring: GaussianRing) -> None:
-    """Put the row where the oldest stands. Shapes: x f8[d]."""
+    """Add the row, in place of the oldest if the ring is full. Shapes: x f8[d]."""
     slot = slot_of_next(ring)
     for j in range(x.shape[0]):
         ring.column[j, slot] = x[j]

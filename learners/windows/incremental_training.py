@@ -1,4 +1,4 @@
-"""Trainings that begin at a batch's end and may be spread over the rows behind it."""
+"""Trainings that start at the end of a batch and may be spread over the rows after it."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,15 +10,15 @@ from driftway.learners.windows.coordinate_descent import LARGEST, DualVariables,
 
 
 class BatchTraining(Training):
-    """Parameters of a machine that is trained at a batch's end."""
+    """Parameters of a machine that is trained at the end of each batch."""
 
-    batch: int = integer(100, "Labelled rows from one training to the next.", at_least=1)
+    batch: int = integer(100, "Labelled rows between trainings.", at_least=1)
     spread: int = integer(
         10,
-        "Labelled rows, <= batch, that share a training's work: its result comes at most spread - 1 late.",
+        "Labelled rows, <= batch, over which a training is spread: its result comes at most spread - 1 rows late.",
         at_least=1,
     )
-    """By default the most that cost no stream half a point.
+    """The default is the largest value that cost no stream half a point of accuracy.
 
     See docs/algorithms/reference-results.md#accuracy-with-the-defaults.
     """
@@ -35,24 +35,24 @@ class BatchTraining(Training):
 
     @property
     def slots(self) -> int:
-        # Rows stay while they are trained on and, with a kernel, until the next machine predicts.
+        # Rows are kept while they are trained on and, with a kernel, until the next machine predicts.
         return self.longest + self.spread - 1 + (self.batch if self.kernel != "linear" else 0)
 
 
 class IncrementalTraining(NamedTuple):
-    """A training that goes on from row to row."""
+    """A training that continues from row to row."""
 
     order: Array = field("f8[R]", "slots in the order of the sweep")
     extremes: Array = field("f8[2]", "highest and lowest projected gradient of the sweep so far")
     rows: Counts = field("i8[1]", "how many rows it is trained on; 0: no training is under way")
     place: Counts = field("i8[1]", "how many of them the sweep has visited")
     sweeps: Counts = field("i8[1]", "sweeps that have ended")
-    fewest: Counts = field("i8[1]", "`svm_ada`: errors that the best machine so far is thought to make in the batch")
+    fewest: Counts = field("i8[1]", "`svm_ada`: estimated errors of the best machine so far in the batch")
 
 
 @fragment
 def begin_training(n: int, end: int, dual: DualVariables, course: IncrementalTraining) -> None:
-    """Begin, from zero coefficients, on the n rows before slot `end`, the oldest first; a row's slot never matters."""
+    """Start from zero coefficients on the n rows before slot `end`, oldest first, so that their slots do not matter."""
     n_slots = dual.alpha.shape[0]
     for j in range(dual.vector.shape[0]):
         dual.vector[j] = 0.0
@@ -65,12 +65,12 @@ def begin_training(n: int, end: int, dual: DualVariables, course: IncrementalTra
 
 @cache
 def proceeding(value: Value) -> Callable[..., int]:
-    """`coordinate_descent.trainer`, with a stop after any row."""
+    """As `coordinate_descent.trainer`, but it can stop after any row."""
     visit = visitor(value)
 
     @fragment
     def proceed(dual: DualVariables, course: IncrementalTraining, p: Any, generator: Words, visits: int) -> int:
-        """Go on by so many visits of a row or to the training's end; what is left of them.
+        """Continue for at most `visits` visits of a row, or to the training's end; return the number left.
 
         Shapes: generator u8[4].
         """

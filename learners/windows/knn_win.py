@@ -21,12 +21,12 @@ from driftway.learners.windows.distances import squared_distances
 class KNNWin(Learner):
     """Predicts the class of the row's nearest neighbour among the last `window` rows, or of most of its k nearest.
 
-    Learns any shape of border at once and forgets by the window alone. Its distances count every feature, relevant or
-    not, in its own unit: standardise. Choose k = 5 to 15 where labels are noisy.
+    Learns decision boundaries of any shape immediately and forgets by the window alone. Its distances count every
+    feature, relevant or not, in its own unit: standardise. Choose k = 5 to 15 if labels are noisy.
 
     With d_c the distance to the nearest row of class c: S_c = (1 / d_c) / sum of 1 / d_r, hence with two classes
     s = (d_0 - d_1) / (d_0 + d_1), 1 or -1 if only one is in the window. With k > 1: S_c = n_c / k, where n_c of the k
-    nearest are of class c; of rows equally far the newest counts.
+    nearest are of class c; ties in distance go to the newest row.
 
     Cost
     ----
@@ -35,15 +35,15 @@ class KNNWin(Learner):
     Source
     ------
     Cover and Hart, IEEE Transactions on Information Theory 13, 1967, on a window. docs/algorithms/windows.md#knn_win.
-    Differs: several classes; the ring is kept by columns; a row whose squared distance overflows is no neighbour.
+    Differs: several classes; the ring is stored by columns; a row whose squared distance overflows is not a neighbour.
     """
 
     name = "knn_win"
     tasks = ("binary", "multiclass")
 
     class Params(Parameters):
-        window: int = integer(1000, "W, the labelled rows that are remembered.", at_least=1)
-        k: int = integer(1, "Neighbours that are asked, k <= window.", at_least=1)
+        window: int = integer(1000, "W, number of stored labelled rows.", at_least=1)
+        k: int = integer(1, "Number of neighbours, k <= window.", at_least=1)
 
         def __post_init__(self) -> None:
             super().__post_init__()
@@ -56,7 +56,7 @@ class KNNWin(Learner):
 
 
 class Neighbours(NamedTuple):
-    """Memory of `knn_win`. By columns, since then the distances of several rows are computed at a time."""
+    """Memory of `knn_win`. By columns, so that several distances are computed at a time."""
 
     column: Array = field("f8[d, W]", "features of the last W rows; row t from 0 stands at t mod W")
     label: Counts = field("i8[W]", "their classes")
@@ -69,7 +69,7 @@ class Neighbours(NamedTuple):
 
 @fragment
 def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
-    """How near each class is. Shapes: x f8[d]. docs/algorithms/windows.md#knn_win."""
+    """Write the scores of the classes. Shapes: x f8[d]. docs/algorithms/windows.md#knn_win."""
     n = min(memory.taken[0], memory.label.shape[0])
     squared_distances(x, memory.column, n, memory.squared)
     for c in range(memory.S.shape[0]):
@@ -82,9 +82,9 @@ def score(x: Array, p: KNNWin.Params, memory: Neighbours) -> None:
 
 @fragment
 def share_by_distance(n: int, memory: Neighbours) -> None:
-    """S_c from the distance to the nearest row of each class, 1 / d_c in units of the largest such.
+    """Compute S_c from the distance to the nearest row of each class, with 1 / d_c relative to the largest.
 
-    A class at distance 0 has all, with others at 0 in equal parts; one that is not in the window has nothing.
+    Classes at distance 0 share everything equally; a class that is not in the window gets 0.
     """
     S, squared, label = memory.S, memory.squared, memory.label
     for c in range(S.shape[0]):
@@ -105,9 +105,9 @@ def share_by_distance(n: int, memory: Neighbours) -> None:
 
 @fragment
 def vote(n: int, k: int, memory: Neighbours) -> None:
-    """S_c from how many of the k nearest rows are of each class; rows come from the newest to the oldest.
+    """Compute S_c from the number of each class among the k nearest rows, visiting rows from newest to oldest.
 
-    Invariant: nearest[:found] is in ascending order, and of equals the newer comes first.
+    Invariant: nearest[:found] is in ascending order, with the newer of equal ones first.
     """
     squared, nearest, class_of = memory.squared, memory.nearest, memory.class_of
     found = 0
@@ -126,7 +126,7 @@ def vote(n: int, k: int, memory: Neighbours) -> None:
 
 @fragment
 def learn(x: Array, label: int, _omega: float, _finite: bool, _p: KNNWin.Params, memory: Neighbours) -> None:
-    """Put the row where the oldest stands. Shapes: x f8[d]."""
+    """Add the row, in place of the oldest if the window is full. Shapes: x f8[d]."""
     slot = memory.taken[0] % memory.label.shape[0]
     for j in range(x.shape[0]):
         memory.column[j, slot] = x[j]

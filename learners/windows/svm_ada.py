@@ -1,4 +1,4 @@
-"""A support vector machine that chooses how far back its window reaches."""
+"""A support vector machine that adapts the length of its window."""
 
 from functools import cache
 from typing import Any
@@ -14,13 +14,14 @@ from driftway.learners.windows.incremental_training import BatchTraining, begin_
 
 
 class SVMAda(Learner):
-    """After every `batch` rows: one support vector machine per window of 1, 2, 3 .. batches, and the best one stays.
+    """After every `batch` rows, trains a support vector machine per window of 1, 2, 3 .. batches and keeps the best.
 
-    The best is that with the least xi-alpha-estimate of its leave-one-out error on the newest batch, the share of its
-    rows with rho alpha R^2 + xi >= 1, where xi = [1 - y w.x]_+ and R is the longest row of the window; of equals the
-    longest window. A steady concept has it long, a drift short. A quick guess, not a test: it errs on small batches.
-    The work is done in equal parts, in the last row of the batch and at most `spread` - 1 behind it, and its result is
-    used once it is done: `spread` = 1 chooses at once, `spread` = `batch` costs each row the same.
+    The best is that with the smallest xi-alpha-estimate of its leave-one-out error on the newest batch, the share of
+    its rows with rho alpha R^2 + xi >= 1, where xi = [1 - y w.x]_+ and R is the largest norm in the window; ties go to
+    the longest window. The window is long for a stable concept and short after a drift. The estimate is quick, but
+    unreliable on small batches. The work is split evenly over the last row of the batch and at most `spread` - 1 rows
+    after it, and its result is used when complete: `spread` = 1 chooses at once, `spread` = `batch` costs each row the
+    same.
 
     Cost
     ----
@@ -33,8 +34,8 @@ class SVMAda(Learner):
     ------
     Klinkenberg and Joachims, ICML 2000, section 4; Klinkenberg, Intelligent Data Analysis 8, 2004; Hsieh and others,
     ICML 2008 (the training). docs/algorithms/windows.md#svm_ada. Differs: R^2 is max k(x, x), not max k(x, x) - k(x,
-    x') over pairs; at most `max_batches` batches; a machine may come `spread` - 1 rows late; rows whose squared length
-    is 0 (without a kernel) or overflows do not count.
+    x') over pairs; at most `max_batches` batches; a machine may be `spread` - 1 rows late; rows whose squared norm is 0
+    (without a kernel) or overflows are skipped.
     """
 
     name = "svm_ada"
@@ -59,21 +60,21 @@ class SVMAda(Learner):
 
 @cache
 def learning(kernel: str) -> Fragment:
-    """The update, of either form."""
+    """Make `learn`, for either form."""
     form = FORMS[kernel]
     usable, take_in, dual_of, keep, adopt = form.usable, form.append_row, form.dual, form.keep, form.adopt
     proceed, errors_of = proceeding(form.value), estimating(form.value)
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: SVMAda.Params, memory: Any) -> None:
-        """Take the row in; begin to choose a machine if it ends a batch, and go on. Shapes: x f8[d]."""
+        """Add the row, start a selection if it ends a batch, and continue the current one. Shapes: x f8[d]."""
         if not usable(x):
             memory.skipped[0] += 1
             return
         ring, dual, course = memory.ring, dual_of(memory), memory.course
         take_in(x, y, p, ring)
-        whole = ring.taken[0] // p.batch
-        most, end = min(whole, p.max_batches), whole * p.batch % ring.Y.shape[0]
+        batches = ring.taken[0] // p.batch
+        most, end = min(batches, p.max_batches), batches * p.batch % ring.Y.shape[0]
         if ring.taken[0] % p.batch == 0:
             course.fewest[0] = p.batch + 1
             begin_training(p.batch, end, dual, course)
@@ -96,11 +97,11 @@ def learning(kernel: str) -> Fragment:
 
 @cache
 def estimating(value: Value) -> Fragment:
-    """The estimate, of either form."""
+    """Make the estimate, for either form."""
 
     @fragment
     def estimated_errors(dual: DualVariables, order: Array, end: int, p: SVMAda.Params) -> int:
-        """Rows of the batch before slot `end` that the machine might get wrong, had it not been trained on them.
+        """Estimate the errors on the batch before slot `end` that the machine would make if not trained on it.
 
         Shapes: order f8[m], the slots of its window.
         """
@@ -110,7 +111,7 @@ def estimating(value: Value) -> Fragment:
         for back in range(1, p.batch + 1):
             i = (end - back + n_slots) % n_slots
             xi = max(1.0 - dual.Y[i] * value(dual.vector, dual.rows, i), 0.0)
-            # Not `>= 1`: what is not finite is an error.
+            # Not `>= 1`, so that a non-finite value counts as an error.
             if not p.rho * dual.alpha[i] * R2 + xi < 1.0:
                 errors += 1
         return errors

@@ -1,4 +1,4 @@
-"""A support vector machine that is trained anew at fixed intervals on a fixed window."""
+"""A support vector machine that is retrained at fixed intervals on a fixed window."""
 
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from driftway.learners.windows.ring import slot_of_next
 class SVMFix(Learner):
     """After every `batch` rows a support vector machine is trained from scratch on the last `window`.
 
-    The training's work is done in equal parts, in the last row of the batch and at most `spread` - 1 behind it, and its
-    result is used once it is done: `spread` = 1 trains at once. Choose it where a concept lasts for many batches; a
-    drift is noticed `batch` rows late, and forgotten rows pull for a whole window.
+    The training's work is split evenly over the last row of the batch and at most `spread` - 1 rows after it, and its
+    result is used when complete: `spread` = 1 trains at once. Use it if concepts last for many batches; a drift is
+    noticed `batch` rows late, and outdated rows have influence for a whole window.
 
     Cost
     ----
@@ -28,16 +28,16 @@ class SVMFix(Learner):
 
     Source
     ------
-    Syed, Liu and Sung, IJCAI 1999 (batches; papers say "batch SVM with a fixed window" and no size); Hsieh and others,
-    ICML 2008 (the training). docs/algorithms/windows.md#svm_fix. Differs: a machine may come `spread` - 1 rows late;
-    rows whose squared length is 0 (without a kernel) or overflows do not count.
+    Syed, Liu and Sung, IJCAI 1999 (batches; papers say "batch SVM with a fixed window" without a size); Hsieh and
+    others, ICML 2008 (the training). docs/algorithms/windows.md#svm_fix. Differs: a machine may be `spread` - 1 rows
+    late; rows whose squared norm is 0 (without a kernel) or overflows are skipped.
     """
 
     name = "svm_fix"
     tasks = ("binary",)
 
     class Params(BatchTraining):
-        window: int = integer(500, "W, the labelled rows that are remembered.", at_least=1)
+        window: int = integer(500, "W, number of stored labelled rows.", at_least=1)
 
         @property
         def longest(self) -> int:
@@ -53,14 +53,14 @@ class SVMFix(Learner):
 
 @cache
 def learning(kernel: str) -> Fragment:
-    """The update, of either form."""
+    """Make `learn`, for either form."""
     form = FORMS[kernel]
     usable, take_in, dual_of, keep, adopt = form.usable, form.append_row, form.dual, form.keep, form.adopt
     proceed = proceeding(form.value)
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: SVMFix.Params, memory: Any) -> None:
-        """Take the row in; begin a training if it ends a batch, and go on. Shapes: x f8[d].
+        """Add the row, start a training if it ends a batch, and continue the current one. Shapes: x f8[d].
 
         See docs/algorithms/windows.md#svm_fix.
         """

@@ -25,11 +25,11 @@ from driftway.learners.windows.ring import Ring, rows_in, slot_of_next
 
 
 class SVMWin(Learner):
-    """A support vector machine that is always trained on the last `window` rows, and goes on from its last solution.
+    """A support vector machine that is always trained on the last `window` rows, from its previous solution.
 
-    Follows a drift within a window, at the price of a training per row. A row that leaves the window takes its
-    alpha y x out of the weights; the others keep their alpha. Choose a window as long as a concept may be trusted, and
-    the Gaussian kernel where classes are not parted by a plane.
+    Follows a drift within a window, at the price of a training per row. When a row leaves the window, its alpha y x is
+    subtracted from the weights; the others keep their alpha. Choose a window as long as concepts can be expected to
+    last, and the Gaussian kernel if classes are not linearly separable.
 
     Cost
     ----
@@ -40,8 +40,8 @@ class SVMWin(Learner):
     Source
     ------
     de Souza, Silva, Gama and Batista, SDM 2015 (the window); Hsieh and others, ICML 2008 (the training).
-    docs/algorithms/windows.md#svm_win. Differs: the weights are summed anew each time the window has turned over, so
-    that rounding does not add up; rows whose squared length is 0 (without a kernel) or overflows do not enter the
+    docs/algorithms/windows.md#svm_win. Differs: the weights are recomputed each time the ring wraps around, so that
+    rounding errors do not accumulate; rows whose squared norm is 0 (without a kernel) or overflows do not enter the
     window.
     """
 
@@ -49,8 +49,8 @@ class SVMWin(Learner):
     tasks = ("binary",)
 
     class Params(Training):
-        window: int = integer(200, "W, the labelled rows that are remembered.", at_least=1)
-        retrain_every: int = integer(1, "Labelled rows from one training to the next.", at_least=1)
+        window: int = integer(200, "W, number of stored labelled rows.", at_least=1)
+        retrain_every: int = integer(1, "Labelled rows between trainings.", at_least=1)
 
         @property
         def slots(self) -> int:
@@ -89,27 +89,27 @@ class GaussianWindowState(NamedTuple):
 
 @fragment
 def linear_dual(memory: LinearWindowState) -> DualVariables:
-    """The problem whose vector is the weights."""
+    """Return the problem whose vector is the weights."""
     rows = memory.ring
     return DualVariables(memory.weight, rows.X, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
 def gaussian_dual(memory: GaussianWindowState) -> DualVariables:
-    """The problem whose vector is the values at the rows."""
+    """Return the problem whose vector is the values at the rows."""
     rows = memory.ring
     return DualVariables(memory.value, rows.block, memory.alpha, rows.Y, rows.squared)
 
 
 @fragment
 def settle(slot: int, memory: GaussianWindowState) -> None:
-    """Value at a row that has just come in: by the score, which its own coefficient of 0 leaves as it is."""
+    """Set the value at a row that was just added to its score, to which its own coefficient of 0 adds nothing."""
     memory.value[slot] = combined(memory)
 
 
 @fragment
 def combined(memory: GaussianWindowState) -> float:
-    """Sum of alpha y k over the window, for the row whose kernel values are in `near`."""
+    """Return the sum of alpha y k over the window, for the row whose kernel values are in `near`."""
     rows = memory.ring
     total = 0.0
     for i in range(rows_in(rows)):
@@ -119,24 +119,24 @@ def combined(memory: GaussianWindowState) -> float:
 
 @fragment
 def kernel_score(x: Array, p: Any, memory: GaussianWindowState) -> float:
-    """The score. Shapes: x f8[d]."""
+    """Return the score. Shapes: x f8[d]."""
     weigh_near(x, p, memory.ring)
     return combined(memory)
 
 
 @fragment
 def no_op(_slot: int, _memory: LinearWindowState) -> None:
-    """Weights do not depend on which rows are in the window."""
+    """Do nothing: the weights have no entry per row."""
 
 
 @cache
 def learning(usable: Fragment, take_in: Fragment, settle: Fragment, dual_of: Fragment, value: Value) -> Fragment:
-    """The update, of either form."""
+    """Make `learn`, for either form."""
     train = trainer(value)
 
     @fragment
     def learn(x: Array, y: float, _omega: float, _s: float, p: SVMWin.Params, memory: Any) -> None:
-        """Let the oldest row go and the new one in, then train if it is time. Shapes: x f8[d].
+        """Replace the oldest row by the new one, then train if it is due. Shapes: x f8[d].
 
         See docs/algorithms/windows.md#svm_win.
         """

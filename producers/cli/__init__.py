@@ -1,1 +1,1 @@
-"""The commands `replay` and `streams`: options, progress and reports; the work lies in `producers`."""
+"""The commands `replay` and `streams`: options, progress and reports on top of `producers`."""

@@ -1,4 +1,4 @@
-"""The catalogue on the command line: `driftway streams fetch`, and what a stream not yet fetched is."""
+"""The catalogue on the command line: `driftway streams fetch`, and descriptions of streams not yet fetched."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from driftway.worker.errors import UsageFailure
 
 HOW_VERIFIED = {
     "rows": "this file was read: its checksum and its rows are known",
-    "checksum": "address and checksum are published; the file itself was not seen",
+    "checksum": "address and checksum are published; the file itself was not read",
     "address": "the archive's checksum is not known; its rows are",
 }
 
 
 def fetch_all(names: tuple[str, ...], as_json: bool) -> None:
-    """Fetch streams of the catalogue and say where they are.
+    """Fetch streams of the catalogue and print their paths.
 
     Raises
     ------
     UsageFailure
-        No name, or one that the catalogue does not have; nothing is fetched then.
+        No name is given, or the catalogue lacks one of them; nothing is fetched then.
     Failure
-        A stream cannot be had; those before it are there.
+        A stream cannot be fetched; those before it are kept.
     """
     from driftway.producers.streams.catalogue.fetch import fetch
 
@@ -56,12 +56,12 @@ def _find(name: str) -> Entry:
     if name in GENERATORS:
         raise UsageFailure(f"{name} is a generator: there is nothing to fetch")
     near = difflib.get_close_matches(name, CATALOGUE, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "driftway streams lists what there is"
+    hint = f"did you mean {' or '.join(near)}?" if near else "driftway streams lists them all"
     raise UsageFailure(f"the catalogue has no stream {name!r}; {hint}")
 
 
 def list_entries(data_dir: str | None) -> list[dict[str, Any]]:
-    """One row per entry; `path` is the file that its name means today, or None."""
+    """One row per entry; `path` is the file that its name currently refers to, or None."""
     rows: list[dict[str, Any]] = []
     for entry in CATALOGUE.values():
         path = None if entry.name in GENERATORS else find_file(entry.name, data_dir)
@@ -78,7 +78,7 @@ def list_entries(data_dir: str | None) -> list[dict[str, Any]]:
 
 
 def describe_unfetched(name: str, data_dir: str | None) -> dict[str, Any] | None:
-    """What the table says of a stream that is in the catalogue and nowhere on this machine; None for any other."""
+    """The catalogue's facts about a stream that is not on this machine; None for any other name."""
     entry = CATALOGUE.get(name)
     if entry is None or name in GENERATORS or find_file(name, data_dir) is not None:
         return None
@@ -92,7 +92,7 @@ def describe_unfetched(name: str, data_dir: str | None) -> dict[str, Any] | None
 
 
 def entry_of(name: str) -> dict[str, Any] | None:
-    """What the table says of the stream that it calls `name`; None where it has none."""
+    """The catalogue's facts about the stream `name`; None if it has no such stream."""
     return _facts(CATALOGUE[name]) if name in CATALOGUE and name not in GENERATORS else None
 
 
@@ -114,7 +114,7 @@ def _facts(entry: Entry) -> dict[str, Any]:
 
 
 def as_page(facts: dict[str, Any]) -> str:
-    """The facts of `describe_unfetched` for people."""
+    """The facts of `describe_unfetched` as text."""
     names = enumerate(facts["labels"] or ())
     classes = few([name if name == str(index) else f"{index} = {name}" for index, name in names])
     lines = [
@@ -133,7 +133,7 @@ def as_page(facts: dict[str, Any]) -> str:
 
 
 def entry_lines(facts: dict[str, Any]) -> list[str]:
-    """The lines of a file's page on the catalogue's entry of the same name."""
+    """Lines about the catalogue entry, for the page of the file of that name."""
     what = f"{facts['about']}: {facts['rows']:,} rows, {facts['n_features']} features"
     return [
         f"  catalogue     {what}",
@@ -144,7 +144,7 @@ def entry_lines(facts: dict[str, Any]) -> list[str]:
 
 @contextlib.contextmanager
 def _bar(name: str) -> Iterator[Progress | None]:
-    """A progress bar on a terminal; yields what to call with the bytes so far and in all."""
+    """Show a progress bar on a terminal; yields a function of the bytes received and the total, or None."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""What `driftway streams` says about injections: the truth of a stream that has some, and each kind's parameters."""
+"""What `driftway streams` shows about injections: the ground truth of a stream, and each kind's parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 12
-"""Changes, concepts and drift points listed on a page; JSON has all."""
+"""Most changes, concepts or drift points listed on a page; JSON has all."""
 
 
 def inject_option(command: F) -> F:
@@ -18,8 +18,9 @@ def inject_option(command: F) -> F:
         "--inject",
         multiple=True,
         metavar="KIND:OPTION=VALUE,..",
-        help="Drift or dirt to put into the stream; repeatable, in order. `driftway streams KIND` describes a kind: "
-        "sudden, gradual, incremental, recurring, label_noise, label_flip, missing, imbalance or virtual.",
+        help="Drift, noise or missing values to inject into the stream; repeatable, applied in order. `driftway "
+        "streams KIND` describes a kind: sudden, gradual, incremental, recurring, label_noise, label_flip, missing, "
+        "imbalance or virtual.",
     )
     return option(command)
 
@@ -37,7 +38,7 @@ def truth_of(stream: Any) -> dict[str, Any]:
 
 
 def read_through(stream: Any, facts: dict[str, Any]) -> dict[str, Any]:
-    """`facts` with what only reading tells: rows, also per concept, and values missing; no change past the end."""
+    """Read the stream to add row counts and missing values to `facts`, and to drop changes past its end."""
     import numpy as np
 
     counts = np.zeros(len(stream.concepts), np.int64)
@@ -59,7 +60,7 @@ def read_through(stream: Any, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def truth_lines(facts: dict[str, Any]) -> list[str]:
-    """The lines of a page about an injected stream; none for a stream as it is."""
+    """Lines about a stream's injections, for its page; none without injections."""
     if not facts["injections"]:
         return []
     lines = [f"  injected      {text}" for text in facts["injections"]]
@@ -76,13 +77,13 @@ def truth_lines(facts: dict[str, Any]) -> list[str]:
 
 
 def few(texts: list[str]) -> list[str]:
-    """The first of `texts`, and how many more there are."""
+    """The first `SHOWN` of `texts`, and how many more there are."""
     left = len(texts) - SHOWN
     return texts[:SHOWN] + ([f"... and {left} more (--json shows all)"] if left > 0 else [])
 
 
 def list_kinds() -> str:
-    """One line per kind, to stand below the list of streams."""
+    """One line per kind, shown below the list of streams."""
     from driftway.producers.streams.injection.registry import KINDS
 
     wide = max(map(len, KINDS))
@@ -90,7 +91,7 @@ def list_kinds() -> str:
 
 
 def describe_kind(name: str) -> dict[str, Any] | None:
-    """The parameters of a kind of injection; None if there is none of that name."""
+    """The parameters of a kind of injection; None if there is no such kind."""
     from driftway.producers.streams.injection.registry import KINDS, find_kind
 
     if name not in KINDS:
@@ -106,9 +107,9 @@ def describe_kind(name: str) -> dict[str, Any] | None:
         }
         for option in kind.options
     ]
-    more = [("columns", "feature names parted by /", "which features; default: all", False)] * kind.columns
-    more += [("seed", "a whole number from 0 to 2^64 - 1", "of its draws; default: the stream's", False)]
-    more += [("to", "a stream", "the second stream; comes last, all that follows belongs to it", True)] * kind.second
+    more = [("columns", "feature names separated by /", "which features; default: all", False)] * kind.columns
+    more += [("seed", "a whole number from 0 to 2^64 - 1", "seed of its draws; default: the stream's", False)]
+    more += [("to", "a stream", "the second stream; comes last, everything after it belongs to it", True)] * kind.second
     parameters += [
         {"name": extra, "default": None, "required": required, "values": values, "meaning": meaning}
         for extra, values, meaning, required in more

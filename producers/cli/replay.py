@@ -27,7 +27,7 @@ SAME_REPLAY = (
     "named", "poison", "missing_labels", "time_column", "transactional", "inject", "truth", "raw", "drop",
     "label_delay", "label_topic",
 )  # fmt: skip
-"""Options that must be as they were for a replay to be resumed: they decide which rows arrive where, and as what."""
+"""Options that must not change when a replay is resumed: they decide which rows arrive where, and as what."""
 
 
 @click.command()
@@ -37,17 +37,17 @@ SAME_REPLAY = (
 def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     """Replay a stream's rows onto a topic.
 
-    STREAM is a generator (sea; options as sea:noise=0,rows=1000), a file (CSV with a header, ARFF, Parquet, each also
-    gzipped), or a bare name: of a file in the data folder, or of a stream of the catalogue that was fetched. `driftway
-    streams` lists them all.
+    STREAM is a generator (sea; with options sea:noise=0,rows=1000), a file (CSV with a header, ARFF, Parquet, each also
+    gzipped), or a name without a path: of a file in the data folder, or of a fetched stream of the catalogue.
+    `driftway streams` lists them all.
 
-    With --raw the rows of a file are sent as they stand, each as a JSON object of its columns, for workers that say
-    with --feature what they learn from; files of JSON lines (.jsonl, .ndjson, also .gz) always are, line by line.
+    With --raw the rows of a file are sent as they are, each as a JSON object of its columns, for workers whose
+    --feature options say what to learn from; files of JSON lines (.jsonl, .ndjson, also .gz) are always sent so.
 
-    Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always makes the same
-    partitions; with --key the partition follows from the key's murmur2 hash, as in Kafka's Java clients. Without
-    --rate, --profile or --time-column rows leave as fast as the client takes them. The producer is idempotent. Ends
-    with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (what was queued is still delivered).
+    Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always produces the same
+    partitions; with --key the partition is determined by the key's murmur2 hash, as in Kafka's Java clients. Without
+    --rate, --profile or --time-column rows are sent as fast as the client accepts them. The producer is idempotent.
+    Exits with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (queued rows are still delivered).
 
     \b
     Examples:
@@ -124,52 +124,52 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
 
 
 def _check(given: Mapping[str, Any]) -> None:
-    """Refuse options that do not go together.
+    """Refuse options that cannot be combined.
 
     Raises
     ------
     UsageFailure
-        Names the two, and why.
+        Names the options and the reason.
     """
     for name in ("rate", "speed", "poison", "missing_labels"):
         if given[name] is not None and not math.isfinite(given[name]):
             raise UsageFailure(f"--{name.replace('_', '-')} must be a finite number, got {given[name]}")
     timing = [f"--{name.replace('_', '-')}" for name in ("rate", "profile", "time_column") if given[name] is not None]
     if len(timing) > 1:
-        raise UsageFailure(f"{timing[0]} and {timing[1]} both say when rows leave; give one of them")
+        raise UsageFailure(f"{timing[0]} and {timing[1]} both set when rows are sent; give one of them")
     if given["speed"] is not None and given["time_column"] is None:
-        raise UsageFailure("--speed needs --time-column; without one, --rate says how fast")
+        raise UsageFailure("--speed needs --time-column; without it, use --rate")
     if given["time_column"] is not None:
         if given["loop"] != "1":
-            raise UsageFailure("--time-column does not go with --loop: the second lap's times have passed")
+            raise UsageFailure("--time-column does not go with --loop: in the second pass all times have passed")
         if given["shuffle"]:
-            raise UsageFailure("--time-column does not go with --shuffle: shuffled rows are not in the order of time")
+            raise UsageFailure("--time-column does not go with --shuffle: shuffled rows are not in time order")
     if given["latency"] and not timing:
-        raise UsageFailure("--latency counts from when a row was due: give --rate, --profile or --time-column")
+        raise UsageFailure("--latency is measured from when a row was due: give --rate, --profile or --time-column")
     if given["dry_run"] is not None:
         for name in ("latency", "transactional", "resume", "partition", "partitions"):
             if given[name] is not None and given[name] is not False:
-                raise UsageFailure(f"--dry-run speaks to no broker: leave out --{name}")
+                raise UsageFailure(f"--dry-run uses no broker: remove --{name}")
         if given["dry_run"] == "-" and given["json"]:
             raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
 
 
 def _check_delayed(given: Mapping[str, Any]) -> None:
-    """Refuse what late labels do not go with.
+    """Refuse options that cannot be combined with delayed labels.
 
     Raises
     ------
     UsageFailure
-        Names it.
+        Names the option.
     """
     if given["label_delay"] is None:
         if given["label_topic"] is not None:
-            raise UsageFailure(
-                "--label-topic needs --label-delay: labels that do not come later travel with their rows"
-            )
+            raise UsageFailure("--label-topic needs --label-delay: labels without a delay are sent with their rows")
         return
     if given["label_topic"] == given["to"]:
-        raise UsageFailure(f"--label-topic {given['to']} is where the rows go, and labels without it: leave it out")
+        raise UsageFailure(
+            f"--label-topic {given['to']} is the topic of the rows, where labels go without it: remove it"
+        )
     if given["format"] != "json":
         raise UsageFailure("--label-delay needs --format json: packed messages have no ids")
     for name in ("poison", "truth", "time_column", "raw"):
@@ -180,22 +180,20 @@ def _check_delayed(given: Mapping[str, Any]) -> None:
 
 
 def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:
-    """Refuse what would change events that are sent as they stand.
+    """Refuse options that would change events sent with --raw.
 
     Raises
     ------
     UsageFailure
-        Names it.
+        Names the option.
     """
     if given["format"] != "json":
-        raise UsageFailure("--format packed is for rows of numbers; rows as they stand (--raw) are JSON")
+        raise UsageFailure("--format packed is for rows of numbers; --raw sends rows as JSON")
     for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column", "labels"):
         if given[name]:
-            raise UsageFailure(
-                f"--{name.replace('_', '-')} changes rows, which --raw sends as they stand: leave it out"
-            )
+            raise UsageFailure(f"--{name.replace('_', '-')} changes rows, but --raw sends them as they are: remove it")
     if ctx.get_parameter_source("label") is click.core.ParameterSource.COMMANDLINE:
-        raise UsageFailure("--label is for rows of numbers; of rows as they stand (--raw) a worker's --label says it")
+        raise UsageFailure("--label is for rows of numbers; with --raw, give --label to the worker")
 
 
 def _schedule(given: Mapping[str, Any]) -> Schedule | None:
@@ -220,7 +218,7 @@ def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
 
     everything = {"stream": stream, **given}
     facts = {name: everything[name] for name in SAME_REPLAY}
-    facts |= {name: facts[name] or None for name in ("raw", "drop")}  # files from before these say nothing of them
+    facts |= {name: facts[name] or None for name in ("raw", "drop")}  # position files of older versions lack them
     return Delivery(
         given["partition"],
         None if given["transactional"] is None else TransactionOption.parse(given["transactional"]),
@@ -248,7 +246,7 @@ def _exit_code(work: Replay, report: Report) -> int:
 
 @contextlib.contextmanager
 def _signals(stop: StopRequest) -> Iterator[None]:
-    """SIGINT and SIGTERM ask for a stop instead of tearing the producer down with rows in its queue."""
+    """Let SIGINT and SIGTERM request a stop instead of killing the producer with rows in its queue."""
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -1,4 +1,4 @@
-"""What a replay tells: progress bar, closing line, JSON object."""
+"""What a replay reports: progress bar, closing line, JSON object."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def closing(work: Replay, report: Report, rate: float | None) -> str:
-    """The closing line; `rate` is what was asked for."""
-    wanted = "" if rate is None else f" of {rate:,.0f} asked"
+    """The closing line; `rate` is the requested rate."""
+    target = "" if rate is None else f" of {rate:,.0f} requested"
     where = work.topic if work.delivery.dry_run is None else f"{work.delivery.dry_run} (dry run)"
     text = (
         f"{report.rows:,} rows of {work.stream.name} to {where} in {report.seconds:.2f} s: "
-        f"{report.rate:,.0f} messages/s{wanted}, {report.errors} delivery errors"
+        f"{report.rate:,.0f} messages/s{target}, {report.errors} delivery errors"
     )
     if report.errors:
         text += f" (first: {report.first_error})"
@@ -28,7 +28,7 @@ def closing(work: Replay, report: Report, rate: float | None) -> str:
         text += f", {report.unlabelled:,} labels withheld"
     if work.delayed_labels is not None:
         where = "" if work.delivery.label_topic is None else f" to {work.delivery.label_topic}"
-        text += f", {report.late_labels:,} late labels{where}, {report.waiting_labels:,} not due yet"
+        text += f", {report.delayed_labels:,} delayed labels{where}, {report.waiting_labels:,} not due yet"
     if work.schedule is not None:
         text += f", at most {report.late * 1e3:,.1f} ms late"
     if work.delivery.latencies is not None and work.delivery.latencies.count:
@@ -38,7 +38,7 @@ def closing(work: Replay, report: Report, rate: float | None) -> str:
 
 
 def as_object(work: Replay, report: Report, rate: float | None) -> dict[str, Any]:
-    """The report for programs."""
+    """The report as a JSON object."""
     latencies = work.delivery.latencies
     return {
         "stream": work.stream.name,
@@ -56,7 +56,7 @@ def as_object(work: Replay, report: Report, rate: float | None) -> dict[str, Any
         "poison": report.poison,
         "labels_withheld": report.unlabelled,
         "label_topic": work.delivery.label_topic,
-        "late_labels": report.late_labels,
+        "delayed_labels": report.delayed_labels,
         "waiting_labels": report.waiting_labels,
         "latency_ms": None if latencies is None else latencies.as_milliseconds(),
         "dry_run": work.delivery.dry_run,
@@ -67,7 +67,7 @@ def as_object(work: Replay, report: Report, rate: float | None) -> dict[str, Any
 
 @contextlib.contextmanager
 def progress(work: Replay, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, where that is a terminal."""
+    """Show a progress bar on stderr if that is a terminal; yields its update function."""
     if quiet or not sys.stderr.isatty():
         yield lambda _rows: None
         return
@@ -92,13 +92,13 @@ def progress(work: Replay, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 
 def _total(work: Replay) -> float | None:
-    """How many rows there will be, where that is known."""
-    chosen = work.selection
+    """Number of rows to send, if known."""
+    selection = work.selection
     resume = work.delivery.resume
     if resume is not None and resume.position is not None:
-        chosen = chosen.since(resume.position)
-    whole = math.inf
-    if work.stream.rows is not None and chosen.laps is not None:
-        whole = max(0, work.stream.rows * chosen.laps - chosen.skip)
-    total = min(whole, math.inf if chosen.limit is None else chosen.limit)
+        selection = selection.since(resume.position)
+    available = math.inf
+    if work.stream.rows is not None and selection.laps is not None:
+        available = max(0, work.stream.rows * selection.laps - selection.skip)
+    total = min(available, math.inf if selection.limit is None else selection.limit)
     return None if math.isinf(total) else total

@@ -21,29 +21,29 @@ from driftway.producers.cli.injecting import (
 from driftway.worker.errors import UsageFailure
 
 SHOWN_FEATURES = 12
-MORE = "driftway streams NAME tells more of any of these; driftway streams fetch NAME brings one of the catalogue"
+MORE = "driftway streams NAME describes any of these; driftway streams fetch NAME downloads one of the catalogue"
 
 
 @click.command()
 @click.argument("name", nargs=-1)
 @click.option("--label", default="y", show_default=True, metavar="NAME", help="Label column of a file.")
-@click.option("--labels", metavar="A,B", help="Class names in index order, of a text label column.")
-@click.option("--data-dir", metavar="DIR", help="Folder of files called by bare name.  [$DRIFTWAY_DATA]")
+@click.option("--labels", metavar="A,B", help="Class names in index order, for a label column of text.")
+@click.option("--data-dir", metavar="DIR", help="Folder of the files that are named without a path.  [$DRIFTWAY_DATA]")
 @inject_option
-@click.option("--json", is_flag=True, help="As JSON on stdout.")
+@click.option("--json", is_flag=True, help="Print JSON on stdout.")
 def streams(name: tuple[str, ...], **given: Any) -> None:
     """List the streams, describe one, or fetch public ones.
 
-    Without NAME: the generators, the files of the data folder (--data-dir or DRIFTWAY_DATA), the catalogue of public
-    streams, and the kinds of injection. Any of these names, or a path, is what `driftway replay` and `driftway
-    evaluate` take as a stream (a kind of injection is what --inject takes).
+    Without NAME: the generators, the files in the data folder (--data-dir or DRIFTWAY_DATA), the catalogue of public
+    streams, and the kinds of injection. `driftway replay` and `driftway evaluate` take any of these names, or a path,
+    as a stream (--inject takes a kind of injection).
 
-    With NAME: its parameters, rows, features, classes, drift points and source; a file is read through once for that.
-    With --inject the page tells the truth about the stream with its injections: its concepts by their ids, how many
-    rows each has, and where it changes.
+    With NAME: its parameters, rows, features, classes, drift points and source; a file is read once in full for this.
+    With --inject also the ground truth of the stream with its injections: its concepts by their ids, the number of
+    rows of each, and where the stream changes.
 
-    With fetch NAME...: downloads streams of the catalogue, checks and keeps them. A file of the same name in the data
-    folder is used before a fetched one.
+    With fetch NAME...: downloads, checks and stores streams of the catalogue. A file of the same name in the data
+    folder takes precedence over a fetched one.
 
     \b
     Examples:
@@ -87,7 +87,7 @@ def _list(data_dir: str | None) -> list[dict[str, Any]]:
     made = [{"name": name, "kind": "generator", "about": about} for name, (_, about) in GENERATORS.items()]
     public = fetching.list_entries(data_dir)
     named = {row["name"] for row in public}
-    # A generator has its bare name for itself; the file of that name is meant by all of its own.
+    # A bare name that a generator has means the generator; a file of that name needs its suffix.
     found = {
         path.name if name in GENERATORS else name: path
         for name, path in folder_files(data_dir).items()

@@ -1,5 +1,5 @@
-"""Where a replay's messages go: a topic by either client, transactions on one, or a file.
+"""Where a replay's messages go: a topic through either client, a topic in transactions, or a file.
 
-`outlet` is what the replay sees, `sender` what all ways to a topic have in common; `plain` and `native` are the two
-clients, `transactions` goes through the plain one.
+`sink` is the interface that the replay uses and `kafka` what the sinks for topics share; `confluent` and `librdkafka`
+are the two clients, and `transactions` builds on the first.
 """

@@ -1,4 +1,4 @@
-"""The way to topics by confluent-kafka's producer: every kind of message, one object for each."""
+"""The sink that uses confluent-kafka's producer: for every kind of message, with one object for each."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from driftway.worker.errors import UsageFailure
 
 
 class ConfluentSink(KafkaSink):
-    """See `KafkaSink`; the only one that measures latencies, and sends timestamps and headers.
+    """A `KafkaSink` on confluent-kafka, the only one with latencies, timestamps and headers.
 
     The callback is attached to every message inside the client's C code and called for failures only
-    (`delivery.report.only.error`), so nothing runs in Python for a message that arrives; with `latencies` a call
-    for each does.
+    (`delivery.report.only.error`), so no Python runs for a message that arrives. With `latencies`, a callback runs
+    for each.
 
     Parameters
     ----------
     bootstrap : str
         Address of a broker.
     latencies : Latencies or None
-        Where to count from due to acknowledged.
+        Collects the time of each message from due to acknowledged.
     own : mapping or None
-        Further properties, which win.
+        Further properties, which take precedence.
     properties, *given, **more
         As `KafkaSink`.
     """
@@ -50,9 +50,9 @@ class ConfluentSink(KafkaSink):
 
         super().__init__(properties, *given, **more)
         self._latencies = latencies
-        must = {"delivery.report.only.error": latencies is None, "on_delivery": self._on_failure, **(own or {})}
+        required = {"delivery.report.only.error": latencies is None, "on_delivery": self._on_failure, **(own or {})}
         try:
-            self._producer = Producer(producer_properties(bootstrap, properties, must))
+            self._producer = Producer(producer_properties(bootstrap, properties, required))
         except KafkaException as error:
             raise UsageFailure(f"client property refused: {error.args[0].str()}") from None
 
@@ -76,7 +76,7 @@ class ConfluentSink(KafkaSink):
         if self._partition is not None or messages.keys is not None:
             self._queue(topic, fields, -1 if self._partition is None else self._partition, single)
             return
-        # One call per partition: the batch call of this client ignores a message's own partition.
+        # One call per partition: the client's batch call ignores a partition set on a message.
         for partition, share in messages.by_partition(self.partitions):
             self._queue(topic, [fields[i] for i in share], partition, single)
 
@@ -85,7 +85,7 @@ class ConfluentSink(KafkaSink):
             super().idle(seconds)
             return
         self._maybe_commit()
-        # An answer is noted when it comes, not when the sleep is over; `poll` returns after each.
+        # A latency is taken when its report arrives, so wait in `poll`, which returns after each, and do not sleep.
         self._poll(min(seconds, MAX_IDLE_SECONDS))
 
     def _partition_count(self, topic: str, seconds: float) -> int:
@@ -107,7 +107,7 @@ class ConfluentSink(KafkaSink):
         return len(self._producer)
 
     def _queue(self, topic: str, messages: list[dict[str, Any]], partition: int, single: bool) -> None:
-        """Hand messages to the client; `single` where they have what its batch call leaves out."""
+        """Pass messages to the client; `single` if they have fields that its batch call ignores."""
         from confluent_kafka import KafkaError
 
         if single:
@@ -120,7 +120,7 @@ class ConfluentSink(KafkaSink):
             error = message.get("_error")
             if error is None:
                 continue
-            # librdkafka's own refusals; a retry would fail in the same way.
+            # Refused by librdkafka itself; a retry would fail in the same way.
             self.fatal = self.fatal or error.code() == KafkaError._FATAL
             self._on_failure(error, None)
 
@@ -128,9 +128,9 @@ class ConfluentSink(KafkaSink):
         from confluent_kafka import KafkaError, KafkaException
 
         for message in messages:
-            called = {"on_delivery": message.pop("callback")} if "callback" in message else {}
+            callback = {"on_delivery": message.pop("callback")} if "callback" in message else {}
             try:
-                self._producer.produce(topic, partition=partition, **message, **called)
+                self._producer.produce(topic, partition=partition, **message, **callback)
             except KafkaException as refused:
                 error = refused.args[0]
                 self.fatal = self.fatal or error.code() == KafkaError._FATAL
@@ -138,7 +138,7 @@ class ConfluentSink(KafkaSink):
 
     @contextlib.contextmanager
     def _fatality(self) -> Iterator[None]:
-        """Take note of a fatal error, which the client raises from whatever call comes next."""
+        """Record a fatal error, which the client raises from whichever call comes next."""
         from confluent_kafka import KafkaError, KafkaException
 
         from driftway.worker.kafka.error_handling import fatal_error
@@ -150,13 +150,13 @@ class ConfluentSink(KafkaSink):
                 raise
             self._fatal_error(failure.args[0])
         except SystemError as failure:
-            # The client called back with its exception still set, and with none where a callback has cleared it.
+            # The client ran a callback with its exception still set. It is the cause, unless a callback cleared it.
             cause = failure.__cause__
             if isinstance(cause, KafkaException) and cause.args[0].fatal():
                 self._fatal_error(cause.args[0])
             elif cause is None:
-                untold = KafkaError(KafkaError._FATAL, "the client ended for good and did not say why", fatal=True)
-                self._fatal_error(fatal_error(self._producer) or untold)
+                unknown = KafkaError(KafkaError._FATAL, "the client failed for good and gave no reason", fatal=True)
+                self._fatal_error(fatal_error(self._producer) or unknown)
             else:
                 raise
 

@@ -1,4 +1,4 @@
-"""What would be sent, into a file instead of Kafka: no broker is needed."""
+"""The sink that writes what would be sent to a file; needs no broker."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from driftway.worker.wire import codec
 
 STDOUT = "-"
 LENGTH = struct.Struct("<i")
-"""Before each packed value: its bytes; -1 is a null value, as in Kafka's own protocol."""
+"""Precedes each packed value: its length in bytes; -1 is a null value, as in Kafka's protocol."""
 
 
 class DryRun(Sink):
-    """Writes values in the order of the rows: JSON one per line, packed each behind its length.
+    """Writes values in the order of the rows: JSON one per line, packed ones each after its length.
 
-    A null value is an empty line, or the length -1. Keys, partitions and timestamps are not written; topics are, each
-    with a tab in front of its value, where there are two.
+    A null value is an empty line, or the length -1. Keys, partitions and timestamps are not written. If there are two
+    topics, each line starts with its topic and a tab.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class DryRun(Sink):
     stop : StopRequest
         Ends every wait.
     topics : tuple of str or None
-        That of rows and that of late labels, where these have one of their own; of JSON.
+        The topics of rows and of delayed labels, if these have one of their own; JSON only.
     """
 
     def __init__(self, path: str, form: str, stop: StopRequest, topics: tuple[str, str] | None = None) -> None:
@@ -77,7 +77,7 @@ class DryRun(Sink):
         self._close()
 
     def _write(self, data: bytes) -> None:
-        """Write, and let a reader at the other end of a pipe have it."""
+        """Write `data`; if it is empty, flush, so that the reader of a pipe gets what was written before."""
         if self._file is None:
             raise RuntimeError("the dry run has not been opened")
         try:
@@ -86,14 +86,14 @@ class DryRun(Sink):
                 self._file.flush()
         except OSError as error:
             if self.path == STDOUT:
-                # What it still holds goes nowhere: Python would try to write it once more at exit.
+                # Discard what is still buffered: Python would try to write it again at exit.
                 with contextlib.suppress(OSError):
                     os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
             self._close()
             raise Failure(f"cannot write {self.path}: {error.strerror}") from None
 
     def _close(self) -> None:
-        """Let go of the file."""
+        """Close the file, unless it is stdout."""
         file, self._file = self._file, None
         if file is None:
             return

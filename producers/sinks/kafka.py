@@ -1,4 +1,4 @@
-"""What all ways to a topic have in common: never more in the client's queue than it holds, no failure uncounted."""
+"""What the sinks for topics share: they bound the client's queue and count every failed delivery."""
 
 from __future__ import annotations
 
@@ -16,47 +16,47 @@ from driftway.producers.streams.stream import Array
 from driftway.worker.errors import Failure
 
 QUEUE_ROWS = 131_072
-"""Messages in the client's queue: about 0.2 s of a fast replay; each costs it some 300 bytes beside its own. Only what
-belongs to one row may be more: late labels, if so many are due at once."""
+"""Most messages in the client's queue: about 0.2 s of a fast replay, at some 300 bytes of overhead each. Only the
+messages of a single row may exceed it: delayed labels, if so many are due at once."""
 
 QUEUE_BYTES = 256 << 20
-"""What the queued messages may weigh together; wide rows get a shorter queue."""
+"""Most bytes of all queued messages; wide rows get a shorter queue."""
 
 KEEP_SECONDS = 1.0
-"""How often the position of a replay that can be resumed is kept; each time waits until the queue is empty."""
+"""Interval at which a resumable replay saves its position; each save waits until the queue is empty."""
 
 READY_SECONDS = 30.0
 STOP_SECONDS = 10.0
 """How long a stopped replay waits for what it has already queued."""
 
 Keep = Callable[[int], None]
-"""Called with a position when every row before it has arrived."""
+"""Called with a position once every row before it has arrived."""
 
 
 class KafkaSink(Sink):
-    """Produces batches of values to a topic, late labels to theirs, idempotently; counts the deliveries that failed.
+    """Idempotently produces rows and delayed labels to their topics, in batches, and counts failed deliveries.
 
     Parameters
     ----------
     properties : mapping
         The user's client properties.
     topic : str
-        Where to.
+        Topic to write to.
     partitions : int
-        How many partitions the topic has.
+        Number of partitions of the topic.
     stop : StopRequest
         Ends every wait.
     partition : int or None
-        All rows go to this one; None: row i to i mod `partitions`, or by the hash of its key.
+        Partition for all rows; None: row i goes to i mod `partitions`, or by the hash of its key.
     keep : Keep or None
-        Called every `KEEP_SECONDS` and at the end, unless a delivery has failed by then.
+        Saves the position; called every `KEEP_SECONDS` and at the end, until a delivery fails.
     label_topic : str or None
-        Where late labels go, a topic of as many partitions; None: where rows do.
+        Topic of delayed labels, with as many partitions; None: the rows' topic.
 
     Raises
     ------
     UsageFailure
-        A property that the replay owns, or that the client refuses.
+        The replay owns a property, or the client refuses it.
     """
 
     def __init__(
@@ -88,32 +88,32 @@ class KafkaSink(Sink):
 
     @abstractmethod
     def _partition_count(self, topic: str, seconds: float) -> int:
-        """How many partitions of a topic the client sees.
+        """Number of partitions of a topic that the client sees.
 
         Raises
         ------
         KafkaException
-            The broker did not tell in time.
+            The broker did not respond in time.
         """
 
     @abstractmethod
     def _queued(self) -> int:
-        """How many messages wait for the broker's answer."""
+        """Number of messages without a delivery report."""
 
     @abstractmethod
     def _poll(self, seconds: float) -> None:
-        """Count answers, waiting for the first of them."""
+        """Process delivery reports; wait at most `seconds` for the first one."""
 
     @abstractmethod
     def _flush(self, seconds: float) -> int:
-        """Wait for answers; return how many are still missing."""
+        """Wait for delivery reports; return how many are still missing."""
 
     @abstractmethod
     def _purge(self) -> None:
-        """Let everything fail that waits."""
+        """Fail all messages without a delivery report."""
 
     def open(self) -> None:
-        """Wait until the client sees all partitions, so that the first row already has a connection.
+        """Wait until the client sees all partitions, so that the first row finds an open connection.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class KafkaSink(Sink):
                 self._poll(0.05)
 
     def send(self, messages: Messages, due: Array | None = None) -> None:
-        """Queue messages, each to its topic; only after `wait_for_capacity` has said yes."""
+        """Queue messages, each to its topic; call only after `wait_for_capacity` has returned True."""
         if self.label_topic is None or messages.is_label is None:
             self._produce(self.topic, messages, due)
             return
@@ -152,7 +152,7 @@ class KafkaSink(Sink):
                 self._produce(topic, messages.select(places), None if due is None else due[places])
 
     def wait_for_capacity(self, messages: int, message_bytes: int) -> bool:
-        """Wait until the queue takes `messages` more of at most `message_bytes` each; False if stopped before."""
+        """Wait until the queue has room for `messages` more of at most `message_bytes` each; False if stopped."""
         window = max(messages, min(QUEUE_ROWS, QUEUE_BYTES // max(1, message_bytes)))
         self._poll(0)
         while self._queued() + messages > window:
@@ -166,34 +166,34 @@ class KafkaSink(Sink):
         self._maybe_commit()
 
     def idle(self, seconds: float) -> None:
-        """Sleep, for 0.1 s at most, so that a stop is noticed; a single wait, not a loop over poll."""
+        """Sleep, at most 0.1 s so that a stop is noticed, in a single wait instead of a loop over poll."""
         self._maybe_commit()
         self._poll(0)
         time.sleep(min(seconds, MAX_IDLE_SECONDS))
 
     def finish(self) -> None:
-        """Wait for the broker's answers; what stays unanswered after a stop counts as an error."""
+        """Wait for the delivery reports; a message still without one after a stop counts as an error."""
         if self._drain():
             self._save_position()
 
     def _drain(self) -> bool:
-        """Wait for the broker's answers; False if they were given up after a stop."""
-        given_up = None
+        """Wait for the delivery reports; return False if the rest was given up after a stop."""
+        deadline = None
         while left := self._flush(0.2):
-            if (self.stop.requests or self.fatal) and given_up is None:
-                given_up = time.monotonic() + STOP_SECONDS
-            if self.stop.requests > 1 or (given_up is not None and time.monotonic() > given_up):
+            if (self.stop.requests or self.fatal) and deadline is None:
+                deadline = time.monotonic() + STOP_SECONDS
+            if self.stop.requests > 1 or (deadline is not None and time.monotonic() > deadline):
                 self.first_error = self.first_error or f"{left} messages were given up when stopped"
                 self._purge()
-                # Purging reports each message as failed, through `_failed` and inside this very call; a sum on
-                # one line would read the count before that and write it back after.
+                # This flush reports each purged message as failed, which adds to `errors` during the call; with
+                # `self.errors += self._flush(1.0)` the count read before the call would overwrite that.
                 unreported = self._flush(1.0)
                 self.errors += unreported
                 return False
         return True
 
     def _maybe_commit(self) -> None:
-        """Keep the position, if it is time."""
+        """Save the position, if that is due."""
         if self._keep is None or self._position == self._kept or time.monotonic() < self._kept_at + KEEP_SECONDS:
             return
         while self._flush(0.2):
@@ -202,9 +202,9 @@ class KafkaSink(Sink):
         self._save_position()
 
     def _save_position(self) -> None:
-        """Keep the position, now that the broker has answered for each row before it.
+        """Save the position, now that every row before it has been reported.
 
-        After a failed delivery the position stays where it was: from there on not everything has arrived.
+        After a failed delivery the saved position no longer advances, because rows behind it are missing.
         """
         self._kept_at = time.monotonic()
         if self._keep is not None and self._position is not None and not self.errors:
@@ -212,6 +212,6 @@ class KafkaSink(Sink):
             self._kept = self._position
 
     def _fatal_error(self, error: Any) -> None:
-        """Nothing can be sent any more."""
+        """Record that nothing can be sent any more."""
         self.fatal = True
         self.first_error = self.first_error or error.str()

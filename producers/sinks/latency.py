@@ -16,16 +16,16 @@ GROWTH = 1.01
 
 BINS = math.ceil(math.log(LARGEST_SECONDS / SMALLEST_SECONDS) / math.log(GROWTH)) + 1
 PENDING = 4096
-"""Latencies that are kept one by one before they are sorted into the histogram at once."""
+"""Latencies that are collected in a list before they are added to the histogram together."""
 
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
 class Latencies:
-    """From the moment a message was due until the broker had acknowledged it.
+    """Histogram of the times from when a message was due until the broker acknowledged it.
 
-    Counting from when it was due, not from when it was sent, leaves nothing out: a message that could not be sent
-    because the broker, or this process, stood still has waited all the while (no coordinated omission).
+    Counting from when it was due, not from when it was sent, avoids coordinated omission: the time in which a message
+    could not be sent because the broker, or this process, had stalled is included.
     """
 
     def __init__(self) -> None:
@@ -34,10 +34,10 @@ class Latencies:
         self._bins = np.zeros(BINS, np.int64)
         self._pending: list[float] = []
         self.note: Callable[[float], None] = self._pending.append
-        """Keep one latency in seconds; called per message, so it is the list's own method. `tidy` bounds the list."""
+        """Record one latency in seconds; called per message, so it is the list's own method. `tidy` bounds the list."""
 
     def tidy(self, most: int = PENDING) -> None:
-        """Sort what was noted into the histogram, if it is more than `most`."""
+        """Add the recorded latencies to the histogram, if there are more than `most`."""
         if len(self._pending) > most:
             self.observe(np.array(self._pending))
             self._pending.clear()
@@ -53,7 +53,7 @@ class Latencies:
         self.largest = max(self.largest, float(seconds.max()))
 
     def percentile(self, part: float) -> float:
-        """The smallest latency in seconds that `part` of all do not exceed; at most 1 % too large. NaN of none."""
+        """Smallest latency in seconds that a share `part` of all does not exceed, at most 1 % too large; or NaN."""
         self.tidy(0)
         if self.count == 0:
             return math.nan
@@ -62,7 +62,7 @@ class Latencies:
         return min(SMALLEST_SECONDS * GROWTH**place, self.largest)
 
     def as_milliseconds(self) -> dict[str, float | int | None]:
-        """The percentiles, the largest and the count, for reports; None where nothing was acknowledged."""
+        """The percentiles, the largest and the count, for reports; None if nothing was acknowledged."""
         self.tidy(0)
         if self.count == 0:
             return {**dict.fromkeys(PERCENTILES), "largest": None, "messages": 0}

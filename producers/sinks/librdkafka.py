@@ -1,4 +1,4 @@
-"""The way to topics by the C library under the client: columns of messages, without an object for any of them."""
+"""The sink that uses the C library under the client: takes messages as columns, without an object for each."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from driftway.worker.wire.columns import BytesColumn, ListColumn
 
 
 class LibrdkafkaSink(KafkaSink):
-    """See `KafkaSink`; timestamps, headers and latencies are for `PlainSender`."""
+    """A `KafkaSink` on librdkafka; timestamps, headers and latencies need `ConfluentSink`."""
 
     def __init__(self, bootstrap: str, properties: Mapping[str, Any], *given: Any, **more: Any) -> None:
         from driftway.worker.kafka.client_factory import make_bulk_producer
 
         super().__init__(properties, *given, **more)
-        must = {"delivery.report.only.error": True, "error_cb": self._on_error}
-        self._feeder = make_bulk_producer(producer_properties(bootstrap, properties, must))
+        required = {"delivery.report.only.error": True, "error_cb": self._on_error}
+        self._feeder = make_bulk_producer(producer_properties(bootstrap, properties, required))
         self._counted = 0
-        """Failures that `errors` has in it."""
+        """Failures already included in `errors`."""
 
     def _produce(self, topic: str, messages: Messages, due: Array | None) -> None:
         values = messages.values if isinstance(messages.values, BytesColumn) else ListColumn(messages.values)
         if messages.keys is None:
-            spread = messages.effective_partition_rows() % self.partitions
-            self._feeder.produce(topic, values, None, spread if self._partition is None else self._partition)
+            partitions = messages.effective_partition_rows() % self.partitions
+            self._feeder.produce(topic, values, None, partitions if self._partition is None else self._partition)
         else:
             self._feeder.produce(topic, values, ListColumn(messages.keys), self._partition)
         self._count()
@@ -52,7 +52,7 @@ class LibrdkafkaSink(KafkaSink):
         self._feeder.purge()
 
     def _count(self) -> None:
-        """Take note of what has failed since last time."""
+        """Add the failures since the last call to `errors`."""
         failed, error = self._feeder.failed, self._feeder.first_error
         self.errors += failed - self._counted
         self._counted = failed
@@ -60,7 +60,7 @@ class LibrdkafkaSink(KafkaSink):
             self.first_error = self.first_error or error.str()
 
     def _on_error(self, error: Any) -> None:
-        """What the client says of itself; called from inside its calls."""
+        """Handle an error of the client as a whole; called from inside its calls."""
         from confluent_kafka import KafkaError
 
         if error.code() == KafkaError._FATAL:

@@ -1,4 +1,4 @@
-"""Client properties of a replay's producer: what the replay sets itself, and which of them users may not."""
+"""Client properties of a replay's producer: those the replay sets, and those users may not set."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet
 
 LIBRDKAFKA_MOST = 2_147_483_647
-"""Largest `queue.buffering.max.messages` and `.kbytes`: the sender's own window is the bound, so that a full queue
-never refuses a message in the middle of a batch and takes a shorter one after it, which would change their order."""
+"""Largest `queue.buffering.max.messages` and `.kbytes`. The sink's own window is the bound: a full queue could refuse a
+message in the middle of a batch and accept a shorter one after it, which would change their order."""
 
 OWNED = {
     "queue.buffering.max.messages": "replay bounds the queue itself, so that rows keep their order",
     "queue.buffering.max.kbytes": "replay bounds the queue itself, so that rows keep their order",
-    "delivery.report.only.error": "failed deliveries are counted with it",
+    "delivery.report.only.error": "replay counts failed deliveries with it",
 }
 
 
@@ -34,19 +34,19 @@ def check_owned(properties: Mapping[str, Any]) -> None:
 
 
 def producer_properties(bootstrap: str, properties: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """All properties of the producer: defaults, then the user's, then what the replay must have.
+    """All properties of the producer: defaults, then the user's, then those the replay requires.
 
     Parameters
     ----------
     bootstrap : str
         Address of a broker.
     properties : mapping
-        The user's.
+        The user's properties.
     own : mapping
-        Further ones of the replay, which win.
+        Further properties of the replay, which take precedence.
     """
     chosen = {
-        # What the partitioner of Kafka's Java clients computes for a key.
+        # Chooses the same partition for a key as Kafka's Java clients.
         "partitioner": "murmur2_random",
         **quiet(base_properties(bootstrap, properties)),
         "enable.idempotence": True,
@@ -56,7 +56,7 @@ def producer_properties(bootstrap: str, properties: Mapping[str, Any], own: Mapp
         **own,
     }
     if not properties.keys() & {"debug", "log_level"}:
-        # A fatal error is raised from calls, and would be printed whatever the level.
+        # A fatal error is raised from calls; the client would also log it, whatever the level.
         chosen["logger"] = _silent()
     return chosen
 

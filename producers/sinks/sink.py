@@ -1,4 +1,4 @@
-"""Where a replay's messages go, as the replay sees it: a topic, transactions on one, or a file."""
+"""The interface through which a replay sends messages: to a topic, in transactions, or to a file."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from driftway.producers.messages import Messages
 from driftway.producers.streams.stream import Array
 
 MAX_IDLE_SECONDS = 0.1
-"""A stop is noticed that soon."""
+"""Longest wait before a stop is noticed."""
 
 
 class StopRequest:
-    """Whether the user asked to stop: once = deliver what is queued, twice = leave now. A signal handler."""
+    """Signal handler that counts the user's requests to stop: 1 = deliver what is queued, 2 = exit now."""
 
     def __init__(self) -> None:
         self.requests = 0
         self.signal: int | None = None
 
     def __call__(self, signal: int, _frame: object = None) -> None:
-        """Ask once more."""
+        """Record a request."""
         self.requests += 1
         self.signal = signal
 
 
 class Sink(ABC):
-    """Where messages go.
+    """Destination of messages.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Sink(ABC):
     errors : int
         Messages that were not delivered.
     first_error : str or None
-        Why the first of them was not.
+        Reason of the first failure.
     """
 
     def __init__(self, stop: StopRequest) -> None:
@@ -47,23 +47,23 @@ class Sink(ABC):
 
     @property
     def max_rows(self) -> int | None:
-        """How many rows the next `send` may bring at most; None: any number."""
+        """Most rows that the next `send` may have; None: any number."""
         return None
 
     @abstractmethod
     def open(self) -> None:
-        """Be ready for the first row."""
+        """Prepare for the first row."""
 
     @abstractmethod
     def wait_for_capacity(self, messages: int, message_bytes: int) -> bool:
-        """Wait until `messages` more of at most `message_bytes` each can be sent; False if stopped before."""
+        """Wait until `messages` more of at most `message_bytes` each can be sent; False if stopped."""
 
     @abstractmethod
     def send(self, messages: Messages, due: Array | None = None) -> None:
-        """Send, once `wait_for_capacity` allows it. Shapes: due f8[m], moments on the monotonic clock, if wanted."""
+        """Send, after `wait_for_capacity` returned True. Shapes: due f8[m], times on the monotonic clock, if needed."""
 
     def sent_until(self, position: int) -> None:
-        """Take note that all rows before `position` have been sent; called after each `send`."""
+        """Record that all rows before `position` have been sent; called after each `send`."""
         return
 
     @abstractmethod
@@ -72,4 +72,4 @@ class Sink(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Wait until what was sent has arrived, or will not."""
+        """Wait until everything sent has arrived or failed."""

@@ -1,4 +1,4 @@
-"""A replay inside transactions: a read_committed reader sees a transaction's rows together, or none of them."""
+"""A replay in transactions: a read_committed consumer sees all of a transaction's rows or none."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from driftway.worker.errors import Failure, Fenced, UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet
 
 ROWS = 10_000
-"""Of a transaction unless told: a commit takes some 10 ms, in which nothing is sent."""
+"""Default rows per transaction: a commit takes some 10 ms, in which nothing is sent."""
 
 LONGEST_SECONDS = 10.0
-"""A slow replay commits after that time, whatever its rows: the broker itself ends a transaction after a minute."""
+"""A slow replay commits after this time, however few its rows: the broker aborts a transaction after a minute."""
 
 CALL_SECONDS = 10.0
 LONGEST_COMMIT_SECONDS = 60.0
-"""One call of a commit, and all of them with those that were tried again."""
+"""Timeouts of one call of a commit, and of all its calls including retries."""
 RETRY_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
 class TransactionOption:
-    """The transactional id, and how many rows a transaction has."""
+    """The transactional id, and the number of rows per transaction."""
 
     name: str
     rows: int = ROWS
 
     @classmethod
     def parse(cls, text: str) -> TransactionOption:
-        """Read ``ID[:rows]``; an id may hold colons if what follows the last one is no number.
+        """Read ``ID[:rows]``; an id may contain colons if what follows the last one is not a number.
 
         Raises
         ------
@@ -51,16 +51,16 @@ class TransactionOption:
 
 
 class TransactionalSink(ConfluentSink):
-    """A sender that commits every so many rows.
+    """A sink that commits every `transaction.rows` rows.
 
     A transaction that cannot be committed is aborted and ends the replay; its messages count as errors.
 
     Parameters
     ----------
     transaction : TransactionOption
-        Its id fences whoever used it before, and aborts what that one left open.
+        Its id fences the previous producer with this id and aborts the transaction that it left open.
     run : str or None
-        The run whose position travels in the transactions; None: no position does.
+        The run whose position is committed with each transaction; None: no position is.
     *given, **more
         As `ConfluentSink`.
     """
@@ -73,7 +73,7 @@ class TransactionalSink(ConfluentSink):
         self._rows = 0
         self._messages = 0
         self._errors_before = 0
-        # The consumer joins no group: it only knows how a group is named inside a transaction.
+        # The consumer joins no group: it only provides the group metadata to commit offsets in a transaction.
         self._reader = None if run is None else _reader(given[0], given[1], transaction.name)
 
     @property
@@ -111,7 +111,7 @@ class TransactionalSink(ConfluentSink):
             self._commit()
 
     def _commit(self) -> None:
-        """Commit what is open and keep the position that went with it."""
+        """Commit the open transaction and save the position committed with it."""
         if self._began is None:
             return
         if self.errors > self._errors_before:
@@ -120,28 +120,28 @@ class TransactionalSink(ConfluentSink):
         if self._reader is not None and self._position is not None:
             from confluent_kafka import TopicPartition
 
-            place = TopicPartition(self.topic, 0, self._position, self._run)
+            offset = TopicPartition(self.topic, 0, self._position, self._run)
             group = self._reader.consumer_group_metadata()
-            if not self._call(lambda: self._producer.send_offsets_to_transaction([place], group, CALL_SECONDS)):
+            if not self._call(lambda: self._producer.send_offsets_to_transaction([offset], group, CALL_SECONDS)):
                 return
         if self._call(lambda: self._producer.commit_transaction(CALL_SECONDS)):
             self._close()
             self._save_position()
 
     def _call(self, step: Callable[[], None]) -> bool:
-        """One step of a transaction, tried again while that helps; False if it had to be aborted.
+        """Run one step of a transaction, retrying if possible; return False if it had to be aborted.
 
         Raises
         ------
         Fenced
             Another replay uses the same transactional id.
         Failure
-            The broker did not answer, so that nobody knows what became of the transaction.
+            The broker did not respond, so the transaction's outcome is unknown.
         """
         from confluent_kafka import KafkaException
 
-        patience = STOP_SECONDS if self.stop.requests else LONGEST_COMMIT_SECONDS
-        deadline = time.monotonic() + patience
+        timeout = STOP_SECONDS if self.stop.requests else LONGEST_COMMIT_SECONDS
+        deadline = time.monotonic() + timeout
         while True:
             try:
                 step()
@@ -161,14 +161,14 @@ class TransactionalSink(ConfluentSink):
         super()._fatal_error(error)
 
     def _check_fence(self, error: Any) -> None:
-        """Raise `Fenced` if that is what an error means."""
+        """Raise `Fenced` if an error means that."""
         from confluent_kafka import KafkaError
 
         if error.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
             raise Fenced(f"another replay has taken over the transactional id {self.transaction.name}")
 
     def _abort(self, reason: str) -> None:
-        """Let the open transaction vanish; its messages count as failed, and the replay ends."""
+        """Abort the open transaction; its messages count as failed, and the replay ends."""
         from confluent_kafka import KafkaException
 
         if self._began is None:
@@ -178,9 +178,9 @@ class TransactionalSink(ConfluentSink):
         self.fatal = True
         try:
             self._producer.abort_transaction(STOP_SECONDS)
-        except KafkaException as failure:  # the broker will do so, after the transaction's time
+        except KafkaException as failure:  # the broker aborts it after its timeout
             self._check_fence(failure.args[0])
-        self.errors = self._errors_before + self._messages  # purging what was queued counts it once more
+        self.errors = self._errors_before + self._messages  # purging queued messages counted them again
         self._close()
 
     def _close(self) -> None:
@@ -191,14 +191,14 @@ class TransactionalSink(ConfluentSink):
 def last_committed(
     bootstrap: str, properties: Mapping[str, Any], transaction: TransactionOption, topic: str, run: str
 ) -> int | None:
-    """The position that the last committed transaction of `run` carried; None if none did.
+    """The position committed with the last transaction of `run`; None if there is none.
 
-    Initialises the transactional id first: what its last user was about to commit is then there, or will never be.
+    Initialises the transactional id first, so that a commit still pending under it is either complete or aborted.
 
     Raises
     ------
     Failure
-        The broker did not answer.
+        The broker did not respond.
     """
     from confluent_kafka import KafkaException, Producer, TopicPartition
 
@@ -222,7 +222,7 @@ def initialise(producer: Any, name: str) -> None:
     Raises
     ------
     Failure
-        The broker did not answer, or does not allow it.
+        The broker did not respond, or does not allow it.
     """
     from confluent_kafka import KafkaException
 
@@ -247,4 +247,4 @@ def _reader(bootstrap: str, properties: Mapping[str, Any], group: str) -> Any:
 
 
 PRODUCER_ONLY = ("acks", "request.required.acks", "linger.ms", "compression.type", "compression.codec", "batch.size")
-"""Properties that a consumer warns about."""
+"""Properties that a consumer would warn about."""

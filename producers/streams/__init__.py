@@ -1,4 +1,4 @@
-"""Streams of labelled rows behind one door: generators, catalogue names and files.
+"""Streams of labelled rows: generators, files of the catalogue and other files, all opened by name.
 
 >>> stream = open_stream("sea:noise=0", seed=7)
 >>> for X, y in stream.blocks():
@@ -59,35 +59,35 @@ def open_stream(
     name : str
         ``GENERATOR`` or ``GENERATOR:option=value,...`` (one option is ``seed``), a path that ends in .csv,
         .arff or .parquet (each also .gz), the name of such a file in the data folder, or a fetched name of
-        the catalogue; the first of these that is there. A generator wins over a file of the data folder;
-        write the file's suffix to mean the file. The archive's generators are
-        called ``archive:2CDT`` or ``archive:2CDT:option=value``, and bare ``2CDT`` is the file.
+        the catalogue; the first of these that exists. A generator takes precedence over a file of the data
+        folder; add the file's suffix to open the file. The archive's generators are called ``archive:2CDT``
+        or ``archive:2CDT:option=value``; ``2CDT`` alone is the file.
     seed : int
-        Of a generator, 0 <= seed < 2**64.
+        Seed of a generator, 0 <= seed < 2**64.
     rows : int or None
-        A generator's length (the stages stretch with it); of a file, the first rows only.
+        A generator's length (its stages scale with it); for a file, the number of rows to read.
     label : str
         A file's label column.
     labels : sequence of str or None
-        Class names in index order; needed where a label column is text.
+        Class names in index order; required if the label column is text.
     data_dir : str or None
         The data folder; default the environment variable DRIFTWAY_DATA.
     drop : sequence of str
-        Columns of a file that are left out.
+        Columns of a file to leave out.
     inject : sequence of str
-        Drift and dirt to put into it, in order, as ``KIND:option=value,...``; see
+        Drift and data errors to inject, in order, as ``KIND:option=value,...``; see
         `driftway.producers.streams.injection`.
     **options
-        A generator's options, as numbers or text; they win over those in `name`.
+        A generator's options, as numbers or text; they take precedence over those in `name`.
 
     Raises
     ------
     UsageFailure
-        One sentence on what does not exist or does not fit.
+        One sentence naming what does not exist or is not valid.
     """
     if rows is not None and rows < 1:
         raise UsageFailure(f"rows must be at least 1, got {rows}")
-    data_folder(data_dir)  # one that does not exist is said, also where nothing is looked up there
+    data_folder(data_dir)  # reports a missing folder even if no file is looked up in it
     if inject:
         files = {"label": label, "labels": labels, "data_dir": data_dir, "drop": drop}
         return open_injected(open_stream, name, inject, seed=seed, rows=rows, **files, **options)
@@ -97,7 +97,7 @@ def open_stream(
     if base is not None:
         if drop:
             raise UsageFailure(f"{base} is a generator; only files have columns that --drop leaves out")
-        # The name itself may hold a colon, archive:2CDT; options follow the next one.
+        # The name itself may contain a colon, as in archive:2CDT; options follow the next one.
         given: dict[str, Any] = {**parse_spec(text[base.rfind(":") + 1 :])[1], **options}
         if rows is not None:
             given["rows"] = rows
@@ -115,7 +115,7 @@ def open_stream(
 
 
 def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] = ()) -> EventFile:
-    """Open a file for its rows as they stand, each a JSON text: as `driftway replay --raw` sends them.
+    """Open a file to read its rows unchanged, each as a JSON text, as `driftway replay --raw` sends them.
 
     Parameters
     ----------
@@ -125,12 +125,12 @@ def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] =
     data_dir : str or None
         The data folder; default the environment variable DRIFTWAY_DATA.
     drop : sequence of str
-        Columns that are left out.
+        Columns to leave out.
 
     Raises
     ------
     UsageFailure
-        One sentence on what does not exist or does not fit.
+        One sentence naming what does not exist or is not valid.
     """
     data_folder(data_dir)
     base = _generator_in(re.sub(r"\s*:\s*", ":", name.strip()))
@@ -145,12 +145,12 @@ def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] =
 
 
 def means_file(name: str) -> bool:
-    """Whether a name is that of a file of rows, there or not, rather than of something else."""
+    """Whether a name refers to a file of rows, existing or not, rather than to something else."""
     return Path(name).is_file() or os.sep in name or bool(suffix_of(name))
 
 
 def holds_events(name: str, data_dir: str | None = None) -> bool:
-    """Whether a name means a file of JSON lines, whose events can only be read as they stand."""
+    """Whether a name refers to a file of JSON lines, whose events can only be read unchanged."""
     if _generator_in(re.sub(r"\s*:\s*", ":", name.strip())) is not None:
         return False
     path = find_file(name, data_dir)
@@ -158,7 +158,7 @@ def holds_events(name: str, data_dir: str | None = None) -> bool:
 
 
 def _generator_in(text: str) -> str | None:
-    """The generator that a name begins with."""
+    """The generator that a name starts with, if any."""
     return next((known for known in GENERATORS if text == known or text.startswith(f"{known}:")), None)
 
 
@@ -175,15 +175,15 @@ def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, .
 
 
 def _unknown(name: str, data_dir: str | None) -> str:
-    """Why `name` cannot be opened, and what could have been meant."""
+    """Why `name` cannot be opened, with similar names."""
     if suffix_of(name) or os.sep in name:
         if Path(name).is_file():
             return f"cannot tell the format of {name}: it must end in {ENDINGS}"
         return f"there is no file {name}"
     if name in CATALOGUE:
         return (
-            f"{name} is in the catalogue but not on this machine: driftway streams fetch {name} brings it, or put "
-            f"{name}.csv.gz into a folder and name that with --data-dir"
+            f"{name} is in the catalogue but not on this machine: driftway streams fetch {name} downloads it, or put "
+            f"{name}.csv.gz into a folder and give that as --data-dir"
         )
     base, known = name.partition(":")[0], [*GENERATORS, *folder_files(data_dir)]
     near = difflib.get_close_matches(base, known, n=3) or difflib.get_close_matches(base, CATALOGUE, n=3)

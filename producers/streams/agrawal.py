@@ -1,4 +1,4 @@
-"""Agrawal's loan applicants: nine attributes of a person, ten rules that part group A from group B."""
+"""Agrawal's loan applicants: nine attributes of a person, ten rules that separate group A from group B."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from driftway.producers.streams.stream import Array
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 SALARY, COMMISSION, AGE, ELEVEL, CAR, ZIPCODE, HVALUE, HYEARS, LOAN = range(len(NAMES))
 MOST_HVALUE = 1_350_000.0
-"""1.5 times 900,000, the dearest zip code's; MOA and River clip perturbed values at 135,000, which makes nearly all
-of them that one number."""
+"""1.5 times 900,000, for the most expensive zip code; MOA and River clip perturbed values at 135,000, which nearly all
+of them then equal."""
 
 
 @kernel
 def within(value: float, low: float, high: float) -> bool:
-    """Whether low <= value <= high; both are in thousands."""
+    """Whether low <= value <= high, with both bounds in thousands."""
     return 1000.0 * low <= value <= 1000.0 * high
 
 
@@ -38,7 +38,7 @@ def group_by_salary(age: float, salary: float) -> bool:
 
 @kernel
 def educated(age: float, elevel: float) -> bool:
-    """Group A of function 3: a level of education that goes with the age."""
+    """Group A of function 3: a level of education typical of the age."""
     if age < 40.0:
         return elevel <= 1.0
     if age < 60.0:
@@ -70,7 +70,7 @@ def group_by_loan(age: float, salary: float, loan: float) -> bool:
 
 @kernel
 def disposable_income(function: int, income: float, elevel: float, loan: float, equity: float) -> float:
-    """What is left in functions 7 to 10; group A iff it is above 0."""
+    """Disposable income of functions 7 to 10; group A iff it is above 0."""
     left = 2.0 * income / 3.0
     if function == 7:
         return left - loan / 5.0 - 20_000.0
@@ -105,7 +105,7 @@ def agrawal_class(function: int, x: Array) -> float:
 
 @kernel
 def draw_person(rng: NDArray[np.uint64], x: Array) -> None:
-    """Draw the attributes in the order of their names; no commission is drawn from 75,000 on. Shapes: x f8[9]."""
+    """Draw the attributes in the order of `NAMES`; no commission for salaries of 75,000 or more. Shapes: x f8[9]."""
     x[SALARY] = 20_000.0 + 130_000.0 * uniform(rng)
     x[COMMISSION] = 0.0 if x[SALARY] >= 75_000.0 else 10_000.0 + 65_000.0 * uniform(rng)
     x[AGE] = 20.0 + randint(rng, 61)
@@ -125,7 +125,7 @@ def perturbed(rng: NDArray[np.uint64], value: float, step: float, low: float, hi
 
 @kernel
 def perturb_person(rng: NDArray[np.uint64], p: float, x: Array) -> None:
-    """Move the numeric attributes by up to p times their ranges; ages and years stay whole. Shapes: x f8[9]."""
+    """Move the numeric attributes by up to p times their ranges; ages and years stay whole numbers. Shapes: x f8[9]."""
     x[SALARY] = perturbed(rng, x[SALARY], p * 130_000.0, 20_000.0, 150_000.0)
     if x[COMMISSION] > 0.0:
         x[COMMISSION] = perturbed(rng, x[COMMISSION], p * 65_000.0, 10_000.0, 75_000.0)
@@ -148,8 +148,8 @@ def fill_agrawal(
 ) -> None:
     """Write rows start, start + 1, ...; the class is that of the person before the perturbation.
 
-    Shapes: rng u8[4], functions i8[stages], X f8[n, 9], y f8[n]. With `balance` a person is drawn until the class is
-    1, 0, 1, ... in turn. Without perturbation none is drawn.
+    Shapes: rng u8[4], functions i8[stages], X f8[n, 9], y f8[n]. With `balance` persons are redrawn until the
+    classes are 1, 0, 1, ... in turn. A perturbation of 0 is not drawn.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -177,12 +177,19 @@ RECIPE = GeneratorSpec(
     "(River has commissions up to 85,000, houses worth one zip code less, classes 0 and 1 exchanged in functions 1 to "
     "6, and function 5 asks for salaries in place of loans)",
     options=(
-        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        option("functions", (1, 2, 3, 4), "integers", low=1, high=10, meaning="the paper's number, one per stage"),
+        option("rows", 40_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
         option(
-            "perturbation", 0.05, "number", low=0, high=1, meaning="most that numbers move, as share of their range"
+            "functions", (1, 2, 3, 4), "integers", low=1, high=10, meaning="the paper's function number, one per stage"
         ),
-        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option(
+            "perturbation",
+            0.05,
+            "number",
+            low=0,
+            high=1,
+            meaning="largest perturbation of a number, as a share of its range",
+        ),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: the same number of rows of both classes"),
     ),
     shape=lambda values: (len(NAMES), len(values["functions"])),
     memory=lambda _: 0,

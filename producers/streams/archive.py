@@ -1,8 +1,8 @@
 """Moving classes of the non-stationary archive: Gaussians in the plane whose means and variances follow paths.
 
-The archive publishes files, no definition. The paths here were read off public copies of those files, block by
-block; 2CHT alone is by analogy, no public copy was found. Differs from the files: a row's class and component are
-drawn independently, whereas in each block of a file they have exactly equal shares.
+The archive publishes files but no definition. The paths here were derived from public copies of those files, block by
+block; only 2CHT is by analogy, because no public copy was found. Unlike in the files, where classes and components have
+exactly equal shares in each block, they are drawn independently for each row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOURCE = (
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], path: Array, place: float, X: Array, i: int) -> float:
-    """Write row i of the concept at `place` of the path and give its label; draw order: class, component, x1, x2.
+    """Write row i of the concept at `place` on the path and return its label; draw order: class, component, x1, x2.
 
     Shapes: rng u8[4], path f8[2, components, corners, 4], X f8[n, 2]. Means and variances change linearly from
     one corner to the next: 0 <= place <= corners - 1.
@@ -48,7 +48,7 @@ def draw_row(rng: NDArray[np.uint64], path: Array, place: float, X: Array, i: in
 def fill_archive(
     rng: NDArray[np.uint64], path: Array, blocks: int, last: int, length: int, start: int, X: Array, y: Array
 ) -> None:
-    """Write rows start, start + 1, ...; block b of `blocks` stands at the share b / last of the path.
+    """Write rows start, start + 1, ...; block b of `blocks` is at the fraction b / last of the path.
 
     Shapes: rng u8[4], path f8[2, components, corners, 4], X f8[n, 2], y f8[n]. docs/algorithms/streams.md#archive.
     """
@@ -67,7 +67,7 @@ def sample_archive(rng: NDArray[np.uint64], path: Array, place: float, X: Array,
 def _recipe(
     name: str, summary: str, block_rows: int, blocks: int, last: int, path: Array, returns: bool = False
 ) -> GeneratorSpec:
-    """A recipe of `blocks` blocks of `block_rows` rows, along a path that may go back the way it came.
+    """A recipe of `blocks` blocks of `block_rows` rows along a path, on which it comes back if `returns`.
 
     Shapes: path f8[2, components, corners, 4].
     """
@@ -79,7 +79,7 @@ def _recipe(
         block = blocks * row // values["rows"]
         sample_archive(rng, path, (path.shape[2] - 1) * block / last, X, y)
 
-    meaning = f"length; the {blocks} blocks part it equally"
+    meaning = f"number of rows, divided equally among the {blocks} blocks"
     return GeneratorSpec(
         name=f"archive:{name}",
         summary=summary,
@@ -94,39 +94,39 @@ def _recipe(
 
 
 def _translation(name: str, summary: str, start: tuple[Point, Point], end: tuple[Point, Point]) -> GeneratorSpec:
-    """Both classes go from `start` to `end` in 20 blocks of 400 rows and back in 20; all variances are 1.5^2."""
+    """Both classes move from `start` to `end` in 20 blocks of 400 rows and back in 20; all variances are 1.5^2."""
     path = [[[(*a, 2.25, 2.25), (*b, 2.25, 2.25), (*a, 2.25, 2.25)]] for a, b in zip(start, end, strict=True)]
     return _recipe(name, summary, 400, 40, 40, np.array(path), returns=True)
 
 
 ONE_CDT = _translation(
     "1CDT",
-    "Class 0 stays at (0, 0), class 1 goes from (4, 4) to (24, 24) and back.",
+    "Class 0 stays at (0, 0), class 1 moves from (4, 4) to (24, 24) and back.",
     ((0, 0), (4, 4)),
     ((0, 0), (24, 24)),
 )
 ONE_CHT = _translation(
     "1CHT",
-    "Class 0 stays at (0, 2), class 1 goes from (4, 2) to (24, 2) and back.",
+    "Class 0 stays at (0, 2), class 1 moves from (4, 2) to (24, 2) and back.",
     ((0, 2), (4, 2)),
     ((0, 2), (24, 2)),
 )
 TWO_CDT = _translation(
     "2CDT",
-    "Class 0 goes from (0, 0) to (20, 20) and back, class 1 beside it from (4, 4) to (24, 24).",
+    "Class 0 moves from (0, 0) to (20, 20) and back, class 1 beside it from (4, 4) to (24, 24).",
     ((0, 0), (4, 4)),
     ((20, 20), (24, 24)),
 )
 TWO_CHT = _translation(
     "2CHT",
-    "Class 0 goes from (0, 2) to (20, 2) and back, class 1 beside it from (4, 2) to (24, 2).",
+    "Class 0 moves from (0, 2) to (20, 2) and back, class 1 beside it from (4, 2) to (24, 2).",
     ((0, 2), (4, 2)),
     ((20, 2), (24, 2)),
 )
 
 MG_2C_2D = _recipe(
     "MG-2C-2D",
-    "Two unit Gaussians per class: those of class 0 rise and cross, those of class 1 part, descend and meet.",
+    "Two unit Gaussians per class: those of class 0 rise and cross, those of class 1 separate, descend and meet.",
     2000,
     100,
     99,

@@ -1,4 +1,4 @@
-"""ARFF files, dense: a small reader of our own, since the format is a header and comma-separated lines."""
+"""Dense ARFF files, with a small parser of our own: the format is a header and comma-separated lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_LABEL = "y"
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column: `values` are a nominal attribute's in declared order, empty for numbers and text."""
+    """One column; `values` are those of a nominal attribute in declared order, empty for numbers and text."""
 
     name: str
     kind: str
@@ -37,7 +37,7 @@ class ArffFile(Stream):
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped.
+        The file; gzipped if its name ends in ``.gz``.
     label : str
         The label's attribute. If it is the default ``y`` and absent, the last attribute is the label.
     labels : sequence of str or None
@@ -48,7 +48,7 @@ class ArffFile(Stream):
     Raises
     ------
     UsageFailure
-        Missing, empty, sparse, no such attribute, or a feature that is text or a date.
+        The file is missing, empty or sparse, lacks an attribute, or has a feature that is text or a date.
 
     Source
     ------
@@ -65,7 +65,7 @@ class ArffFile(Stream):
                 raise UsageFailure(f"{path} has a header but no rows")
         names = [attribute.name for attribute in self._attributes]
         if label not in names and label != DEFAULT_LABEL:
-            raise UsageFailure(f"{path} has no label attribute {label!r}; there is: {', '.join(names[:8])}")
+            raise UsageFailure(f"{path} has no label attribute {label!r}; available: {', '.join(names[:8])}")
         self._at = names.index(label) if label in names else len(names) - 1
         chosen = self._attributes[self._at]
         self.feature_names = feature_columns(path, names, chosen.name, drop)
@@ -111,9 +111,9 @@ class ArffFile(Stream):
                     row.append(codes[column][cell] if codes[column] else float(cell))
             except (KeyError, ValueError):
                 attribute = self._attributes[column]
-                wanted = "one of its declared values" if attribute.values else "a number"
+                expected = "one of its declared values" if attribute.values else "a number"
                 where = f"{self._path}: feature attribute {attribute.name!r}"
-                raise UsageFailure(f"{where} holds {cell!r}, which is not {wanted}") from None
+                raise UsageFailure(f"{where} holds {cell!r}, which is not {expected}") from None
         return row
 
     def _block(self, rows: list[list[float]]) -> Block:
@@ -122,7 +122,7 @@ class ArffFile(Stream):
 
 
 class ArffText:
-    """The file as text; reading errors become one sentence."""
+    """Context manager for the file as text; raises reading errors as UsageFailure."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -145,7 +145,7 @@ class ArffText:
 
 
 def read_header(path: Path, file: TextIO) -> tuple[Attribute, ...]:
-    """Read up to and including ``@data``."""
+    """Read the attributes, up to and including ``@data``."""
     attributes: list[Attribute] = []
     seen = False
     for line in map(str.strip, file):
@@ -160,7 +160,7 @@ def read_header(path: Path, file: TextIO) -> tuple[Attribute, ...]:
         if word == "@attribute":
             attributes.append(_read_attribute(path, line))
         elif word != "@relation":
-            raise UsageFailure(f"{path} is not ARFF: {line[:60]!r} stands before @data")
+            raise UsageFailure(f"{path} is not ARFF: {line[:60]!r} comes before @data")
     raise UsageFailure(f"{path} has no @data" if seen else f"{path} is empty")
 
 
@@ -179,7 +179,7 @@ def _read_attribute(path: Path, line: str) -> Attribute:
 
 
 def data_lines(file: TextIO) -> Iterator[str]:
-    """The lines that hold rows, of a file that stands behind its header."""
+    """The lines with rows, of a file positioned after its header."""
     return (line for line in map(str.strip, file) if line and line[0] != "%")
 
 
@@ -189,7 +189,7 @@ def read_cells(path: Path, line: str, count: int) -> list[str]:
     Raises
     ------
     UsageFailure
-        It is sparse, or has another number of values.
+        The row is sparse, or has another number of values.
     """
     if line[0] == "{":
         raise UsageFailure(f"{path} has sparse rows ({{index value, ...}}); only dense ones can be read")

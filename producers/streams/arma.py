@@ -1,4 +1,4 @@
-"""A time series of known innovations: no forecast errs less than their variance."""
+"""A time series with known innovations, whose variance is the least squared error of any forecast."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from driftway.worker.errors import UsageFailure
 def continue_series(
     rng: NDArray[np.uint64], ar: Array, ma: Array, deviation: float, past: Array, noise: Array, X: Array, y: Array
 ) -> None:
-    """Write the next values, each beside the one before; draw order: the innovation.
+    """Write the next values, with the previous one as the feature; one draw per row, the innovation.
 
     Shapes: rng u8[4], ar f8[p], ma f8[q], past f8[p] and noise f8[q] the newest first, X f8[n, 1], y f8[n].
     """
@@ -42,7 +42,7 @@ def _fill(values: Values, rng: NDArray[np.uint64], memory: Array, _start: int, X
 
 
 def _shape(values: Values) -> tuple[int, int]:
-    """One feature, one stage; refuses a series that would run away.
+    """One feature, one stage; rejects a series that is not stationary.
 
     Raises
     ------
@@ -57,14 +57,16 @@ def _shape(values: Values) -> tuple[int, int]:
 
 RECIPE = GeneratorSpec(
     name="arma",
-    summary="A series y_t = ar_1 y_t-1 + .. + noise_t + ma_1 noise_t-1 + .., noise N(0, noise^2), from 0; its one "
-    "feature is the value before. Regression.",
+    summary="A series y_t = ar_1 y_t-1 + .. + noise_t + ma_1 noise_t-1 + .., noise N(0, noise^2), starting at 0; its "
+    "only feature is the previous value. Regression.",
     source="Anava, Hazan, Mannor and Shamir, Online Learning for Time Series Prediction, COLT 2013, section 5, "
     "setting 1",
     options=(
         option("rows", 20_000, "integer", low=1, meaning="length"),
-        option("ar", (0.6, -0.5, 0.4, -0.4, 0.3), "numbers", low=-10, high=10, meaning="weights of the last values"),
-        option("ma", (0.3, -0.2), "numbers", low=-10, high=10, meaning="weights of the last innovations"),
+        option(
+            "ar", (0.6, -0.5, 0.4, -0.4, 0.3), "numbers", low=-10, high=10, meaning="weights of the previous values"
+        ),
+        option("ma", (0.3, -0.2), "numbers", low=-10, high=10, meaning="weights of the previous innovations"),
         option("noise", 0.3, "number", low=0, high=1000, meaning="standard deviation of the innovations"),
     ),
     shape=_shape,

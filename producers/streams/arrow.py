@@ -1,4 +1,4 @@
-"""What the CSV and the Parquet reader share: pyarrow itself, and its batches turned into blocks."""
+"""Shared by the CSV and Parquet readers: access to pyarrow, and conversion of its batches to blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.worker.errors import UsageFailure
 
 
 def require_pyarrow(path: str) -> Any:
-    """The module pyarrow.
+    """Return the module pyarrow.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def to_block(batch: Any, features: Sequence[str], label: str, reader: LabelReade
     Raises
     ------
     UsageFailure
-        A label that `reader` refuses.
+        `reader` refuses a label.
     """
     n = batch.num_rows
     X = np.empty((n, len(features)))
@@ -78,7 +78,7 @@ def is_number(kind: Any) -> bool:
 
 
 def _read_labels(column: Any, reader: LabelReader) -> Array:
-    """Read text labels through their distinct values: few, so Python sees few strings."""
+    """Read text labels by their distinct values, so that Python handles only a few strings."""
     import pyarrow as pa
 
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

@@ -1,4 +1,4 @@
-"""Which columns of a file are features, and what to do with those that cannot be."""
+"""Which columns of a file are features, and advice for those that cannot be."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from driftway.worker.errors import UsageFailure
 
 
 def feature_columns(path: Path, columns: Sequence[str], label: str, drop: Sequence[str]) -> tuple[str, ...]:
-    """All columns but the label and those that are left out, in their order.
+    """All columns except the label and those in `drop`, in file order.
 
     Raises
     ------
     UsageFailure
-        Nothing is left, the label is left out, or there is no such column.
+        No column is left, `drop` has the label, or there is no such column.
     """
     if label in drop:
-        raise UsageFailure(f"{path}: the label {label!r} cannot be left out: --drop says another column")
+        raise UsageFailure(f"{path}: the label {label!r} cannot be left out: give --drop another column")
     left = kept_columns(path, columns, drop)
     features = tuple(column for column in left if column != label)
     if not features:
-        raise UsageFailure(f"{path} has no column beside the label {label!r}")
+        raise UsageFailure(f"{path} has no column besides the label {label!r}")
     return features
 
 
 def kept_columns(path: Path, columns: Sequence[str], drop: Sequence[str]) -> tuple[str, ...]:
-    """All columns but those that are left out, in their order.
+    """All columns except those in `drop`, in file order.
 
     Raises
     ------
     UsageFailure
-        Nothing is left, or there is no such column.
+        No column is left, or there is no such column.
     """
     for name in drop:
         if name not in columns:
@@ -43,13 +43,13 @@ def kept_columns(path: Path, columns: Sequence[str], drop: Sequence[str]) -> tup
 
 
 def some_of(columns: Sequence[str]) -> str:
-    """The first names, for a sentence."""
+    """The first names, for an error message."""
     return ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
 
 
 def not_numbers(path: Path) -> str:
-    """The end of a sentence on a column that is no feature as it stands."""
+    """The end of an error message about a column that cannot be a feature as it is."""
     return (
-        f": leave it out with --drop, or say with --feature how fields become features (driftway schema infer {path} "
-        "proposes it; driftway replay sends such rows with --raw)"
+        f": leave it out with --drop, or define features from fields with --feature (driftway schema infer {path} "
+        "proposes them; driftway replay sends such rows with --raw)"
     )

@@ -16,7 +16,7 @@ from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
 from driftway.worker.errors import UsageFailure
 
 CHUNK_BYTES = 1 << 20
-"""Text per parsed chunk, 1 MiB: pyarrow's default, and what bounds the reader's memory."""
+"""Bytes of text per parsed chunk, 1 MiB: pyarrow's default; it bounds the reader's memory."""
 
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?.*invalid value '(.*)'", re.DOTALL)
 
@@ -25,12 +25,12 @@ class CsvFile(Stream):
     """A CSV file, plain or gzipped: every column but the label is a feature.
 
     Numbers are read with pyarrow's correctly rounded parser, so they equal Python's ``float(text)``. Empty
-    cells, ``?``, ``NA`` and their kin are missing.
+    cells, ``?``, ``NA`` and similar texts are missing values.
 
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped.
+        The file; gzipped if its name ends in ``.gz``.
     label : str
         The label's column.
     labels : sequence of str or None
@@ -81,13 +81,13 @@ class CsvFile(Stream):
 
         pa = self._arrow
         types = dict.fromkeys(self.feature_names, pa.float64())
-        # Without class names a label is a number; read as one it costs no text.
+        # Without class names a label is a number; reading it as one avoids strings.
         types[self.label_name] = pa.float64() if self.labels is None else pa.string()
         missing = [text for text in MISSING if text not in (self.labels or ())]
-        packed = "gzip" if self._path.suffix == ".gz" else None
+        compression = "gzip" if self._path.suffix == ".gz" else None
         return arrow_csv.open_csv(
-            pa.input_stream(str(self._path), compression=packed),
-            # One thread: the machine's other cores belong to the broker, and errors keep their row numbers.
+            pa.input_stream(str(self._path), compression=compression),
+            # One thread: the other cores are left to the broker, and errors keep their row numbers.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=CHUNK_BYTES),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=False),
             convert_options=arrow_csv.ConvertOptions(
@@ -111,7 +111,7 @@ class CsvFile(Stream):
 
 
 def read_header(path: Path) -> list[str]:
-    """Column names of the first line that is not blank; also sees to it that a row follows."""
+    """Column names from the first line that is not blank; also checks that a row follows."""
     try:
         with (
             gzip.open(path, "rt", encoding="utf-8-sig", newline="")
@@ -133,12 +133,12 @@ def read_header(path: Path) -> list[str]:
 
 
 def check_header(path: Path, header: Sequence[str]) -> None:
-    """See that a file's first line names its columns.
+    """Check that a file's first line names its columns.
 
     Raises
     ------
     UsageFailure
-        It is all numbers, or names one twice.
+        It is all numbers, or has a name twice.
     """
     if all(_is_number(cell) for cell in header):
         raise UsageFailure(f"{path} has no header row: its first line is all numbers")

@@ -13,14 +13,14 @@ from driftway.worker.errors import UsageFailure
 
 LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson", ".json.gz", ".json")
 SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet", *LINES)
-"""In the order in which a bare name is looked for."""
+"""In the order in which they are tried for a bare name."""
 ENDINGS = ".csv, .arff, .parquet, .jsonl or .ndjson, each also .gz"
 
 DATA_VARIABLE = "DRIFTWAY_DATA"
 
 
 def data_folder(data_dir: str | None) -> Path | None:
-    """The user's own folder: `data_dir`, else what DRIFTWAY_DATA says, else none.
+    """The user's data folder: `data_dir`, else the one in DRIFTWAY_DATA, else None.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def data_folder(data_dir: str | None) -> Path | None:
 
 
 def find_file(name: str, data_dir: str | None = None) -> Path | None:
-    """The file that `name` means: a path, a file of the data folder with or without its suffix, a fetched one."""
+    """The file that `name` refers to: a path, a data folder's file with or without suffix, or a fetched file."""
     if suffix_of(name) and Path(name).is_file():
         return Path(name)
     if not name or os.sep in name:
@@ -48,18 +48,18 @@ def find_file(name: str, data_dir: str | None = None) -> Path | None:
 
 
 def fetched_entry(path: Path) -> Entry | None:
-    """The entry of the catalogue whose fetched file `path` is."""
+    """The catalogue entry whose fetched file is `path`, if any."""
     name = path.name.removesuffix(suffix_of(path.name))
     return CATALOGUE[name] if name in CATALOGUE and path == fetched_file(name) else None
 
 
 def folder_files(data_dir: str | None = None) -> dict[str, Path]:
-    """The files of the data folder, by the name of their streams.
+    """The files of the data folder, by stream name.
 
     Raises
     ------
     UsageFailure
-        The folder was named and cannot be read.
+        A folder is given but cannot be read.
     """
     folder = data_folder(data_dir)
     if folder is None:
@@ -72,19 +72,19 @@ def folder_files(data_dir: str | None = None) -> dict[str, Path]:
 
 
 def suffix_of(name: str) -> str:
-    """Which of `SUFFIXES` the name ends in, or the empty text."""
+    """The one of `SUFFIXES` that the name ends in, or an empty string."""
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
 
 
 def open_fetched(
     entry: Entry, path: Path, label: str, labels: Sequence[str] | None, drop: Sequence[str] = ()
 ) -> Stream:
-    """Open a fetched file; unlike a file from anywhere, its length, task and number of classes are known.
+    """Open a fetched file; unlike for other files, its length, task and number of classes are known.
 
     Raises
     ------
     UsageFailure
-        What the reader refuses.
+        The reader refuses the file.
     """
     indices = tuple(map(str, range(entry.classes))) if entry.classes and label == "y" else None
     stream = open_file(path, label, indices if labels is None else labels, drop)
@@ -100,7 +100,7 @@ def open_file(path: Path, label: str, labels: Sequence[str] | None, drop: Sequen
     Raises
     ------
     UsageFailure
-        No such file, a suffix that no reader knows, or what the reader refuses.
+        There is no such file, its suffix is unknown, or the reader refuses it.
     """
     if not path.is_file():
         raise UsageFailure(f"there is no file {path}")
@@ -119,19 +119,19 @@ def open_file(path: Path, label: str, labels: Sequence[str] | None, drop: Sequen
         return ArffFile(path, label, labels, drop)
     if suffix in LINES:
         raise UsageFailure(
-            f"{path} holds events as they are: say with --feature what is learned from; driftway schema infer {path} "
-            "proposes it"
+            f"{path} contains events: give the features to learn from with --feature; driftway schema infer {path} "
+            "proposes them"
         )
     raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")
 
 
 def open_raw(path: Path, drop: Sequence[str] = ()) -> EventFile:
-    """Open a file by its suffix, for its rows as JSON texts.
+    """Open a file by its suffix, to read its rows as JSON texts.
 
     Raises
     ------
     UsageFailure
-        A suffix that no reader knows, or what the reader refuses.
+        The suffix is unknown, or the reader refuses the file.
     """
     suffix = suffix_of(path.name).removesuffix(".gz")
     if suffix == ".csv":

@@ -1,4 +1,4 @@
-"""Friedman's regression function of five among ten features, and three ways in which it drifts."""
+"""Friedman's regression function of five of ten features, with three kinds of drift."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def friedman(a: float, b: float, c: float, d: float, e: float) -> float:
 
 @kernel
 def local_target(concept: int, x1: float, x2: float, x3: float, x4: float, x5: float) -> float:
-    """Target after `concept` expansions of two regions, from each of which one more bound falls every time."""
+    """Target with other functions in two regions from concept 1 on, which lose one bound in each later concept."""
     if concept > 0:
         if x2 < 0.3 and x3 < 0.3 and (concept > 2 or x4 > 0.7) and (concept > 1 or x5 < 0.3):
             return 10.0 * x1 * x2 + 20.0 * (x3 - 0.5) + 10.0 * x4 + 5.0 * x5
@@ -65,9 +65,9 @@ def fill_friedman(
     X: Array,
     y: Array,
 ) -> None:
-    """Write rows start, start + step, ...; draw order per row: x1..x10, which concept if it is gradual, the noise.
+    """Write rows start, start + step, ...; draw order per row: x1..x10, the concept if the drift is gradual, the noise.
 
-    Shapes: rng u8[4], points i8[drifts], stages i8[n] (whose concept each row has), X f8[n, 10], y f8[n]. In the
+    Shapes: rng u8[4], points i8[drifts], stages i8[n] (each row's concept), X f8[n, 10], y f8[n]. In the
     `window` rows from a drift on, old and new concept are equally likely if the drift is gradual. The noise is drawn
     even if it is 0.
     """
@@ -90,16 +90,16 @@ def _points(values: Values) -> tuple[int, ...]:
     Raises
     ------
     UsageFailure
-        Positions do not ascend inside the stream, are more or fewer than this kind of drift has, or lie closer
+        Positions do not ascend inside the stream, their number does not fit this kind of drift, or they are closer
         together than the window in which a gradual drift mixes concepts.
     """
     drift, length = values["drift"], values["rows"]
-    shares, wanted = values["positions"] or POSITIONS[drift], len(POSITIONS[drift])
+    shares, expected = values["positions"] or POSITIONS[drift], len(POSITIONS[drift])
     points = tuple(math.ceil(share * length) for share in shares)
-    if len(points) != wanted or any(a >= b for a, b in pairwise((0, *points, length))):
+    if len(points) != expected or any(a >= b for a, b in pairwise((0, *points, length))):
         shown = "/".join(f"{share:g}" for share in shares)
         raise UsageFailure(
-            f"friedman: drift={drift} takes {wanted} ascending positions inside the {length} rows, got {shown}"
+            f"friedman: drift={drift} takes {expected} ascending positions inside the {length} rows, got {shown}"
         )
     if drift == "gsg" and shares[0] + values["window"] > shares[1]:
         raise UsageFailure(f"friedman: window={values['window']:g} is longer than the first new concept")
@@ -139,7 +139,7 @@ RECIPE = GeneratorSpec(
     "Gama and Dzeroski, Learning Model Trees from Evolving Data Streams, DMKD 23, 2011 (River's gra has x6 for x5)",
     options=(
         option("rows", 200_000, "integer", low=1, meaning="length"),
-        option("drift", "lea", "choice", choices=tuple(POSITIONS), meaning="what changes"),
+        option("drift", "lea", "choice", choices=tuple(POSITIONS), meaning="kind of drift"),
         option(
             "positions",
             (),

@@ -17,7 +17,7 @@ from driftway.producers.streams.stream import Array
 
 LEAST_SD, MOST_SD = 0.1, 0.3
 MOST_REJECTED = 10_000
-"""Rows refused in succession before new parameters are drawn: the classes may lie upon each other."""
+"""Rows rejected in succession before new parameters are drawn, because the classes may coincide."""
 
 
 @kernel
@@ -54,7 +54,7 @@ def move_parameters(rng: NDArray[np.uint64], step: float, mixture: Array) -> Non
 def log_density(part: Array, x: Array) -> float:
     """Logarithm of a mixture's density at x, without the factor that both classes share.
 
-    Shapes: part f8[components, 3], x f8[2]. In units of the largest term: far from every mean all would vanish.
+    Shapes: part f8[components, 3], x f8[2]. Relative to the largest term: far from every mean all would underflow.
     """
     largest = -math.inf
     for again in range(2):
@@ -72,10 +72,10 @@ def log_density(part: Array, x: Array) -> float:
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], mixture: Array, delta: float, X: Array, i: int) -> float:
-    """Write row i and give its label, or -1 if `MOST_REJECTED` tries were refused.
+    """Write row i and return its label, or -1 if `MOST_REJECTED` tries were rejected.
 
     Shapes: rng u8[4], mixture f8[2, components, 3], X f8[n, 2]. Draw order per try: class, component, x1, x2. A try
-    stays if the true densities favour its class by more than delta, in logarithms.
+    is accepted if the log ratio of the true densities favours its class by more than delta.
     """
     for _ in range(MOST_REJECTED):
         label = 1 if uniform(rng) < 0.5 else 0
@@ -100,11 +100,11 @@ def fill_mixture(
     X: Array,
     y: Array,
 ) -> None:
-    """Write rows start, start + 1, ...; a change of the parameters is drawn before the row that it comes with.
+    """Write rows start, start + 1, ...; a change of the parameters is drawn before the first row that it affects.
 
     Shapes: rng u8[4], mixture f8[2, components, 3] (kept between blocks), X f8[n, 2], y f8[n]. The parameters move
-    before each row that `every` divides, and are drawn anew at each of the `stages` and where a row is refused too
-    often. docs/algorithms/streams.md#gaussian_mixture_drift-gaussian_mixture_switch.
+    before each row that is a multiple of `every`, and are drawn anew at each of the `stages` and if rows are rejected
+    too often. docs/algorithms/streams.md#gaussian_mixture_drift-gaussian_mixture_switch.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -120,7 +120,7 @@ def fill_mixture(
 
 @kernel
 def sample_mixture(rng: NDArray[np.uint64], mixture: Array, delta: float, X: Array, y: Array) -> None:
-    """Write rows of one concept, one that has given a row before: trying on ends.
+    """Write rows of one concept, which has produced a row before, so that retrying ends.
 
     Shapes: rng u8[4], mixture f8[2, components, 3], X f8[n, 2], y f8[n].
     """
@@ -147,7 +147,7 @@ def _sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X
 ROWS = option("rows", 10_000, "integer", low=1, meaning="length")
 SHARED = (
     option("components", 2, "integer", low=1, high=1000, meaning="Gaussians per class, of equal weight"),
-    option("delta", 0.5, "number", low=0, high=5, meaning="least logarithm of the ratio of the true densities"),
+    option("delta", 0.5, "number", low=0, high=5, meaning="smallest logarithm of the ratio of the true densities"),
 )
 SOURCE = (
     "Kivinen, Smola and Williamson, Large Margin Classification for Moving Targets, ALT 2002, section 5; "
@@ -163,7 +163,9 @@ DRIFT = GeneratorSpec(
         ROWS,
         *SHARED,
         option("every", 10, "integer", low=1, meaning="rows between two changes"),
-        option("step", 0.05, "number", low=0, high=1, meaning="of the means; ln sd moves by half of it"),
+        option(
+            "step", 0.05, "number", low=0, high=1, meaning="size of a change of the means; ln sd changes by half of it"
+        ),
     ),
     shape=lambda _: (2, 1),
     memory=lambda values: 6 * values["components"],
@@ -176,9 +178,9 @@ SWITCH = GeneratorSpec(
     summary="One mixture of Gaussians in the plane per class, drawn anew in every stage; cleanly separable.",
     source=SOURCE,
     options=(
-        option("rows", 10_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("rows", 10_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
         *SHARED,
-        option("stages", 10, "integer", low=1, meaning="concepts, one after the other"),
+        option("stages", 10, "integer", low=1, meaning="number of concepts, one after another"),
     ),
     shape=lambda values: (2, values["stages"]),
     memory=lambda values: 6 * values["components"],

@@ -1,4 +1,4 @@
-"""A generator as a stream: a recipe that fills blocks from one seeded random state, in row order."""
+"""Generators as streams: a recipe fills blocks from one seeded random state, in row order."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ class GeneratorSpec:
     name, summary, source : str
         For users; the source is the paper.
     options : tuple of Option
-        One of them is ``rows``.
+        The options, among them ``rows``.
     shape : callable
         Option values -> (number of features, number of stages of equal length).
     fill : callable
         ``fill(values, rng, memory, start, X, y)`` writes rows start, start + 1, ... into X f8[n, d] and
-        y f8[n]. `rng` u8[4] and `memory` f8[m] carry over from block to block and nothing else does, which
-        is why the rows cannot depend on the block size.
+        y f8[n]. Only `rng` u8[4] and `memory` f8[m] are carried from block to block, so that rows cannot
+        depend on the block size.
     task : str or callable
-        ``classification`` (y is a class index) or ``regression``; option values -> one of these, where an
-        option decides it.
+        ``classification`` (y is a class index) or ``regression``; or option values -> one of these.
     memory : callable or None
-        Option values -> m, how many numbers `fill` keeps; None: d, one per feature; 0: a row's concept
-        follows from its index alone.
+        Option values -> m, the size of `memory`; None: d, one per feature; 0: a row's concept follows from
+        its index alone.
     classes : callable or None
-        Option values -> K, how many classes there are; None: two.
+        Option values -> K, the number of classes; None: two.
     feature_names : tuple of str
         One per feature; empty: x1, x2, ...
     drifts : callable or None
         Option values -> first rows of the stages after the first; None: stages of equal length.
     concepts : callable or None
-        Option values -> the concept of each stage; equal ones are one concept that comes back. None: all differ.
+        Option values -> the concept of each stage; equal ones are one concept that recurs. None: all differ.
     window : callable or None
-        Option values -> in how many rows from its first one a stage's concept and the one before it mix; None: 0.
+        Option values -> number of rows at the start of a stage in which its concept mixes with the one before it.
+        None: 0.
     trace : callable or None
-        ``trace(stages, ...)`` does what `fill` does, and writes to stages i8[n] the stage that each row comes from.
+        ``trace(stages, ...)`` does what `fill` does and writes to stages i8[n] the stage that each row comes from.
         None: a row comes from the stage in which it lies.
     sample : callable or None
-        ``sample(values, rng, memory, row, X, y)`` writes rows of the concept in force at `row` and leaves
-        `memory`, which is as `fill` left it after that row. None: the generator has no holdout rows.
+        ``sample(values, rng, memory, row, X, y)`` writes rows of the concept in force at `row`; `memory` is as
+        `fill` left it after that row, and is not changed. None: the generator has no holdout rows.
     label_noise : str or None
-        The option that is 0 where every label is what the concept says; None: no option blurs the labels alone.
+        The option that removes all label noise if set to 0; None: no option adds noise to the labels alone.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Generator(Stream):
     Parameters
     ----------
     recipe : GeneratorSpec
-        What to make.
+        The recipe.
     seed : int
         0 <= seed < 2**64; the same seed gives the same bits on every machine.
     given : mapping
@@ -122,16 +122,16 @@ class Generator(Stream):
         self._ahead: _RowIterator | None = None
 
     def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        walk = _RowIterator(self)
-        while left := self.values["rows"] - walk.row:
-            yield walk.take(min(size, left))
+        iterator = _RowIterator(self)
+        while left := self.values["rows"] - iterator.row:
+            yield iterator.take(min(size, left))
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
-        walk, trace, ids = _RowIterator(self), self.recipe.trace, np.array(self._ids)
-        while left := self.values["rows"] - walk.row:
-            rows = np.arange(walk.row, walk.row + min(size, left))
+        iterator, trace, ids = _RowIterator(self), self.recipe.trace, np.array(self._ids)
+        while left := self.values["rows"] - iterator.row:
+            rows = np.arange(iterator.row, iterator.row + min(size, left))
             stages: Concepts = np.searchsorted(self._starts, rows, "right")
-            block = walk.take(len(rows), None if trace is None else partial(trace, stages))
+            block = iterator.take(len(rows), None if trace is None else partial(trace, stages))
             yield block, ids[stages]
 
     @property
@@ -150,20 +150,20 @@ class Generator(Stream):
         return tuple(Change(kind, point, point, min(point + window, length)) for point in self.drift_points)
 
     def holdout(self, row: int, n: int, seed: int, noisy: bool = False) -> Block:
-        """Draw fresh test rows from the concept in force at `row`; the stream's own rows stay what they are.
+        """Draw fresh test rows from the concept in force at `row`; the stream's own rows are not affected.
 
         Parameters
         ----------
         row : int
-            Row of the stream, 0 <= row < rows. Ascending rows cost one more making of the stream in all; a
-            lower row than in the last call starts over.
+            Row of the stream, 0 <= row < rows. Calls with ascending rows generate the stream once more in
+            total; a lower row than in the last call starts over.
         n : int
-            How many rows, >= 1.
+            Number of rows, >= 1.
         seed : int
-            Of these rows alone, 0 <= seed < 2**64. Another row gives other test rows under the same seed.
+            Seed of these rows alone, 0 <= seed < 2**64. Another `row` gives other test rows for the same seed.
         noisy : bool
-            Labels with the stream's noise; else every label is what the concept says. Noise in the features, such as
-            the inverted segments of `led`, belongs to the distribution and is there in either case.
+            Whether labels have the stream's noise; if not, they all follow the concept. Noise in the features, such
+            as the inverted segments of `led`, is part of the distribution and present in either case.
 
         Returns
         -------
@@ -173,7 +173,7 @@ class Generator(Stream):
         Raises
         ------
         UsageFailure
-            The generator has no holdout rows, or an argument is out of its range.
+            The generator has no holdout rows, or an argument is out of range.
 
         Source
         ------
@@ -187,31 +187,31 @@ class Generator(Stream):
             raise UsageFailure(f"{self.name}: a holdout row must be from 0 to {self.values['rows'] - 1}, got {row}")
         if n < 1:
             raise UsageFailure(f"{self.name}: holdout rows must be at least 1, got {n}")
-        clean = self.recipe.label_noise
-        values = self.values if noisy or clean is None else {**self.values, clean: 0.0}
+        noise = self.recipe.label_noise
+        values = self.values if noisy or noise is None else {**self.values, noise: 0.0}
         X, y = np.empty((n, self.n_features)), np.empty(n)
-        words = _holdout_words(read_seed(f"{self.name}: seed", seed), row)
-        sample(values, words, self._memory_after(row), row, X, y)
+        rng = _holdout_words(read_seed(f"{self.name}: seed", seed), row)
+        sample(values, rng, self._memory_after(row), row, X, y)
         return Block(X, y)
 
     def _memory_after(self, row: int) -> Array:
-        """What `fill` keeps after `row`, by making the stream up to there on a walk of its own."""
-        walk = self._ahead
-        if walk is None or walk.row > row + 1:
-            walk = self._ahead = _RowIterator(self)
-        if walk.memory.size:
-            while left := row + 1 - walk.row:
-                walk.take(min(left, BLOCK_ROWS))
-        return walk.memory
+        """The memory of `fill` after `row`, by generating the stream up to there separately."""
+        iterator = self._ahead
+        if iterator is None or iterator.row > row + 1:
+            iterator = self._ahead = _RowIterator(self)
+        if iterator.memory.size:
+            while left := row + 1 - iterator.row:
+                iterator.take(min(left, BLOCK_ROWS))
+        return iterator.memory
 
 
 class _RowIterator:
-    """A place in a generator's rows: what `fill` carries from row to row.
+    """A position in a generator's rows, with the state that `fill` carries from row to row.
 
     Parameters
     ----------
     generator : Generator
-        Whose rows; the walk starts before row 0.
+        The generator; iteration starts before row 0.
     """
 
     def __init__(self, generator: Generator) -> None:
@@ -223,7 +223,7 @@ class _RowIterator:
         self.row = 0
 
     def take(self, n: int, fill: Fill | None = None) -> Block:
-        """The next `n` rows, by the recipe's `fill` or another that makes the same."""
+        """The next `n` rows, by the recipe's `fill` or an equivalent function."""
         X, y = np.empty((n, self._width)), np.empty(n)
         (fill or self._recipe.fill)(self._values, self.rng, self.memory, self.row, X, y)
         self.row += n
@@ -231,7 +231,7 @@ class _RowIterator:
 
 
 def sample_stage(fill: Fill, option: str) -> Fill:
-    """`GeneratorSpec.sample` of a stateless generator whose `option` has one value per stage: one stage."""
+    """Make `GeneratorSpec.sample` of a stateless generator whose `option` has one value per stage."""
 
     def sample(values: Values, rng: NDArray[np.uint64], memory: Array, row: int, X: Array, y: Array) -> None:
         stages = values[option]
@@ -247,7 +247,7 @@ def first_row(stage: int, stages: int, length: int) -> int:
 
 
 def _holdout_words(seed: int, row: int) -> NDArray[np.uint64]:
-    """The random state of holdout rows: a mix of both, so that a stream's seed does not give its own rows again."""
+    """Random state of holdout rows, mixed from both, so that a stream's own seed does not reproduce its rows."""
     rng = np.zeros(4, np.uint64)
     random.seed(rng, np.uint64(seed))
     random.seed(rng, random.next_u64(rng) ^ np.uint64(row))

@@ -1,4 +1,4 @@
-"""The truth on its way to a topic: the concept of every row and where it came in, as message headers."""
+"""Ground truth in message headers: the concept of every row, and the last drift point so far."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Stream, copy_schema
 
 CONCEPT = "concept"
-"""Header: id of the row's concept, which `driftway streams` explains."""
+"""Header: id of the row's concept, as listed by `driftway streams`."""
 
 CHANGED = "changed"
 """Header: the stream's last drift point at or before the row, counted in rows of the stream; 0 = none so far."""
@@ -18,10 +18,10 @@ Headers = list[tuple[str, bytes]]
 
 
 class WithGroundTruth(Stream):
-    """The rows of a stream with their truth behind the last feature, concept and last drift point: X f8[n, d + 2].
+    """The rows of a stream with concept and last drift point appended as columns: X f8[n, d + 2].
 
-    Whoever cuts or shuffles blocks takes the truth along. Names stay the stream's d own; see `split_truth`. The drift
-    points are asked for before the first row, which may read the stream through.
+    Blocks can be cut or shuffled without losing the truth. There are still only d feature names; see `split_truth`.
+    The drift points are determined before the first row, which may read the whole stream.
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ class WithGroundTruth(Stream):
 
 
 def split_truth(block: Block) -> tuple[Block, Array]:
-    """A block of `WithGroundTruth` as the stream's own block (C-contiguous) and the truth f8[n, 2]."""
+    """Split a block of `WithGroundTruth` into the stream's own block (C-contiguous) and the truth f8[n, 2]."""
     return Block(np.ascontiguousarray(block.X[:, :-2]), block.y), block.X[:, -2:]
 
 
 def headers_of(truth: Array) -> list[Headers]:
-    """The headers of messages whose rows have this truth f8[m, 2]; rows of equal truth share a list."""
+    """The headers of messages whose rows have this truth f8[m, 2]; rows with equal truth share a list."""
     pairs = [(int(concept), int(changed)) for concept, changed in truth.tolist()]
     made: dict[tuple[int, int], Headers] = {
         pair: [(CONCEPT, b"%d" % pair[0]), (CHANGED, b"%d" % pair[1])] for pair in {*pairs}

@@ -1,4 +1,4 @@
-"""The mean of three neighbouring features of ten, other ones in every stage, as a real target."""
+"""The mean of three neighbouring features of ten, different ones in each stage, as a real target."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FIRST_FEATURES = (0, 1, 3, 6)
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], first: int, noise: float, threshold: bool, X: Array, i: int) -> float:
-    """Write row i and give its target; draw order: x1..x10, then the noise.
+    """Write row i and return its target; draw order: x1..x10, then the noise.
 
-    Shapes: rng u8[4], X f8[n, 10]. The noise is drawn even if it is 0, so that streams which differ in noise
-    alone have the same features. docs/algorithms/streams.md#hyperplane_regression.
+    Shapes: rng u8[4], X f8[n, 10]. The noise is drawn even if it is 0, so that streams that differ only in
+    noise have the same features. docs/algorithms/streams.md#hyperplane_regression.
     """
     for j in range(FEATURES):
         X[i, j] = uniform(rng)
@@ -75,7 +75,7 @@ RECIPE = GeneratorSpec(
     source="Kolter and Maloof, ICML 2005, as in the supplement of Zhao and Zhou, Distribution-Free One-Pass "
     "Learning; real target and noise as docs/algorithms/streams.md#hyperplane_regression",
     options=(
-        option("rows", 2000, "integer", low=1, meaning="length; the 4 stages part it equally"),
+        option("rows", 2000, "integer", low=1, meaning="number of rows, divided equally among the 4 stages"),
         option("noise", 0.1, "number", low=0, meaning="half the width of the uniform noise on the target"),
         option("threshold", 0, "integer", low=0, high=1, meaning="1: two classes, class 1 iff the target > 0.5"),
     ),

@@ -26,11 +26,11 @@ def fill_rotating(
     X: Array,
     y: Array,
 ) -> None:
-    """Write rows start, start + 1, ...; the weights move between two rows, so each row's stay to be sampled from.
+    """Write rows start, start + 1, ...; the weights move before each one, so that its own remain for sampling.
 
     Shapes: rng u8[4], weight f8[d] and sense f8[k] (kept between blocks; +1 or -1), X f8[n, d], y f8[n]. Draw
-    order: before row 0 the weights, before every other row one uniform per moving weight, which turns its sense
-    after it has moved. docs/algorithms/streams.md#hyperplane_rotating.
+    order: before row 0 the weights, before each later row one uniform per moving weight, which may reverse
+    its direction after it has moved. docs/algorithms/streams.md#hyperplane_rotating.
     """
     for i in range(X.shape[0]):
         if start + i == 0:
@@ -67,9 +67,9 @@ RECIPE = GeneratorSpec(
     options=(
         option("rows", 90_000, "integer", low=1, meaning="length"),
         option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
-        option("k", 2, "integer", low=0, high=100_000, meaning="how many weights move, the first ones"),
-        option("mag", 0.001, "number", low=0, meaning="by how much each of them moves per row"),
-        option("sigma", 0.1, "number", low=0, high=1, meaning="probability per row that one turns back"),
+        option("k", 2, "integer", low=0, high=100_000, meaning="number of weights that move, the first ones"),
+        option("mag", 0.001, "number", low=0, meaning="how far each of them moves per row"),
+        option("sigma", 0.1, "number", low=0, high=1, meaning="probability per row that one reverses its direction"),
         option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
     ),
     shape=_shape,

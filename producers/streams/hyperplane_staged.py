@@ -14,7 +14,7 @@ from driftway.producers.streams.stream import Array
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], weight: Array, noise: float, X: Array, i: int) -> float:
-    """Write row i and give its label: 1 iff a.x >= sum(a)/2, both sums from the first feature on.
+    """Write row i and return its label: 1 iff a.x >= sum(a)/2, both sums from the first feature on.
 
     Shapes: rng u8[4], weight f8[d] or longer, X f8[n, d]. Draw order: x1..xd, then the noise, even if it is 0.
     """
@@ -63,7 +63,7 @@ def _fill(values: Values, rng: NDArray[np.uint64], memory: Array, start: int, X:
 
 
 def sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X: Array, y: Array) -> None:
-    """Rows of the weights in memory f8[d] or longer, as `GeneratorSpec.sample` wants them; both hyperplanes use it."""
+    """`GeneratorSpec.sample` for the weights in memory f8[d] or longer; used by both hyperplanes."""
     sample_hyperplane(rng, memory, values["noise"], X, y)
 
 
@@ -73,9 +73,9 @@ RECIPE = GeneratorSpec(
     source="Zhao and Zhou, Distribution-Free One-Pass Learning, after Fan, KDD 2004; weights, stage length "
     "and noise as docs/algorithms/streams.md#hyperplane_staged",
     options=(
-        option("rows", 90_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("rows", 90_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
         option("d", 10, "integer", low=1, high=100_000, meaning="number of features"),
-        option("stages", 9, "integer", low=1, meaning="concepts, one after the other"),
+        option("stages", 9, "integer", low=1, meaning="number of concepts, one after another"),
         option("noise", 0.05, "number", low=0, high=1, meaning="share of labels that are flipped"),
     ),
     shape=lambda values: (values["d"], values["stages"]),

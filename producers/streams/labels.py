@@ -1,4 +1,4 @@
-"""Text in a label column -> class indices or numbers; the one place where a class name meets its index."""
+"""Text in a label column -> class indices or numbers; the only place that maps class names to indices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from driftway.worker.errors import UsageFailure
 
 MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-"""What stands for a missing value in text files, unless a class is called so."""
+"""Texts for a missing value in text files, unless a class has that name."""
 
 
 class LabelReader:
@@ -17,16 +17,16 @@ class LabelReader:
     Parameters
     ----------
     where : str
-        File and column, for the sentences.
+        File and column, for error messages.
     labels : sequence of str or None
-        Class names in index order; None reads plain numbers.
+        Class names in index order; None: labels are plain numbers.
     """
 
     def __init__(self, where: str, labels: Sequence[str] | None) -> None:
         self._where = where
         self._labels = None if labels is None else tuple(labels)
         self._index = {label: float(index) for index, label in enumerate(labels or ())}
-        # The same class may be written 1, +1 or 1.0; numbers are compared as numbers.
+        # The same class may be written 1, +1 or 1.0, so numbers are compared by value.
         self._numeric = {
             number: float(index) for index, label in enumerate(labels or ()) if not math.isnan(number := _number(label))
         }
@@ -37,7 +37,7 @@ class LabelReader:
         Raises
         ------
         UsageFailure
-            Not one of the classes, or text where no classes were named.
+            The text is not one of the classes, or not a number if no classes were named.
         """
         if text is None:
             return math.nan
@@ -59,12 +59,12 @@ class LabelReader:
 
 
 def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """`labels` as a tuple, if they can name classes.
+    """Return `labels` as a tuple, after checking that they can name classes.
 
     Raises
     ------
     UsageFailure
-        Fewer than two, an empty one, or one named twice.
+        There are fewer than two, an empty one or a duplicate.
     """
     names = tuple(str(label).strip() for label in labels)
     if len(names) < 2 or "" in names or len(set(names)) != len(names):

@@ -1,4 +1,4 @@
-"""The seven segments of a digit's display, some of them inverted, among attributes that mean nothing."""
+"""The seven segments of a digit's display, some of them inverted, among irrelevant attributes."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def fill_led(
     X: Array,
     y: Array,
 ) -> None:
-    """Write rows start, start + 1, ...; draw order per row: the digit, a noise per segment, the irrelevant ones.
+    """Write rows start, start + 1, ...; draw order per row: the digit, a noise per segment, the irrelevant attributes.
 
     Shapes: rng u8[4], lit f8[10, 7], swapped i8[stages], X f8[n, 7 + irrelevant], y f8[n]. The first `swapped[stage]`
-    segments stand in the places of as many irrelevant attributes, and these in theirs. The noise is drawn even if
+    segments trade places with as many irrelevant attributes. The noise is drawn even if
     it is 0.
     """
     segments = lit.shape[1]
@@ -79,22 +79,24 @@ def _shape(values: Values) -> tuple[int, int]:
 
 RECIPE = GeneratorSpec(
     name="led",
-    summary="LED: the digit 0 to 9 that seven segments show, each inverted with probability `noise`, beside "
-    "irrelevant bits; in every stage other segments have changed places with irrelevant ones. 10 classes.",
+    summary="LED: the digit 0 to 9 that seven segments show, each inverted with probability `noise`, beside irrelevant "
+    "bits; in every stage different segments have swapped places with irrelevant bits. 10 classes.",
     source="Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 2.6; irrelevant "
     "and swapped attributes as LEDGeneratorDrift of MOA (River's LEDDrift begins to swap at random places, and inverts "
     "0.01 less than asked)",
     options=(
-        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
+        option("rows", 40_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
         option("noise", 0.1, "number", low=0, high=1, meaning="share of segments that are inverted"),
-        option("irrelevant", 17, "integer", low=0, high=10_000, meaning="attributes that are 0 or 1 by chance"),
+        option(
+            "irrelevant", 17, "integer", low=0, high=10_000, meaning="number of attributes that are randomly 0 or 1"
+        ),
         option(
             "swapped",
             (1, 3, 5, 7),
             "integers",
             low=0,
             high=SEGMENTS,
-            meaning="first segments that stand in the irrelevant attributes' places, one number per stage",
+            meaning="number of first segments swapped with irrelevant attributes, one number per stage",
         ),
     ),
     shape=_shape,

@@ -1,4 +1,4 @@
-"""MIXED: two boolean and two numeric features; two of three conditions decide, and then the reverse."""
+"""MIXED: two boolean and two numeric features; two of three conditions make a class, later reversed."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def fill_mixed(
 ) -> None:
     """Write rows start, start + 1, ...; draw order per try: v, w, x, y; then the noise.
 
-    Shapes: rng u8[4], functions i8[stages], X f8[n, 4], y f8[n]. With `balance` a row is drawn until its class is
-    1, 0, 1, ... in turn. The noise is drawn even if it is 0.
+    Shapes: rng u8[4], functions i8[stages], X f8[n, 4], y f8[n]. With `balance` rows are redrawn until their
+    classes are 1, 0, 1, ... in turn. The noise is drawn even if it is 0.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -65,10 +65,10 @@ RECIPE = GeneratorSpec(
     source="Gama, Medas, Castillo and Rodrigues, Learning with Drift Detection, SBIA 2004; class 0 = positive and "
     "balance as MOA and River",
     options=(
-        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        option("functions", (1, 2, 1, 2), "integers", low=1, high=2, meaning="one per stage"),
-        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
-        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("rows", 40_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
+        option("functions", (1, 2, 1, 2), "integers", low=1, high=2, meaning="function number, one per stage"),
+        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; 0 in the paper"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: the same number of rows of both classes"),
     ),
     shape=lambda values: (4, len(values["functions"])),
     memory=lambda _: 0,

@@ -1,4 +1,4 @@
-"""Options of generators: ``name:key=value,key=value`` read and bounded, each failure one sentence."""
+"""Options of generators: parses and checks ``name:key=value,key=value``; each error is one sentence."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SEEDS = 2**64
 
 
 class OptionSpec(ParameterSpec):
-    """Bounds that are admitted themselves, said as in ``a number from 0 to 1``."""
+    """Inclusive bounds, described as in ``a number from 0 to 1``."""
 
     def describe(self) -> str:
         if self.kind == "choice":
             return super().describe()
         what = "whole number" if self.kind.startswith("integer") else "number"
-        what = f"{what}s parted by /" if self.is_list else f"a {what}"
+        what = f"{what}s separated by /" if self.is_list else f"a {what}"
         if self.at_least is not None and self.at_most is not None:
             return f"{what} from {self.at_least:g} to {self.at_most:g}"
         return what if self.at_least is None else f"{what} of at least {self.at_least:g}"
@@ -29,16 +29,16 @@ class OptionSpec(ParameterSpec):
 
 @dataclass(frozen=True)
 class Option:
-    """One option of a generator: a learner's parameter, beside its name.
+    """One option of a generator: its name, its default and its bounds.
 
     Parameters
     ----------
     name : str
         As users write it.
     default : int, float, str, tuple or None
-        Used when it is not given.
+        Used if it is not given.
     bounds : OptionSpec
-        What it admits, and what it means.
+        Allowed values, and what the option means.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Option:
     bounds: OptionSpec
 
     def read(self, stream: str, value: Any) -> Any:
-        """`value`, text or number, as its kind.
+        """Convert `value`, text or number, to the option's kind.
 
         Raises
         ------
         UsageFailure
-            Not of that kind, not finite or out of bounds.
+            The value is not of that kind, not finite or out of bounds.
         """
         try:
             return self.bounds.check(self.name, value)
@@ -68,12 +68,12 @@ def option(
     meaning: str = "",
     choices: tuple[str, ...] = (),
 ) -> Option:
-    """An option between two bounds, both of them admitted; `meaning` is its line in `driftway streams NAME`."""
+    """Make an option with inclusive bounds; `meaning` is its line in `driftway streams NAME`."""
     return Option(name, default, OptionSpec(kind, at_least=low, at_most=high, options=choices, text=meaning))
 
 
 def read_seed(what: str, value: Any) -> int:
-    """`value`, text or number, as a seed; `what` begins the sentence.
+    """Convert `value`, text or number, to a seed; `what` starts the error message.
 
     Raises
     ------
@@ -90,17 +90,17 @@ def read_seed(what: str, value: Any) -> int:
 
 
 def read_options(stream: str, options: Sequence[Option], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of all `options`, the given ones checked, the others at their defaults.
+    """The values of all `options`: given ones are checked, others get their defaults.
 
     Raises
     ------
     UsageFailure
-        An unknown name or a value that its option does not admit.
+        A name is unknown, or its option does not allow the value.
     """
     known = {option.name: option for option in options}
     for name in given:
         if name not in known:
-            raise UsageFailure(f"{stream} has no parameter {name!r}; there is: {', '.join(known)}, seed")
+            raise UsageFailure(f"{stream} has no parameter {name!r}; available: {', '.join(known)}, seed")
     return {
         name: option.read(stream, given[name]) if name in given else option.default for name, option in known.items()
     }

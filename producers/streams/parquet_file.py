@@ -23,7 +23,7 @@ class ParquetFile(Stream):
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped: it is unpacked into a temporary file while it is read.
+        The file; gzipped if its name ends in ``.gz``, and then unpacked into a temporary file to be read.
     label : str
         The label's column.
     labels : sequence of str or None
@@ -34,7 +34,7 @@ class ParquetFile(Stream):
     Raises
     ------
     UsageFailure
-        Missing, damaged or empty; no label column; a feature column that is not numeric.
+        The file is missing, damaged or empty, has no label column, or a feature column is not numeric.
 
     Source
     ------
@@ -90,7 +90,7 @@ class ParquetFile(Stream):
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
-    """A file as pyarrow's ParquetFile; ``.gz`` at the end means that it is gzipped as a whole.
+    """Open a file as pyarrow's ParquetFile; it is gzipped as a whole if its name ends in ``.gz``.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
         with tempfile.TemporaryFile() as unpacked:
             source: Any = str(path)
             if path.suffix == ".gz":
-                # Parquet is read from its end, gzip from its start: only an unpacked copy serves both.
+                # Parquet is read from its end and gzip from its start, so an unpacked copy is needed.
                 with gzip.open(path) as packed:
                     shutil.copyfileobj(packed, unpacked)
                 source = unpacked

@@ -1,4 +1,4 @@
-"""Random radial basis functions: clouds around centroids, each of one class, some of which travel."""
+"""Random radial basis functions: clouds around centroids, each of one class, some of which move."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftway.producers.streams.options import Values, option
 from driftway.producers.streams.stream import Array
 
 DEVIATION, LABEL, WEIGHT, KEPT = 0, 1, 2, 3
-"""Rows of the table of centroids before their centres; weights are added up from the first centroid on."""
+"""Rows of the table of centroids, and their number; weights are summed up from the first centroid on."""
 
 
 @kernel
@@ -44,9 +44,9 @@ def draw_model(rng: NDArray[np.uint64], classes: int, speed: float, facts: Array
 
 @kernel
 def move_centroids(centre: Array, step: Array) -> None:
-    """Move flat coordinates by one row; where one leaves [0, 1] it stops at the edge and turns back.
+    """Move flat coordinates by one step; one that would leave [0, 1] stops at the edge and reverses.
 
-    Shapes: centre f8[m] or longer, step f8[m]. Without branches, so that it becomes vector code.
+    Shapes: centre f8[m] or longer, step f8[m]. Without branches, so that it is vectorized.
     """
     for j in range(step.shape[0]):
         moved = centre[j] + step[j]
@@ -56,7 +56,7 @@ def move_centroids(centre: Array, step: Array) -> None:
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], facts: Array, centre: Array, X: Array, i: int) -> float:
-    """Write row i and give its class; draw order: the centroid, the direction, the distance.
+    """Write row i and return its class; draw order: the centroid, the direction, the distance.
 
     Shapes: rng u8[4], facts f8[3, centroids], centre f8[centroids, d], X f8[n, d]. The direction is U[-1, 1]^d scaled
     to length 1, the distance normal with the centroid's deviation.
@@ -105,7 +105,7 @@ def fill_rbf(
 
 @kernel
 def sample_rbf(rng: NDArray[np.uint64], facts: Array, centre: Array, X: Array, y: Array) -> None:
-    """Write rows of centroids that stand still.
+    """Write rows without moving the centroids.
 
     Shapes: rng u8[4], facts f8[3, centroids], centre f8[centroids, d], X f8[n, d], y f8[n].
     """
@@ -118,7 +118,7 @@ def _moving(values: Values) -> int:
 
 
 def _parts(values: Values, memory: Array) -> tuple[Array, Array, Array]:
-    """What `fill` keeps as facts f8[3, centroids], centres f8[centroids, d] and steps f8[moving, d]."""
+    """Views of `memory`: facts f8[3, centroids], centres f8[centroids, d] and steps f8[moving, d]."""
     d, centroids = values["d"], values["centroids"]
     ends = KEPT * centroids, (KEPT + d) * centroids
     facts, centre, step = memory[: ends[0]], memory[ends[0] : ends[1]], memory[ends[1] :]
@@ -137,8 +137,8 @@ def _sample(values: Values, rng: NDArray[np.uint64], memory: Array, _row: int, X
 RECIPE = GeneratorSpec(
     name="random_rbf",
     summary="Random radial basis functions: a row lies in a random direction, at a normal distance, from one of "
-    "`centroids` weighted centroids, whose class it has; the first `moving` ones travel through [0, 1]^d, so it drifts "
-    "at every row.",
+    "`centroids` weighted centroids, and has its class; the first `moving` ones travel through [0, 1]^d, so there is "
+    "drift at every row.",
     source="RandomRBFGeneratorDrift of MOA, Bifet, Holmes, Pfahringer, Kirkby and Gavalda, New Ensemble Methods for "
     "Evolving Data Streams, KDD 2009; directions of travel are drawn on their own, MOA and River give centroids and "
     "directions the same random numbers",
@@ -147,8 +147,8 @@ RECIPE = GeneratorSpec(
         option("d", 10, "integer", low=1, high=1000, meaning="number of features"),
         option("classes", 2, "integer", low=2, high=1000, meaning="number of classes"),
         option("centroids", 50, "integer", low=1, high=10_000, meaning="number of centroids"),
-        option("moving", 50, "integer", low=0, high=10_000, meaning="how many of them travel; more means all"),
-        option("speed", 0.0001, "number", low=0, high=1, meaning="way of a moving centroid in one row"),
+        option("moving", 50, "integer", low=0, high=10_000, meaning="number of moving centroids; more means all"),
+        option("speed", 0.0001, "number", low=0, high=1, meaning="distance that a moving centroid travels per row"),
     ),
     shape=lambda values: (values["d"], 1),
     memory=lambda values: (KEPT + values["d"]) * values["centroids"] + values["d"] * _moving(values),

@@ -1,4 +1,4 @@
-"""Ratings of items by users, made of factors that nobody sees, or of clusters."""
+"""Ratings of items by users, from latent factors or from clusters."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FACTORS, BLOCKS = "factors", "blocks"
 CLUSTERS = 3
 MEAN = 3.0
 SPREAD = 0.5
-"""Of the offsets of users and items under BLOCKS."""
+"""Standard deviation of the offsets of users and items under BLOCKS."""
 
 
 @kernel
 def draw_factors(rng: NDArray[np.uint64], users: Array, items: Array) -> None:
-    """Draw what users and items are like. Shapes: rng u8[4], users f8[users, rank], items f8[items, rank].
+    """Draw the factors of users and items. Shapes: rng u8[4], users f8[users, rank], items f8[items, rank].
 
     All are N(0, 1); those of the users are halved, so that a rating is 3 + U V / 2.
     docs/algorithms/reference-results.md#learners-for-other-tasks.
@@ -35,10 +35,10 @@ def draw_factors(rng: NDArray[np.uint64], users: Array, items: Array) -> None:
 
 @kernel
 def draw_blocks(rng: NDArray[np.uint64], users: Array, items: Array) -> None:
-    """Draw clusters of both and the offsets of each. Shapes: rng u8[4], users f8[users, 5], items f8[items, 5].
+    """Draw the cluster and the offset of each user and item. Shapes: rng u8[4], users f8[users, 5], items f8[items, 5].
 
-    A block's rating, N(0, 1), and two offsets are a product of 3 + 2 factors: a user has the row of its cluster, its
-    offset and 1, an item the unit vector of its cluster, 1 and its offset.
+    The sum of a block's rating, N(0, 1), and two offsets is written as a product of 3 + 2 factors: a user has the row
+    of its cluster, its offset and 1, an item the unit vector of its cluster, 1 and its offset.
     """
     block = np.empty((CLUSTERS, CLUSTERS))
     for g in range(CLUSTERS):
@@ -76,7 +76,7 @@ def _rank(values: Values) -> int:
 
 
 def _parts(values: Values, memory: Array) -> tuple[Array, Array]:
-    """What users and items are like, f8[users, rank] and f8[items, rank]."""
+    """Views of `memory`: the factors of users f8[users, rank] and of items f8[items, rank]."""
     rank = _rank(values)
     users = values["users"] * rank
     return memory[:users].reshape(-1, rank), memory[users:].reshape(-1, rank)
@@ -101,10 +101,10 @@ RECIPE = GeneratorSpec(
     source="docs/algorithms/reference-results.md#learners-for-other-tasks, online_mf",
     options=(
         option("rows", 60_000, "integer", low=1, meaning="length"),
-        option("of", FACTORS, "choice", choices=(FACTORS, BLOCKS), meaning="what ratings are made of"),
+        option("of", FACTORS, "choice", choices=(FACTORS, BLOCKS), meaning="how ratings are generated"),
         option("users", 300, "integer", low=1, high=10_000_000, meaning="number of users"),
         option("items", 200, "integer", low=1, high=10_000_000, meaning="number of items"),
-        option("rank", 5, "integer", low=1, high=1000, meaning="factors: how many of each user and item"),
+        option("rank", 5, "integer", low=1, high=1000, meaning="factors: number per user and item"),
         option("noise", 0.1, "number", low=0, high=1000, meaning="standard deviation of the noise"),
     ),
     shape=lambda _: (2, 1),

@@ -32,23 +32,23 @@ GENERATORS: dict[str, tuple[str, str]] = {
     ),
     "archive:1CDT": (
         "driftway.producers.streams.archive:ONE_CDT",
-        "40 blocks, 2 features, class 1 goes away diagonally and comes back",
+        "40 blocks, 2 features, class 1 moves away diagonally and back",
     ),
     "archive:1CHT": (
         "driftway.producers.streams.archive:ONE_CHT",
-        "40 blocks, 2 features, class 1 goes away horizontally and comes back",
+        "40 blocks, 2 features, class 1 moves away horizontally and back",
     ),
     "archive:2CDT": (
         "driftway.producers.streams.archive:TWO_CDT",
-        "40 blocks, 2 features, both classes go diagonally and come back",
+        "40 blocks, 2 features, both classes move diagonally and back",
     ),
     "archive:2CHT": (
         "driftway.producers.streams.archive:TWO_CHT",
-        "40 blocks, 2 features, both classes go horizontally and come back",
+        "40 blocks, 2 features, both classes move horizontally and back",
     ),
     "archive:MG-2C-2D": (
         "driftway.producers.streams.archive:MG_2C_2D",
-        "100 blocks, 2 features, two Gaussians per class that cross, part and meet",
+        "100 blocks, 2 features, two Gaussians per class that cross, separate and meet",
     ),
     "archive:UG-2C-2D": (
         "driftway.producers.streams.archive:UG_2C_2D",
@@ -65,11 +65,11 @@ GENERATORS: dict[str, tuple[str, str]] = {
     ),
     "led": (
         "driftway.producers.streams.led:RECIPE",
-        "4 stages, 24 bits, 10 classes, segments trade places with useless bits",
+        "4 stages, 24 bits, 10 classes, segments swap places with irrelevant bits",
     ),
     "waveform": (
         "driftway.producers.streams.waveform:RECIPE",
-        "4 stages, 21 or 40 features, 3 classes, features change places",
+        "4 stages, 21 or 40 features, 3 classes, features swap places",
     ),
     "sine": ("driftway.producers.streams.sine:RECIPE", "4 stages, 4 features, below or above a sine, then reversed"),
     "mixed": ("driftway.producers.streams.mixed:RECIPE", "4 stages, 2 bits and 2 numbers, a rule that is reversed"),
@@ -83,7 +83,7 @@ GENERATORS: dict[str, tuple[str, str]] = {
         "user and item, regression, ratings from known factors or blocks",
     ),
 }
-"""name -> (module:attribute, one line)."""
+"""name -> (module:attribute, one-line description)."""
 
 
 def find_recipe(name: str) -> GeneratorSpec:

@@ -1,4 +1,4 @@
-"""SEA concepts: two of three features decide, against a threshold that jumps."""
+"""SEA concepts: the sum of two of three features is compared with a threshold that jumps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def fill_sea(
     """Write rows start, start + 1, ...; draw order per row: x1, x2, x3, then the noise.
 
     Shapes: rng u8[4], thresholds f8[stages], X f8[n, 3], y f8[n]. The noise is drawn even if it is 0, so that streams
-    which differ in noise alone have the same features. docs/algorithms/streams.md#sea.
+    that differ only in noise have the same features. docs/algorithms/streams.md#sea.
     """
     for i in range(X.shape[0]):
         threshold = thresholds[thresholds.shape[0] * (start + i) // length]
@@ -46,8 +46,8 @@ RECIPE = GeneratorSpec(
     "section 4.2; order of thresholds and noise as docs/algorithms/streams.md#sea; "
     "MOA and River call this class 1 class 0",
     options=(
-        option("rows", 50_000, "integer", low=1, meaning="length; the stages part it equally"),
-        option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="of x1 + x2, one per stage"),
+        option("rows", 50_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
+        option("thresholds", (8.0, 9.0, 7.0, 9.5), "numbers", meaning="threshold on x1 + x2, one per stage"),
         option("noise", 0.1, "number", low=0, high=1, meaning="share of labels that are flipped"),
     ),
     shape=lambda values: (3, len(values["thresholds"])),

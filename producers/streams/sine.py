@@ -1,4 +1,4 @@
-"""SINE1 and SINE2: points of the unit square below or above a curve, and the same two reversed."""
+"""SINE1 and SINE2: points of the unit square below or above a curve, and both reversed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def fill_sine(
     X: Array,
     y: Array,
 ) -> None:
-    """Write rows start, start + 1, ...; draw order per row: x1, x2 until they fit, the irrelevant ones, the noise.
+    """Write rows start, start + 1, ...; draw order per row: x1, x2 until accepted, the irrelevant ones, the noise.
 
-    Shapes: rng u8[4], functions i8[stages], X f8[n, 2 + irrelevant], y f8[n]. With `balance` x1 and x2 are drawn until
-    the class is 1, 0, 1, ... in turn. The noise is drawn even if it is 0.
+    Shapes: rng u8[4], functions i8[stages], X f8[n, 2 + irrelevant], y f8[n]. With `balance` x1 and x2 are redrawn
+    until the classes are 1, 0, 1, ... in turn. The noise is drawn even if it is 0.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -65,11 +65,11 @@ RECIPE = GeneratorSpec(
     source="Gama, Medas, Castillo and Rodrigues, Learning with Drift Detection, SBIA 2004; class 0 = positive, "
     "irrelevant features and balance as MOA (River's functions 0 to 3 have x1 and x2 exchanged and class 1 = positive)",
     options=(
-        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        option("functions", (1, 2, 3, 4), "integers", low=1, high=4, meaning="one per stage"),
-        option("irrelevant", 2, "integer", low=0, high=10_000, meaning="features that decide nothing; the paper's 2"),
-        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
-        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("rows", 40_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
+        option("functions", (1, 2, 3, 4), "integers", low=1, high=4, meaning="function number, one per stage"),
+        option("irrelevant", 2, "integer", low=0, high=10_000, meaning="irrelevant features; 2 in the paper"),
+        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; 0 in the paper"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: the same number of rows of both classes"),
     ),
     shape=lambda values: (2 + values["irrelevant"], len(values["functions"])),
     memory=lambda _: 0,

@@ -38,8 +38,8 @@ def fill_stagger(
 ) -> None:
     """Write rows start, start + 1, ...; draw order per try: size, colour, shape; then the noise.
 
-    Shapes: rng u8[4], concepts i8[stages], X f8[n, 3], y f8[n]. With `balance` a row is drawn until its class is
-    1, 0, 1, ... in turn. The noise is drawn even if it is 0.
+    Shapes: rng u8[4], concepts i8[stages], X f8[n, 3], y f8[n]. With `balance` rows are redrawn until their
+    classes are 1, 0, 1, ... in turn. The noise is drawn even if it is 0.
     """
     for i in range(X.shape[0]):
         t = start + i
@@ -66,10 +66,10 @@ RECIPE = GeneratorSpec(
     source="Schlimmer and Granger, Incremental Learning from Noisy Data, Machine Learning 1, 1986; codes and balance "
     "as MOA and River",
     options=(
-        option("rows", 30_000, "integer", low=1, meaning="length; the stages part it equally"),
-        option("concepts", (1, 2, 3), "integers", low=1, high=3, meaning="one per stage"),
-        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; the paper's 0"),
-        option("balance", 0, "integer", low=0, high=1, meaning="1: as many rows of either class"),
+        option("rows", 30_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
+        option("concepts", (1, 2, 3), "integers", low=1, high=3, meaning="concept number, one per stage"),
+        option("noise", 0.0, "number", low=0, high=1, meaning="share of labels that are flipped; 0 in the paper"),
+        option("balance", 0, "integer", low=0, high=1, meaning="1: the same number of rows of both classes"),
     ),
     shape=lambda values: (3, len(values["concepts"])),
     memory=lambda _: 0,

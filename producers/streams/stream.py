@@ -1,4 +1,4 @@
-"""What every stream is: named columns and blocks of rows. No format and no random number belongs here."""
+"""The interface of every stream: named columns and blocks of rows, independent of formats and randomness."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Concepts = NDArray[np.int64]
 Task = Literal["classification", "regression"]
 
 BLOCK_ROWS = 8192
-"""Rows per block unless the caller says otherwise: 0.6 MB at 8 features, so a block stays in the L2 cache."""
+"""Default rows per block: 0.6 MB at 8 features, so that a block fits in the L2 cache."""
 
 
 class Block(NamedTuple):
@@ -33,16 +33,15 @@ class Block(NamedTuple):
 
 
 Traced = tuple[Block, Concepts]
-"""Rows and the truth about them: i8[n], the concept that each row comes from."""
+"""Rows and their ground truth: i8[n], the concept that each row comes from."""
 
 
 class Change(NamedTuple):
-    """A place where the stream changes, as whoever made the stream knows it.
+    """A change of a stream, part of its ground truth.
 
-    Shapes: rows start <= t < end mix the old with the new; `at` is the row that names the change, the middle of a
-    sigmoid or the first row that may be new; sudden changes have start = end = at.
-    `drift` is False where the data get worse or rarer but no concept gives way to another (noise, missing values,
-    imbalance): a detector owes no alarm there.
+    Rows start <= t < end mix old and new; `at` is the row that stands for the change: the middle of a sigmoid, or the
+    first row that may be new. Sudden changes have start = end = at. `drift` is False if the data become worse or rarer
+    but no concept replaces another (noise, missing values, imbalance); no alarm is expected there.
     """
 
     kind: str
@@ -53,28 +52,28 @@ class Change(NamedTuple):
 
 
 class Stream(ABC):
-    """A finite sequence of labelled rows that reads the same each time and however it is cut into blocks.
+    """A finite sequence of labelled rows, the same on each read and for any block size.
 
     Attributes
     ----------
     name : str
-        What the user called it.
+        Name given by the user.
     feature_names : tuple of str
         One per column of X.
     label_name : str
-        The label's column.
+        Name of the label column.
     labels : tuple of str or None
-        Class names in index order, where they are known.
+        Class names in index order, if known.
     rows : int or None
-        Length, where it is known without reading everything.
+        Length, if known without reading everything.
     drift_points : tuple of int
         Row indices, counted from 0, at which a new concept starts; empty if unknown or none.
     task : str or None
-        ``classification`` or ``regression``, where it is known.
+        ``classification`` or ``regression``, if known.
     source : str
         Where the rows come from: a citation or a file.
     injections : tuple of str
-        What was injected, as ``KIND:option=value,...`` and in order; empty for a stream as it is.
+        What was injected, in order, as ``KIND:option=value,...``; empty if nothing was.
     """
 
     name: str = ""
@@ -104,13 +103,13 @@ class Stream(ABC):
         Raises
         ------
         UsageFailure
-            A file's row cannot be used; the sentence names the column and the value.
+            A file's row is not valid; the message names the column and the value.
         """
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
-        """The same blocks, each with the concept of its rows, i8[n]: an index into `concepts`.
+        """Read the stream like `blocks`, with the concept of each row, i8[n]: an index into `concepts`.
 
-        Of a stream as it is, the concept is the stage: how many drift points lie at or before the row.
+        Unless overridden, the concept is the stage: the number of drift points at or before the row.
         """
         start, points = 0, self.drift_points
         for block in self.blocks(size):
@@ -123,24 +122,24 @@ class Stream(ABC):
 
     @property
     def concepts(self) -> tuple[str, ...]:
-        """What the concepts are called, by their ids."""
+        """Names of the concepts, indexed by id."""
         if not self.drift_points:
             return (self.name,)
         return tuple(f"{self.name} stage {stage}" for stage in range(1, len(self.drift_points) + 2))
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Where and how the stream changes, in order; asking may read it through."""
+        """The changes of the stream, in order; may read the whole stream."""
         return tuple(Change("stage", point, point, point) for point in self.drift_points)
 
     @property
     def root(self) -> Stream:
-        """The stream as it was before anything was injected or cut."""
+        """The stream before anything was injected or cut."""
         return self
 
 
 def copy_schema(stream: Stream, of: Stream, injection: str = "") -> None:
-    """Give `stream` the columns, labels, name and source of another, and what is injected besides."""
+    """Copy columns, labels, name and source from `of` to `stream`, and add `injection` to them."""
     stream.name = f"{of.name}+{injection}" if injection else of.name
     stream.feature_names = of.feature_names
     stream.label_name = of.label_name
@@ -156,9 +155,9 @@ class FirstRows(Stream):
     Parameters
     ----------
     whole : Stream
-        The stream to cut short.
+        The stream to truncate.
     rows : int
-        How many rows to keep, >= 1.
+        Number of rows to keep, >= 1.
     """
 
     def __init__(self, whole: Stream, rows: int) -> None:
@@ -201,12 +200,12 @@ class FirstRows(Stream):
 
 
 def find_column(stream: Stream, name: str, option: str) -> int:
-    """Which column `name` is: the features in order, then the label.
+    """Index of the column `name` among the features, in order, followed by the label.
 
     Raises
     ------
     UsageFailure
-        None is called so; `option` tells where the name was given.
+        There is no such column; `option` says where the name was given.
     """
     columns = (*stream.feature_names, stream.label_name)
     if name not in columns:
@@ -216,14 +215,14 @@ def find_column(stream: Stream, name: str, option: str) -> int:
 
 
 def column_of(block: Block, at: int) -> Array:
-    """A column by `find_column`'s number. Shapes: returns f8[n]."""
+    """The column with an index from `find_column`. Shapes: returns f8[n]."""
     return block.y if at == block.X.shape[1] else block.X[:, at]
 
 
 def reblock(chunks: Iterable[Block], size: int) -> Iterator[Block]:
     """Cut chunks of any length into blocks of `size` rows, the last one shorter.
 
-    A file reader's chunks follow bytes, not rows; whoever asks for blocks must not notice.
+    A file reader's chunks are measured in bytes, not in rows, which callers of `Stream.blocks` must not notice.
     """
     parts: list[Block] = []
     held = 0

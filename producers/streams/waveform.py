@@ -18,18 +18,18 @@ TRIANGLES = np.array([[max(6.0 - abs(point - peak), 0.0) for point in range(POIN
 
 
 @kernel
-def tells(attribute: float) -> float:
-    """What an attribute tells: points 0 and 20 lie outside all triangles, as little of use as an irrelevant one."""
+def informative_part(attribute: float) -> float:
+    """The attribute if it is informative, else 0: points 0 and 20 lie outside all triangles, like irrelevant ones."""
     return attribute if attribute < POINTS - 1 else 0.0
 
 
 @kernel
 def swap_attributes(rng: NDArray[np.uint64], swaps: int, standing: Array) -> None:
-    """Put every attribute into its own place, then exchange `swaps` pairs, until the concept is another one.
+    """Reset every attribute to its own place and exchange `swaps` pairs, repeated until the concept differs.
 
-    Shapes: rng u8[4], standing f8[2 d]: the attribute in each place, then scratch. A try draws two places, exchanges
-    what stands in them, then what stands in the places behind them, and so on; behind the last is the first. Without
-    swaps nothing is drawn.
+    Shapes: rng u8[4], standing f8[2 d]: the attribute in each place, then scratch. A try draws two places and
+    exchanges their attributes, then those of the two places after them, and so on, wrapping around. Without swaps
+    nothing is drawn.
     """
     d = standing.shape[0] // 2
     for j in range(d):
@@ -47,12 +47,12 @@ def swap_attributes(rng: NDArray[np.uint64], swaps: int, standing: Array) -> Non
             standing[one] = standing[other]
             standing[other] = kept
         for j in range(d):
-            changed |= tells(standing[j]) != tells(standing[d + j])
+            changed |= informative_part(standing[j]) != informative_part(standing[d + j])
 
 
 @kernel
 def draw_row(rng: NDArray[np.uint64], triangles: Array, standing: Array, X: Array, i: int) -> float:
-    """Write row i and give its class; draw order: the class, the share u, then a normal per place.
+    """Write row i and return its class; draw order: the class, the share u, then a normal per place.
 
     Shapes: rng u8[4], triangles f8[3, 21], standing f8[d] or longer, X f8[n, d]. Classes 0, 1, 2 mix the triangles
     0 and 1, 0 and 2, 1 and 2.
@@ -118,15 +118,15 @@ def _shape(values: Values) -> tuple[int, int]:
 RECIPE = GeneratorSpec(
     name="waveform",
     summary="Waveform: 21 points of u times one triangle plus 1 - u times another, u uniform in [0, 1], each point "
-    "with N(0, 1); the pair of triangles is the class; `irrelevant` more features are N(0, 1) alone (19 make the 40 "
-    "of the book). In every stage other features have changed places. 3 classes.",
+    "with N(0, 1); the pair of triangles is the class; `irrelevant` further features are only N(0, 1) (19 give the 40 "
+    "of the book). In every stage different features have swapped places. 3 classes.",
     source="Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 2.6.2; order of "
     "classes as MOA and River, drift after WaveformGeneratorDrift of MOA, which may show an attribute twice and lose "
     "another: here two really change places, and places are drawn again where the concept would stay the same",
     options=(
-        option("rows", 40_000, "integer", low=1, meaning="length; the stages part it equally"),
-        option("irrelevant", 0, "integer", low=0, high=10_000, meaning="features without a waveform; 19 make 40"),
-        option("swaps", (0, 5, 10, 10), "integers", low=0, meaning="pairs that change places, one number per stage"),
+        option("rows", 40_000, "integer", low=1, meaning="number of rows, divided equally among the stages"),
+        option("irrelevant", 0, "integer", low=0, high=10_000, meaning="features without a waveform; 19 give 40"),
+        option("swaps", (0, 5, 10, 10), "integers", low=0, meaning="number of swapped pairs, one per stage"),
     ),
     shape=_shape,
     memory=lambda values: 2 * (POINTS + values["irrelevant"]),

@@ -1,6 +1,6 @@
-"""`python -m tests.bench.batch`: Algorithm III on a9a, and the same procedure written plainly in numpy, in one run.
+"""`python -m tests.bench.batch`: time Algorithm III on a9a against the same procedure in plain numpy.
 
-Both run to the end, on one core, over the same rows in the same order: the plain one takes every row as `w @ x`.
+Both run to the end on one core, over the same rows in the same order; the plain one computes `w @ x` for every row.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ SEED = 0
 
 
 def plainly(problem: TrainingSet, order: list[int], schedule: list[int]) -> tuple[int, int, int]:
-    """Errors of the best hypothesis, mistakes, and rows visited."""
+    """Run the procedure; return the errors of the best hypothesis, the mistakes, and the rows visited."""
     rows, positive = problem.rows, (problem.y == 1.0).tolist()
     best, mistakes, visits = int(np.count_nonzero((problem.y == 1.0) != np.ones(problem.n, bool))), 0, 0
     for Z in schedule:
-        left, clean = order, False
+        remaining, clean = order, False
         while not clean:
             w, removed, clean = np.zeros(rows.shape[1]), 0, False
             while removed <= Z and not clean:
                 kept, before = [], removed
-                for place, i in enumerate(left):
+                for place, i in enumerate(remaining):
                     x = rows[i]
                     visits += 1
                     if (w @ x >= 0.0) == positive[i]:
@@ -39,9 +39,9 @@ def plainly(problem: TrainingSet, order: list[int], schedule: list[int]) -> tupl
                     w += x if positive[i] else -x
                     removed += 1
                     if removed > Z:
-                        kept += left[place + 1 :]
+                        kept += remaining[place + 1 :]
                         break
-                left, clean = kept, removed == before
+                remaining, clean = kept, removed == before
             mistakes += removed
         best = min(best, int(np.count_nonzero((rows @ w >= 0.0) != (problem.y == 1.0))))
     return best, mistakes, visits
@@ -62,14 +62,14 @@ def main() -> None:
     compiled(collect([(np.eye(8), np.arange(8.0) % 2)]))  # compile first
     started = time.process_time()
     quick = compiled(problem)
-    took = time.process_time() - started
+    seconds = time.process_time() - started
     started = time.process_time()
     errors, mistakes, visits = plainly(problem, quick.sample.order.tolist(), quick.schedule)
-    took_plainly = time.process_time() - started
+    plain_time = time.process_time() - started
     print(f"{STREAM}: {problem.n:,} rows of {problem.n_features} features, Algorithm III, linear, one core")
-    print(f"compiled     {took:8.2f} s  {quick.mistakes:,} mistakes, {quick.errors:,} errors left")
-    print(f"plain numpy  {took_plainly:8.2f} s  {mistakes:,} mistakes, {errors:,} errors left, {visits:,} rows visited")
-    print(f"{took_plainly / took:.1f} times as fast")
+    print(f"compiled     {seconds:8.2f} s  {quick.mistakes:,} mistakes, {quick.errors:,} errors left")
+    print(f"plain numpy  {plain_time:8.2f} s  {mistakes:,} mistakes, {errors:,} errors left, {visits:,} rows visited")
+    print(f"{plain_time / seconds:.1f} times as fast")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How long a SIGKILLed worker's partitions stand still: kill, start another one, watch what it does.
+"""Measure how long the partitions of a SIGKILLed worker stand still until its successor has taken over.
 
-The times begin at the heir's assignment. What lies before it (the session that has to run out, the heir's imports)
-is the group's and the operator's choice, and shown beside them. They end when the journal says that the partition
-is running, and when a read_committed reader, which belongs to nobody, has the partition's first new prediction.
+The times start at the successor's assignment. What comes before it (the session timeout, the successor's imports) is
+the choice of the group and the operator, and is reported separately. They end when the journal reports the partition
+as running, and when an independent read_committed reader has the partition's first new prediction.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker
 
 SLICE_SECONDS = 0.005
 WORST_SHARE = 0.8
-"""A snapshot is as old as it gets from this share of the oldest one seen: commits are too coarse to hit the maximum."""
+"""A snapshot counts as oldest from this share of the largest age seen: commits are too coarse to hit the maximum."""
 CATCH_UP_SECONDS = 120.0
 FIRST_SECONDS = 90.0
 LIVE_SECONDS = 2.0
 TOLD_SECONDS = 2.0
-"""A takeover that takes longer is told in full: its log goes to stderr."""
+"""If a failover takes longer, the successor's log goes to stderr."""
 
 
 @dataclass(frozen=True)
 class Failover:
-    """One kill and what followed, for the slower of the partitions.
+    """Times of one failover, for the slowest partition.
 
     Parameters
     ----------
     assigned : float
         Seconds from the kill to the assignment.
     restored, running, predicted : float
-        Seconds from the assignment to the snapshot loaded, to running, to the first new prediction.
+        Seconds from the assignment to the loaded snapshot, to running, to the first new prediction.
     relearned : int
-        Rows between snapshot and committed offset, of all partitions.
+        Rows between snapshot and committed offset, summed over the partitions.
     """
 
     assigned: float
@@ -57,16 +57,16 @@ class Failover:
 
 
 class Traffic(threading.Thread):
-    """Live rows at a fixed rate until the end of its ``with`` block.
+    """Thread that sends live rows at a fixed rate until the end of its ``with`` block.
 
     Parameters
     ----------
     loader : Loader
-        Where they go; nobody else may use it.
+        Producer of the rows; not to be used by others meanwhile.
     values : sequence of bytes
-        Sent round and round.
+        Record values, sent cyclically.
     rate : float
-        Rows a second.
+        Rows per second.
     """
 
     def __init__(self, loader: Loader, values: Sequence[bytes], rate: float) -> None:
@@ -86,7 +86,7 @@ class Traffic(threading.Thread):
             self._loader.finish()
 
     def run(self) -> None:
-        """Send what is due."""
+        """Send the rows that are due."""
         started, sent = time.monotonic(), 0
         while not self._ended.wait(SLICE_SECONDS):
             due = int((time.monotonic() - started) * self._rate)
@@ -96,22 +96,22 @@ class Traffic(threading.Thread):
 
 
 class Arrivals(threading.Thread):
-    """Reads predictions from given ends on, and notes when each was there.
+    """Thread that reads predictions from given offsets on, and records when each arrived.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     topic : str
-        The predictions.
+        Predictions topic.
     ends : mapping
-        (topic, partition) -> where to start.
+        (topic, partition) -> start offset.
     """
 
     def __init__(self, bootstrap: str, topic: str, ends: dict[tuple[str, int], int]) -> None:
         super().__init__(name="arrivals", daemon=True)
         own = {
-            "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
+            "group.id": "driftway-reader",  # the client requires one; assign() never joins a group
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 5,
@@ -133,11 +133,11 @@ class Arrivals(threading.Thread):
         self._reader.close()
 
     def first(self, partition: int, offset: int) -> float:
-        """When the first prediction of a row from input offset `offset` on was there; infinite if it was not yet."""
+        """Return when the first prediction for an input offset >= `offset` arrived; infinite if it has not yet."""
         return next((at for last, at in self._seen[partition] if last >= offset), float("inf"))
 
     def run(self) -> None:
-        """Read until the end of the ``with`` block."""
+        """Poll until the end of the ``with`` block."""
         while not self._ended.is_set():
             first = self._reader.poll(0.05)
             if first is None:
@@ -151,7 +151,7 @@ class Arrivals(threading.Thread):
                     self._take(partition, share, now)
 
     def _take(self, partition: int, share: list[Any], now: float) -> None:
-        """Only the ends are parsed: in a backlog's full flight the machine has better things to do."""
+        """Check a batch for gaps; only its ends are parsed, to leave the CPU to the worker during a backlog."""
         begin, end = (read_json(message.value())["offset"] for message in (share[0], share[-1]))
         seen = self._seen[partition]
         expected = seen[-1][0] + 1 if seen else begin
@@ -163,18 +163,18 @@ class Arrivals(threading.Thread):
 
 
 class FailoverRun:
-    """The one worker that lives, and its successors; a context manager that ends whoever is alive.
+    """One live worker and its successors; a context manager that ends the live one.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     topics : Topics
-        Input and group.
+        Input topic and group.
     partitions : int
-        Of the input.
+        Partitions of the input topic.
     make : callable
-        Makes a worker of the group, not started yet.
+        Makes a worker of the group that is not started yet.
     """
 
     def __init__(self, bootstrap: str, topics: Topics, partitions: int, make: Callable[[], MeasuredWorker]) -> None:
@@ -194,49 +194,49 @@ class FailoverRun:
         return set(range(self._partitions)) <= set(self.worker.by_partition("running"))
 
     def await_old_snapshot(self, group: Group, oldest: int) -> None:
-        """Let a worker in a backlog's full flight go on until a snapshot is as old as they get, or all is read."""
+        """Wait, during a backlog, until a snapshot is about as old as they get, or until the backlog is gone."""
         while group.backlog() and max(at.relearned for at in group.standing()) < WORST_SHARE * oldest:
             self.worker.require_running()
             time.sleep(SLICE_SECONDS)
 
     def await_live(self, group: Group, rate: float) -> None:
-        """Wait until the worker has caught up with live traffic, and a little longer."""
+        """Wait until the worker has caught up with live traffic, plus LIVE_SECONDS."""
         self.worker.await_until(lambda: group.backlog() < rate, CATCH_UP_SECONDS, "the worker has caught up")
         time.sleep(LIVE_SECONDS)
 
     def kill(self) -> Failover:
-        """SIGKILL the worker and let another one take over.
+        """SIGKILL the worker, start a successor, and return the times of the failover.
 
         Raises
         ------
         Failure
-            It does not, or the reader saw a gap or a repetition.
+            The successor does not take over, or the reader saw a gap or a duplicate.
         """
         predictions = self._topics.predictions
         ends = LogEnds(self._bootstrap, {}).of({predictions: self._partitions})
         self.worker.require_running()
         self.worker.close()
         killed = time.time()
-        heir = self.worker = self._make()
-        heir.start()
+        successor = self.worker = self._make()
+        successor.start()
         with Arrivals(self._bootstrap, predictions, ends) as arrivals:
-            heir.await_until(self.running, START_SECONDS, "everything is running")
-            restored = heir.by_partition("restored")
+            successor.await_until(self.running, START_SECONDS, "everything is running")
+            restored = successor.by_partition("restored")
 
             def predicted() -> float:
                 return max(arrivals.first(partition, event["committed"]) for partition, event in restored.items())
 
-            heir.await_until(lambda: predicted() < float("inf"), FIRST_SECONDS, "every partition predicts")
-            last = predicted()
+            successor.await_until(lambda: predicted() < float("inf"), FIRST_SECONDS, "every partition predicts")
+            predicted_at = predicted()
         if arrivals.complaints:
             raise Failure(f"the predictions are not whole: {arrivals.complaints[0]}")
-        assigned = max(event["time"] for event in heir.by_partition("assigned").values())
-        if last - assigned > TOLD_SECONDS:
-            sys.stderr.write(heir.story())
+        assigned = max(event["time"] for event in successor.by_partition("assigned").values())
+        if predicted_at - assigned > TOLD_SECONDS:
+            sys.stderr.write(successor.story())
         return Failover(
             assigned=assigned - killed,
             restored=max(event["time"] for event in restored.values()) - assigned,
-            running=max(event["time"] for event in heir.by_partition("running").values()) - assigned,
-            predicted=last - assigned,
+            running=max(event["time"] for event in successor.by_partition("running").values()) - assigned,
+            predicted=predicted_at - assigned,
             relearned=sum(event["committed"] - event["position"] for event in restored.values()),
         )

@@ -3,13 +3,13 @@
 For a small state and a large one, on a local Kafka of its own:
 
 1. one worker process runs from the start of a topic of ROWS messages; its peak RSS (the kernel's VmHWM), messages/s
-   and CPU seconds are noted at every tenth of the way (`haul`);
-2. with all of them behind the committed offset it is killed by SIGKILL and another one started, several times, while
-   live rows go on coming (`takeover`). The first kill is in full flight, on a stretch behind the ROWS, when the newest
-   snapshot is about as old as it gets; the others are under live traffic.
+   and CPU seconds are recorded after every tenth of the log (`LongRun`);
+2. once the worker has committed all of them, it is SIGKILLed and another one started, several times, while live rows
+   keep arriving (`Failover`). The first kill happens during a backlog of further rows, when the newest snapshot is
+   about as old as it gets; the others happen under live traffic.
 
-The state's size is set by the rolling window, which holds a bit per row: 16 million rows make 2 MB a partition.
-Everything started is ended and every byte removed at the end, after Ctrl-C and SIGTERM too.
+The size of the state is set by the rolling window, which holds one bit per row: 16 million rows make 2 MB a partition.
+At the end, also after Ctrl-C and SIGTERM, all started processes are ended and all files removed.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker, Usag
 
 TENTHS = 10
 POOL_ROWS = 500_000
-"""Distinct rows; a longer log repeats them: making ten million would take longer than learning them."""
+"""Distinct rows, repeated in a longer log, because making ten million would take longer than learning them."""
 WINDOWS = (1000, 16_000_000)
 BROKER = {"log.segment.delete.delay.ms": "1000"}
-"""Outputs of the first worker are dropped before the second one's are written, not a minute later."""
+"""The broker deletes the first state's outputs before the second state's are written, not a minute later."""
 ROW_BYTES = 500
-"""Disk per row at most: the event, its prediction, room."""
+"""Most bytes of disk per row: the event, its prediction, and a margin."""
 MOST_RSS = 400e6
 MOST_GROWTH = 1.05
-"""Peak RSS at the end over that at the first mark."""
+"""Largest allowed ratio of the peak RSS at the end to that at the first mark."""
 MOST_SECONDS = 1.0
 TABLE_WIDTH = 130
 
 
 @dataclass(frozen=True)
 class FirstStart:
-    """What the first worker took until it ran: with compiling, unless the machine's cache had the kernels."""
+    """Cost of the first worker's start, including compilation unless the machine's cache had the kernels."""
 
     seconds: float
     peak_rss: int
@@ -70,7 +70,7 @@ class FirstStart:
 
 @dataclass(frozen=True)
 class Found:
-    """What was measured for a state of some size."""
+    """Measurements for one state size."""
 
     window: int
     state_bytes: int
@@ -83,12 +83,12 @@ class Found:
         return self.long_run.stretches[-1].peak_rss / self.long_run.stretches[0].peak_rss
 
     def spread(self, figure: str) -> tuple[float, float, float]:
-        """Smallest, median and largest of a figure of the takeovers."""
+        """Return minimum, median and maximum of a figure over the failovers."""
         values = [float(getattr(takeover, figure)) for takeover in self.failovers]
         return min(values), median(values), max(values)
 
     def beyond(self) -> list[str]:
-        """The bounds that were not kept."""
+        """Return the bounds that were exceeded."""
         peak, growth = self.long_run.stretches[-1].peak_rss, self.growth
         failed = [f"peak RSS {peak / 1e6:.0f} MB"] * (peak > MOST_RSS) + [f"RSS grew to {growth:.2f} times"] * (
             growth > MOST_GROWTH
@@ -100,20 +100,20 @@ class Found:
 
 
 class LongLog:
-    """The measurement on a broker.
+    """The measurement on one broker.
 
     Parameters
     ----------
     bootstrap : str
-        Where it is.
+        Bootstrap address of the broker.
     case : Case
         Learner, format, partitions; `messages` is the length of the log.
     kills : int
-        For each state.
+        Kills per state size.
     rate : float
-        Live rows a second.
+        Live rows per second.
     console : Console
-        Where progress is shown.
+        Shows the progress.
     """
 
     def __init__(self, bootstrap: str, case: Case, kills: int, rate: float, console: Console) -> None:
@@ -121,36 +121,36 @@ class LongLog:
         self.pool = [value for block in blocks(case, min(POOL_ROWS, case.messages)) for value in block]
 
     def fill(self) -> None:
-        """Write the log, and a tenth more for the kill in full flight."""
+        """Write the log, and a tenth more for the kill during a backlog."""
         create_topics(self.bootstrap, {}, {"events": (self.case.partitions, {})})
-        loader, left = self._loader(linger_ms=5), self.case.messages + self.case.messages // TENTHS
-        started, total = time.monotonic(), left
+        loader, remaining = self._loader(linger_ms=5), self.case.messages + self.case.messages // TENTHS
+        started, total = time.monotonic(), remaining
         with self._progress("filling", total) as progress:
-            while left:
-                for start in range(0, min(left, len(self.pool)), 50_000):
-                    share = self.pool[start : start + min(left, 50_000)]
+            while remaining:
+                for start in range(0, min(remaining, len(self.pool)), 50_000):
+                    share = self.pool[start : start + min(remaining, 50_000)]
                     loader.send(share)
-                    left -= len(share)
-                    progress.update(progress.task_ids[0], completed=total - left)
+                    remaining -= len(share)
+                    progress.update(progress.task_ids[0], completed=total - remaining)
             loader.finish()
         self.console.print(f"{total:,} messages written in {time.monotonic() - started:.0f} s")
 
     def start_once(self) -> FirstStart:
-        """Start a worker on an empty topic and end it: a first start on a machine compiles, the measured ones do not.
+        """Start a worker on an empty topic and end it, so that the measured workers do not compile.
 
-        The compiler's memory would be the measured worker's peak, and hide whatever grows below it.
+        The compiler's memory would otherwise set the measured worker's peak RSS and hide any growth below it.
         """
         topics, case = Topics("empty", "first"), replace(self.case, window=1)
         create_topics(self.bootstrap, {}, {topics.input: (1, {})})
-        with FailoverRun(self.bootstrap, topics, 1, lambda: MeasuredWorker(self.bootstrap, topics, case)) as line:
+        with FailoverRun(self.bootstrap, topics, 1, lambda: MeasuredWorker(self.bootstrap, topics, case)) as run:
             started = time.monotonic()
-            line.worker.await_until(line.running, START_SECONDS, "the first worker is running")
-            first = FirstStart(time.monotonic() - started, line.worker.usage().peak_rss)
+            run.worker.await_until(run.running, START_SECONDS, "the first worker is running")
+            first = FirstStart(time.monotonic() - started, run.worker.usage().peak_rss)
         self.console.print(f"first start: running after {first.seconds:.1f} s, peak {first.peak_rss / 1e6:.0f} MB")
         return first
 
     def measure(self, window: int) -> Found:
-        """Run and kill workers of one state."""
+        """Run and kill workers with one state size."""
         topics, case = Topics("events", f"window-{window}"), replace(self.case, window=window)
         make_outputs(self.bootstrap, {}, topics, case)
         partitions, n = case.partitions, case.messages
@@ -160,7 +160,7 @@ class LongLog:
             return MeasuredWorker(self.bootstrap, topics, case)
 
         with (
-            FailoverRun(self.bootstrap, topics, partitions, make) as line,
+            FailoverRun(self.bootstrap, topics, partitions, make) as run,
             Group(self.bootstrap, topics, partitions) as group,
         ):
             with self._progress(label, n) as progress:
@@ -169,15 +169,15 @@ class LongLog:
                     text = f"{label}, peak {usage.peak_rss / 1e6:.0f} MB"
                     progress.update(progress.task_ids[0], completed=min(done, n), description=text)
 
-                haul = follow(line.worker, group, n, n // TENTHS, tell)
+                long_run = follow(run.worker, group, n, n // TENTHS, tell)
             with Traffic(self._loader(linger_ms=0), self.pool, self.rate):
-                line.await_old_snapshot(group, haul.oldest_snapshot)
-                takeovers = [self._told(label, line.kill())]
+                run.await_old_snapshot(group, long_run.oldest_snapshot)
+                failovers = [self._told(label, run.kill())]
                 for _ in range(1, self.kills):
-                    line.await_live(group, self.rate)
-                    takeovers.append(self._told(label, line.kill()))
+                    run.await_live(group, self.rate)
+                    failovers.append(self._told(label, run.kill()))
         drop(self.bootstrap, {}, topics.outputs())
-        return Found(window, _state_bytes(case), haul, takeovers)
+        return Found(window, _state_bytes(case), long_run, failovers)
 
     def _told(self, label: str, takeover: Failover) -> Failover:
         self.console.print(
@@ -199,7 +199,7 @@ class LongLog:
 
 
 def long_runs(found: Sequence[Found], n: int) -> Table:
-    """Memory and speed at the first mark and at the end."""
+    """Return the table of memory and speed in the first and the last tenth."""
     early = f"{n // TENTHS:,}"
     made = Table(
         box=None, header_style="bold", padding=(0, 2, 0, 0), title="one process, whole log", title_justify="left"
@@ -218,7 +218,7 @@ def long_runs(found: Sequence[Found], n: int) -> Table:
 
 
 def restores(found: Sequence[Found]) -> Table:
-    """Seconds from the assignment on, over the kills."""
+    """Return the table of failover times, in seconds from the assignment."""
     title = "after SIGKILL: seconds from assignment, smallest / median / largest"
     made = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), title=title, title_justify="left")
     for heading in ("state, bytes", "kills", "to restored", "to running", "to first prediction", "most rows relearned",
@@ -232,7 +232,7 @@ def restores(found: Sequence[Found]) -> Table:
 
 
 def as_object(found: Sequence[Found], first: FirstStart, case: Case, given: argparse.Namespace) -> dict[str, Any]:
-    """For ``--json``."""
+    """Return the object written by ``--json``."""
     return {
         "settings": {**asdict(case), "kills": given.kills, "rate": given.rate, "processors": os.cpu_count()},
         "first_start": asdict(first),
@@ -266,7 +266,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Measure, show, write; the exit code."""
+    """Measure, print, write; return the exit code."""
     given = _arguments()
     console = Console(stderr=True, highlight=False)
     signal.signal(signal.SIGTERM, _leave)
@@ -304,7 +304,7 @@ def main() -> int:
 
 
 def _leave(number: int, _frame: object) -> None:
-    """SIGTERM unwinds like Ctrl-C: workers ended, Kafka stopped, its folder removed."""
+    """Unwind on SIGTERM as on Ctrl-C: workers ended, Kafka stopped, its folder removed."""
     raise SystemExit(128 + number)
 
 

@@ -1,4 +1,4 @@
-"""One worker process over a whole log: memory, rate and CPU seconds at marks along the way. Does anything grow?"""
+"""One worker process over a whole log: memory, rate and CPU seconds at marks, to see whether anything grows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True)
 class Sample:
-    """How much was behind the committed offsets at a moment, and what the process had used by then."""
+    """Rows committed at a moment, and the process's usage up to then."""
 
     seconds: float
     rows: int
@@ -34,11 +34,11 @@ class Stretch:
     until : int
         Rows processed at its end.
     rate : float
-        Messages a second, inside it.
+        Messages per second within it.
     cpu_seconds : float
-        Of the worker per million messages, inside it.
+        CPU seconds of the worker per million messages within it.
     rss, peak_rss : int
-        Bytes resident at its end, and at most since the process began.
+        Resident bytes at its end, and their peak since the process started.
     """
 
     until: int
@@ -50,14 +50,14 @@ class Stretch:
 
 @dataclass(frozen=True)
 class LongRun:
-    """What was seen on the way.
+    """Figures of one run over the log.
 
     Parameters
     ----------
     stretches : list of Stretch
         In the order of the log; the ends of the first and the last are compared.
     oldest_snapshot : int
-        Most rows of a partition that a restore would have had to relearn at any moment.
+        Most rows of one partition that a restore would have had to relearn at any moment.
     """
 
     stretches: list[Stretch]
@@ -65,18 +65,18 @@ class LongRun:
 
 
 def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Callable[[int, Usage], None]) -> LongRun:
-    """Watch a worker that has just been started until `rows` rows are behind its committed offsets.
+    """Watch a worker that has just been started until it has committed `rows` rows.
 
     Parameters
     ----------
     worker : MeasuredWorker
-        On a log of at least that length.
+        Worker on a log of at least `rows` rows.
     group : Group
-        Its.
+        Consumer group of the worker.
     rows, step : int
-        Length of the way, and between two marks.
+        Rows to watch, and rows between two marks.
     tell : callable
-        Told of every sample: rows processed, and what the process uses.
+        Called with every sample: rows committed, and usage of the process.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
         The worker ended, or stands still.
     """
     worker.await_until(lambda: worker.events("running"), START_SECONDS, "the worker is running")
-    # The first stretch begins here and not at the first commit, which has the first batches behind it already.
+    # The first stretch starts here and not at the first commit, which already covers the first batches.
     samples = [Sample(worker.events("running")[0]["time"], 0, worker.usage())]
     oldest = 0
     while samples[-1].rows < rows:
@@ -101,7 +101,7 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
 
 
 def _stretches(samples: Sequence[Sample], marks: Sequence[int]) -> list[Stretch]:
-    """Times and CPU seconds at the marks lie between samples and are interpolated; memory is the sample's behind."""
+    """Return the stretches; times and CPU seconds at a mark are interpolated, memory is that of the next sample."""
     rows = [sample.rows for sample in samples]
     seconds = np.interp(marks, rows, [sample.seconds for sample in samples])
     cpu = np.interp(marks, rows, [sample.usage.cpu_seconds for sample in samples])

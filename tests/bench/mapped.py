@@ -1,4 +1,4 @@
-"""Microseconds a row of reading events by a schema, beside the plain form of the same numbers, in one run."""
+"""Microseconds per row to decode events by a schema, compared with the plain form of the same numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftway.worker.wire.schema.schema import EventSchema
 from driftway.worker.wire.schema.unknown_fields import UnknownFields
 
 ROWS, ROUNDS = 2_000, 25
-"""Rows of a batch, about as many as a busy worker takes at once; alternating rounds, of which the best counts."""
+"""Rows per batch, about as many as a busy worker polls at once; rounds, in alternation, of which the best counts."""
 CITIES = ("berlin", "hamburg", "munich", "cologne")
 BEYOND_ASCII = ("Berlin", "Hamburg", "München", "Köln")
 FIRST = 1_700_000_000_000
@@ -30,12 +30,12 @@ def records(values: list[bytes]) -> Records:
 
 
 def numbers(d: int) -> np.ndarray:
-    """As `driftway bench` makes them: six decimals."""
+    """Return values with six decimals, as `driftway bench` makes them."""
     return np.round(np.random.default_rng(3).normal(size=(ROWS, d)), 6)
 
 
 def plain(d: int, named: bool = False) -> tuple[Decoder, Records]:
-    """The plain form: {"id": .., "x": [..] or {..}, "y": ..}."""
+    """Return decoder and records of the plain form: {"id": .., "x": [..] or {..}, "y": ..}."""
     names = tuple(sorted(f"feature{j}" for j in range(d))) if named else None
     rows: list[Any] = numbers(d).tolist()
     if names:
@@ -45,7 +45,7 @@ def plain(d: int, named: bool = False) -> tuple[Decoder, Records]:
 
 
 def flat(d: int, rich: bool, cities: tuple[str, ...] = CITIES, spare: int = 0) -> tuple[Decoder, Records]:
-    """A flat object of d fields; `rich`: one of them a category, one a time; and some that nobody asks for."""
+    """Return the same for flat objects of d fields (`rich`: one a category, one a time) and `spare` unused ones."""
     names, values = [f"feature{j}" for j in range(d - 2 * rich)], []
     for i, row in enumerate(numbers(d).tolist()):
         event: dict[str, Any] = {"id": i, **dict(zip(names, row, strict=False)), "label": i % 2}
@@ -60,7 +60,7 @@ def flat(d: int, rich: bool, cities: tuple[str, ...] = CITIES, spare: int = 0) -
 
 
 def cases(d: int) -> dict[str, tuple[Decoder, Records]]:
-    """What is measured, the plain form first."""
+    """Return the measured cases, the plain form first."""
     return {
         "plain": plain(d),
         "plain, named": plain(d, named=True),
@@ -72,7 +72,7 @@ def cases(d: int) -> dict[str, tuple[Decoder, Records]]:
 
 
 def counting(d: int, whole: Records) -> Callable[[], Any]:
-    """`--unknown-fields count`, which comes on top of reading the events."""
+    """Return the call made by `--unknown-fields count`, whose cost adds to that of decoding."""
     names = (*(f"feature{j}" for j in range(d - 2)), "city", "created")
     unknown = UnknownFields(EventSchema.parse(names, label="label"), parse_json)
     assert len(unknown.count(whole).events) == 4
@@ -80,7 +80,7 @@ def counting(d: int, whole: Records) -> Callable[[], Any]:
 
 
 def measured(d: int) -> dict[str, float]:
-    """Case -> us a row, the best of alternating rounds."""
+    """Case -> us per row, the best of alternating rounds."""
     made = cases(d)
     for decoder, whole in made.values():
         assert len(decoder.decode(whole)) == ROWS

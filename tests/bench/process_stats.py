@@ -1,6 +1,6 @@
-"""A worker seen from outside: its process by the kernel's figures, its group by what it has committed.
+"""Observe a worker from outside: its process through /proc, its group through the committed offsets.
 
-Nothing here asks the worker anything or joins its group: what is measured is the worker as it runs in production.
+Nothing here queries the worker or joins its group, so the worker is measured as it runs in production.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from driftway.worker.state.snapshot import Pointer
 
 ANSWER_SECONDS = 20.0
 START_SECONDS = 240.0
-"""Until a worker runs: a first start on a machine compiles all kernels."""
+"""Timeout until a worker runs: the first start on a machine compiles all kernels."""
 SESSION_MS = 3000
-"""A killed member is noticed after this long. It lies before the assignment, so in none of the measured times."""
+"""Session timeout. It ends before the assignment, so none of the measured times includes it."""
 TOLD_BYTES = 3000
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process uses: resident bytes now and at most, CPU seconds (user and system, all threads)."""
+    """Usage of a process: resident bytes now and at peak, CPU seconds (user and system, all threads)."""
 
     rss: int
     peak_rss: int
@@ -47,16 +47,16 @@ class Usage:
 class MeasuredWorker:
     """``driftway worker`` as a child process.
 
-    The guard ends it even if this process is killed: a worker that outlived its broker would look for it forever.
+    The supervisor ends it even if this process is killed: a worker that outlived its broker would retry forever.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     topics : Topics
-        Input and group.
+        Input topic and group.
     case : Case
-        Learner, features, format, commit interval; the rolling window, which makes the state's size.
+        Learner, features, format, commit interval, and the rolling window, which sets the size of the state.
     """
 
     def __init__(self, bootstrap: str, topics: Topics, case: Case) -> None:
@@ -67,7 +67,7 @@ class MeasuredWorker:
         self.pid = 0
 
     def start(self) -> Self:
-        """Start it; `close` is then due, whatever happens."""
+        """Start it; `close` must be called afterwards in any case."""
         folder = Path(tempfile.mkdtemp(prefix="driftway-long-log-"))
         self._log = folder / "log"
         self._guarded = SupervisedProcess(remove=folder)
@@ -79,22 +79,22 @@ class MeasuredWorker:
         return self
 
     def close(self) -> None:
-        """End it by SIGKILL if it still runs, and remove its log. May be called twice."""
+        """SIGKILL it if it still runs, and remove its log. May be called twice."""
         if self._guarded is not None:
             self._guarded.close()
 
     def events(self, what: str) -> list[dict[str, Any]]:
-        """The events of a name that its journal has told so far."""
+        """Return the events with this name that its journal has so far."""
         lines = self._log.read_text(errors="replace").split("\n")[:-1]  # the last one may be half written
         found = [json.loads(line) for line in lines if line.startswith('{"time"')]
         return [event for event in found if event["event"] == what]
 
     def story(self) -> str:
-        """All that it has told so far."""
+        """Return its output so far."""
         return self._log.read_text(errors="replace")
 
     def by_partition(self, what: str) -> dict[int, dict[str, Any]]:
-        """The newest event of a name for each partition; those about several partitions count for each."""
+        """Return the newest event with this name per partition; an event about several partitions counts for each."""
         found = {}
         for event in self.events(what):
             for partition in event.get("partitions", [event.get("partition")]):
@@ -102,14 +102,14 @@ class MeasuredWorker:
         return found
 
     def require_running(self) -> None:
-        """Raise Failure, with the end of its log, if it has ended."""
+        """Raise Failure with the end of its log if it has ended."""
         code = self._guarded.exit_code() if self._guarded else None
         if code is not None:
-            told = self._log.read_text(errors="replace")[-TOLD_BYTES:]
-            raise Failure(f"the worker ended with exit code {code}; its output ended:\n{told}")
+            output = self._log.read_text(errors="replace")[-TOLD_BYTES:]
+            raise Failure(f"the worker ended with exit code {code}; its output ended:\n{output}")
 
     def await_until(self, condition: Callable[[], object], seconds: float, what: str) -> None:
-        """Wait for a condition; Failure at the deadline, or when the worker ends before."""
+        """Wait for a condition; raise Failure at the deadline, or if the worker ends first."""
         deadline = time.monotonic() + seconds
         while not condition():
             self.require_running()
@@ -118,7 +118,7 @@ class MeasuredWorker:
             time.sleep(0.02)
 
     def usage(self) -> Usage:
-        """What the kernel says about it; Linux only."""
+        """Return its usage from /proc; Linux only."""
         proc = Path(f"/proc/{self.pid}")
         try:
             pairs = (line.partition(":") for line in (proc / "status").read_text().splitlines())
@@ -135,28 +135,28 @@ class MeasuredWorker:
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a group stands in a partition: C, and the S of the snapshot that its metadata points to."""
+    """A group's position in a partition: committed offset C, and offset S of the snapshot its metadata points to."""
 
     committed: int
     snapshot: int
 
     @property
     def relearned(self) -> int:
-        """Rows that a restore would relearn, were the worker killed now."""
+        """Rows that a restore would relearn if the worker were killed now."""
         return self.committed - self.snapshot
 
 
 class Group:
-    """Reads a group's committed offsets without being in it.
+    """Reads a group's committed offsets without joining it.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     topics : Topics
-        Input and group.
+        Input topic and group.
     partitions : int
-        Of the input.
+        Partitions of the input topic.
     """
 
     def __init__(self, bootstrap: str, topics: Topics, partitions: int) -> None:
@@ -172,7 +172,7 @@ class Group:
         self._reader.close()
 
     def standing(self) -> list[Standing]:
-        """Of every partition."""
+        """Return the group's position in every partition."""
         found = []
         for partition in self._partitions:
             committed, metadata = committed_offset(self._reader, self._input, partition, Deadline(ANSWER_SECONDS))
@@ -181,10 +181,10 @@ class Group:
         return found
 
     def rows(self) -> int:
-        """Rows of all partitions that are behind the committed offsets."""
+        """Return the committed rows, summed over the partitions."""
         return sum(at.committed for at in self.standing())
 
     def backlog(self) -> int:
-        """Rows of all partitions that are not."""
+        """Return the rows not committed yet, summed over the partitions."""
         ends = (watermarks(self._reader, self._input, p, Deadline(ANSWER_SECONDS))[1] for p in self._partitions)
         return sum(ends) - self.rows()

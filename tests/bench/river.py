@@ -1,4 +1,4 @@
-"""River's nearest learner to each that is compared, where it has one, and how many rows a second it learns."""
+"""River's nearest learner to each compared one, where there is one, and its rows per second."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ NEAREST: dict[str, Callable[[], Any]] = {
     "knn_win": lambda: neighbors.KNNClassifier(n_neighbors=1, engine=neighbors.LazySearch(window_size=1000)),
     "dwm": lambda: ensemble.ADWINBaggingClassifier(naive_bayes.GaussianNB(), n_models=10, seed=1),
 }
-"""Not always the same algorithm: the one that a user of River would take in its place."""
+"""Not always the same algorithm, but the one that a user of River would choose instead."""
 
 
 def rows_per_second(name: str, X: np.ndarray, y: np.ndarray) -> float:
-    """Predict, then learn, row after row, as River is used; rows and labels are Python's own objects already."""
+    """Predict, then learn, row by row, as River is used; rows and labels are converted to Python objects beforehand."""
     rows = [dict(enumerate(row)) for row in X.tolist()]
     labels = y.astype(int).tolist()
 

@@ -1,4 +1,4 @@
-"""Rows a second of one kernel beside a plain numba loop of the same update, in one run."""
+"""Rows per second of a kernel, compared with a plain numba loop of the same update."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ from driftway.learners.registry import find
 from tests.bench.handwritten import PLAIN
 
 SIZES = ((8, 200_000), (100, 10_000))
-"""d, and rows: in one call each, and so many that what a call costs, some microseconds, does not count (no_change takes
-0.2 ns a row). More than a worker has in a batch; `whole call` has the copy of the rows in it, which then leaves the
-caches."""
+"""d, and rows per call: so many that the cost of a call, some microseconds, does not matter (no_change takes 0.2 ns a
+row). More than a worker has in a batch; `whole call` includes the copy of the rows, which then exceeds the caches."""
 ROUNDS = 9
-"""Alternating; the best of each counts: what disturbs a kernel can only make it slower."""
+"""Rounds, in alternation; the best of each counts, because disturbances only make a kernel slower."""
 
 FEWER = {"knn_win": 10, "kernel_norma": 10}
-"""By what the rows of a learner are divided whose row takes microseconds."""
+"""Divisors of the number of rows for learners that need microseconds per row."""
 COMPARED = 2_000
-"""Rows on which kernel and plain loop must agree; later a learner whose covariance collapses magnifies rounding."""
+"""Rows on which kernel and plain loop must agree; later, a learner whose covariance collapses magnifies rounding."""
 
 
 def stream(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a noisy linear rule: learners that only learn from mistakes do not fall idle."""
+    """Return rows of a linear rule, noisy so that learners that only learn from mistakes keep learning."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, d))
     y = (X @ rng.normal(size=d) + np.sqrt(d) * rng.normal(size=n) > 0).astype(np.float64)
@@ -34,14 +33,14 @@ def stream(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seconds(run: Callable[[], None]) -> float:
-    """Processor time of this thread: what else the machine does is not counted, as far as it can be told apart."""
+    """Return the CPU time of this thread, which excludes most of the machine's other load."""
     started = time.thread_time()
     run()
     return time.thread_time() - started
 
 
 class Speed(NamedTuple):
-    """Rows/s of the kernel alone, of the whole call that checks and appends the intercept, of the plain loop."""
+    """Rows/s of the kernel alone, of the whole call (which checks and appends the intercept), of the plain loop."""
 
     kernel: float
     call: float
@@ -49,12 +48,12 @@ class Speed(NamedTuple):
 
 
 def measured(name: str, d: int, n: int) -> Speed:
-    """Time the three in turns, at the learner's default parameters."""
+    """Time the three in alternation, with the learner's default parameters."""
     n //= FEWER.get(name, 1)
     X, y = stream(n, d)
     kind, (loop, make) = find(name), PLAIN[name]
     learner = kind(d, task=CLASSIFICATION)
-    rows = learner._prepare(X).copy()  # with the intercept, which in an ensemble is that of its base
+    rows = learner._prepare(X).copy()  # with the intercept; in an ensemble, that of its base
     state, score, plain_score = make(rows.shape[1]), np.empty((n, 1)), np.empty((n, 1))
     learner.predict_then_update(X, y, score)
     loop(rows, y, plain_score, *state)

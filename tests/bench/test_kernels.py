@@ -1,4 +1,4 @@
-"""Rows/s of some learners beside a plain numba loop of the same update; see the package's docstring."""
+"""Rows/s of some learners, compared with a plain numba loop of the same update; see the package's docstring."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEAST = 0.8
 
 
 def family(name: str) -> str:
-    """The folder that a learner lies in: `linear` of driftway.learners.linear.pa1."""
+    """Return a learner's folder: `linear` for driftway.learners.linear.pa1."""
     return find(name).__module__.split(".")[2]
 
 

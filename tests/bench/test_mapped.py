@@ -1,4 +1,4 @@
-"""Events read by a schema beside the plain form; see the package's docstring."""
+"""Events decoded by a schema, compared with the plain form; see the package's docstring."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.bench.mapped import measured
 pytestmark = pytest.mark.slow
 
 LEAST = 0.4
-"""Of the plain form's events/s, decoded alone: a flat event has twice the bytes of a plain one. Of messages/s in a
-worker it is more, for there is more to do."""
+"""Least share of the plain form's events/s when only decoding: a flat event has twice the bytes of a plain one. The
+share of a worker's messages/s is larger, because a worker also does other work."""
 CASES = ("flat numbers", "with city and time", "beyond ASCII")
 
 

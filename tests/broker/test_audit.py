@@ -1,4 +1,4 @@
-"""`driftway audit` on a real Kafka: it holds where it should, and names the place where somebody tampered."""
+"""`driftway audit` on a real Kafka: it succeeds on genuine outputs and reports where outputs were altered."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BAD = {100: b"not JSON", 101: None, 700: b'{"x":[1,2],"y":1}', 1999: b'{"x":[1,2
 
 
 def prepared(kafka: str, rows: int = ROWS) -> FaultScenario:
-    """Events with a bad one here and there; the last is bad too."""
+    """A stage with a few malformed events, the last one included."""
     stage = FaultScenario(kafka, PARTITIONS, rows)
     for partition in stage.events:
         for at, value in BAD.items():
@@ -42,7 +42,7 @@ def audit(stage: FaultScenario, *more: str, learner: str = LEARNER) -> Finished:
 
 
 def refuted(stage: FaultScenario, *more: str, learner: str = LEARNER) -> str:
-    """The one sentence of a difference, which either client finds."""
+    """Return the message about the first difference; both clients must report the same."""
     done, other = (audit(stage, *more, "--client", client, learner=learner) for client in (NATIVE, PYTHON))
     assert other == done
     assert done.code == 1, done
@@ -54,10 +54,10 @@ def refuted(stage: FaultScenario, *more: str, learner: str = LEARNER) -> str:
 def proven(stage: FaultScenario, *more: str, learner: str = LEARNER) -> list[dict[str, Any]]:
     done = audit(stage, "--json", *more, learner=learner)
     assert done.code == 0, done
-    told = json.loads(done.stdout)
-    assert told["holds"]
-    assert told["difference"] is None
-    return list(told["partitions"])
+    report = json.loads(done.stdout)
+    assert report["holds"]
+    assert report["difference"] is None
+    return list(report["partitions"])
 
 
 def work(stage: FaultScenario, *more: str, learner: str = LEARNER) -> None:
@@ -92,14 +92,14 @@ def snapshot_chunks(stage: FaultScenario, partition: int = 0) -> list[Any]:
 
 
 def repeat(stage: FaultScenario, name: str, record: Any, value: bytes | None = None) -> None:
-    """Write a record once more, with another value if one is given."""
+    """Produce a record again, with another value if one is given."""
     values: Sequence[bytes | None] = [record.value if value is None else value]
     produce(stage.bootstrap, name, values, record.partition, keys=[record.key])
 
 
 def shorten(bootstrap: str, topic: str, low: int) -> None:
-    """Take every partition's records before offset `low` away, as retention does."""
-    client = admin(bootstrap)  # a client that is garbage never answers
+    """Delete the records below offset `low` of every partition, as retention does."""
+    client = admin(bootstrap)  # keep a reference: a collected client never answers
     for future in client.delete_records([TopicPartition(topic, p, low) for p in range(PARTITIONS)]).values():
         future.result(timeout=30)
 
@@ -109,7 +109,7 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
     stage.fill(0, 900)
     work(stage, *CHALLENGER)
     stage.fill(900)
-    work(stage, *CHALLENGER, "--output-format", "packed")  # a group may change it
+    work(stage, *CHALLENGER, "--output-format", "packed")  # a group may change its output format
     accounts = proven(stage, *CHALLENGER)
     assert [account["partition"] for account in accounts] == [0, 1]
     for account in accounts:
@@ -126,7 +126,7 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
 
 
 def rewrite(stage: FaultScenario, name: str, partition: int, place: int) -> None:
-    """Make a topic of predictions anew with the same records, but tamper with one of them."""
+    """Recreate a predictions topic with the same records, except one that is altered."""
     records = read_all(stage.bootstrap, name)
     empty(stage.bootstrap, name, PARTITIONS)
     for p in range(PARTITIONS):
@@ -189,13 +189,12 @@ def test_a_second_prediction_is_named(kafka: str) -> None:
     place = int(found.split("@")[1].split()[0])
     assert place > end
     assert found == (
-        f"EVENTS.GROUP.predictions/1@{place} is one prediction of EVENTS/1@77 too many: all up to offset 600 have "
-        "theirs"
+        f"EVENTS.GROUP.predictions/1@{place} is a surplus prediction of EVENTS/1@77: all offsets up to 600 have theirs"
     )
 
 
 def test_a_changed_score_is_named(kafka: str) -> None:
-    """The group goes on at its committed offset, but one output in between is not its own."""
+    """The group resumes at its committed offset, but one output before that is not its own."""
     stage = prepared(kafka, 600)
     stage.fill(0, 300)
     work(stage)
@@ -237,7 +236,7 @@ def test_a_missing_tail_is_named(kafka: str) -> None:
 def test_an_offset_without_pointer_or_with_a_false_one_is_named(kafka: str) -> None:
     stage = finished(kafka, rows=400)
     commit_by_hand(stage, 400, "")
-    assert refuted(stage).startswith("EVENTS/0@400 is committed: expected a snapshot's place in the commit")
+    assert refuted(stage).startswith("EVENTS/0@400 is committed: expected a snapshot position in the commit")
     commit_by_hand(stage, 400, Pointer(9999, 1, 400).text())
     assert refuted(stage) == (
         "EVENTS/0@400 is committed: expected its snapshot at EVENTS.GROUP.snapshots/0@9999, found no complete one there"
@@ -247,7 +246,7 @@ def test_an_offset_without_pointer_or_with_a_false_one_is_named(kafka: str) -> N
 def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
     stage = prepared(kafka, 400)
     stage.fill(0, 200)
-    work(stage, "--snapshot-rows", "1")  # one at each commit, however the rows come, and so at the end
+    work(stage, "--snapshot-rows", "1")  # one per commit, however rows are batched, so also at the end
     _, early = pointer_of(stage)
     stage.fill(200)
     work(stage, "--snapshot-rows", "1")
@@ -255,14 +254,14 @@ def test_outputs_beyond_the_committed_offset_are_named(kafka: str) -> None:
     assert (early.state_offset, late.state_offset) == (200, 400)
     commit_by_hand(stage, 399, early.text())
     assert refuted(stage) == (
-        "EVENTS/0@399 has a prediction in EVENTS.GROUP.predictions/0: expected none, for the group has committed "
-        "offset 399"
+        "EVENTS/0@399 has a prediction in EVENTS.GROUP.predictions/0: expected none, because the group has "
+        "committed offset 399"
     )
     commit_by_hand(stage, 399, late.text())
-    assert refuted(stage) == "EVENTS/0@399 is committed: expected a snapshot up to there, found one at 400"
+    assert refuted(stage) == "EVENTS/0@399 is committed: expected a snapshot at or before it, found one at 400"
     commit_by_hand(stage, 399, Pointer(early.first, 1, 199).text())
     found = refuted(stage)
-    assert "expected 1 chunks that stand at 199, as the pointer says, found 1 that stand at 200" in found
+    assert "expected 1 chunks with state offset 199, as the pointer says, found 1 with 200" in found
 
 
 def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
@@ -273,28 +272,28 @@ def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
     account = proven(stage)[0]
     (orphan,) = account["orphans"]
     assert orphan.startswith(f"{name}/0@")
-    assert f"Chunk of no complete snapshot: {orphan}" in audit(stage).stdout
+    assert f"Chunk of an incomplete snapshot: {orphan}" in audit(stage).stdout
     value = bytearray(newest.value or b"")
     value[-100] ^= 1
     repeat(stage, name, newest, bytes(value))
     found = refuted(stage)
     assert found.startswith("EVENTS.GROUP.snapshots/0@")
     assert found.endswith(
-        ": expected a snapshot of this model, found: the snapshot is damaged: its checksum does not fit"
+        ": expected a snapshot of this model, found: the snapshot is damaged: its checksum does not match"
     )
 
 
 def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
-    """It reads well, and its checksum fits: only the recomputation knows."""
+    """The snapshot is well-formed and its checksum matches; only recomputation detects it."""
     stage = finished(kafka, rows=600)
     other = FaultScenario(kafka, PARTITIONS, 600, seed=8)
     other.fill()
-    work(other, "--snapshot-rows", "1")  # so that the last one stands at the end
+    work(other, "--snapshot-rows", "1")  # so that the last snapshot is at the end
     theirs = snapshot_chunks(other)[-1]
     stage.fill(0, 10)
     produce(kafka, f"{stage.prefix}.snapshots", [theirs.value], keys=[theirs.key])
     found = refuted(stage)
-    assert ", which stands at EVENTS/0@600: expected " in found
+    assert ", the snapshot at EVENTS/0@600: expected " in found
 
 
 def test_a_group_that_started_late_holds(kafka: str) -> None:
@@ -318,7 +317,7 @@ def test_a_group_that_started_late_holds(kafka: str) -> None:
 def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
     stage = prepared(kafka, 900)
     stage.fill(0, 500)
-    work(stage, "--snapshot-rows", "1")  # on a slow machine these are several commits
+    work(stage, "--snapshot-rows", "1")  # on a slow machine there are several commits
     stage.fill(500)
     work(stage)
     shorten(stage.bootstrap, stage.topic, 450)
@@ -329,7 +328,7 @@ def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
         assert f"offsets before {account['begin']} cannot be checked" in sentence
     stage.fill(0, 1)
     shorten(stage.bootstrap, stage.topic, 901)
-    assert "nothing can be checked: the log begins at 901, and no complete snapshot stands in it" in refuted(stage)
+    assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in refuted(stage)
 
 
 def test_shortened_predictions_are_told(kafka: str) -> None:
@@ -359,7 +358,7 @@ def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
 def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
     stage = FaultScenario(kafka, PARTITIONS, 3000)
     stage.fill(0, 1000)
-    with Driftway(*stage.worker("--commit-interval", "2")) as worker:
+    with Driftway(*stage.worker("--commit-interval", "10")) as worker:
         worker.await_text("running")
         await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "1000 rows committed")
         stage.fill(1000)
@@ -383,7 +382,7 @@ def test_what_cannot_be_audited_is_said(kafka: str) -> None:
         create_topic(kafka, f"{topic}.{stage.group}.{name}", PARTITIONS)
     done = audit(stage)
     assert done.code == 1
-    assert "has committed nothing of" in done.stderr
+    assert "has committed no offset of" in done.stderr
     stage.topic, stage.group = unique("absent"), group
     done = audit(stage)
     assert (done.code, done.stderr) == (2, f"driftway: there is no topic {stage.topic}\n")

@@ -1,4 +1,4 @@
-"""`driftway audit` on a terminal: how far it is, and what Ctrl-C means."""
+"""`driftway audit` on a terminal: progress display and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 100_000
 
 @pytest.fixture(scope="module")
 def worked(kafka: str) -> tuple[str, ...]:
-    """The options of a finished run, which takes a while to audit."""
+    """The options of a finished run that takes some time to audit."""
     X = np.random.default_rng(4).normal(size=(ROWS, 3))
     topic = create_topic(kafka, unique("events"))
     produce(kafka, topic, encode_events(X, (X[:, 0] > 0).astype(float), 0))

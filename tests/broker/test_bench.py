@@ -1,4 +1,4 @@
-"""`driftway bench` on a real Kafka, tiny: it ends, its object is sane, its picture is there. No timing is asserted."""
+"""A tiny `driftway bench` on a real Kafka: it ends, with a sane report and a picture. No timing is asserted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) 
         assert found["medians"][side]["messages_per_second"] > 0
         assert 10e6 < found["medians"][side]["peak_rss"] < 4e9
     assert {run["side"] for run in found["runs"]} == set(sides)
-    # Over so few messages a side may have used no more CPU than for none: nothing to divide by.
+    # With so few messages a side may have used no measurable CPU time, so its ratio may be missing.
     assert set(found["ratios_to_limit"]) | {"cpu_seconds"} == (THROUGHPUT if limit else {"cpu_seconds"})
 
 

@@ -1,4 +1,4 @@
-"""What the command line says when something is wrong: one sentence, the documented exit code, never a traceback."""
+"""Errors of the command line: one sentence and the documented exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tests.support.process import Finished, driftway
 from tests.support.proxy import OFFSET_FETCH, Proxy
 
 REACH_SECONDS = 10.0
-"""Promised: how long an unreachable broker may be looked for."""
+"""Documented limit for giving up on an unreachable broker."""
 
 
 def sentence(done: Finished, code: int) -> str:
-    """The one sentence on stderr; before it there may only be lines of the log, which begin with the clock."""
+    """Return the error message on stderr; only log lines, which begin with the time, may precede it."""
     story = f"exit code {done.code}\n{done.stderr}"
     assert done.code == code, story
     assert "Traceback" not in done.stderr, story
     assert done.stdout == "", done.stdout
     *before, last = done.stderr.splitlines()
-    if last.startswith("Error: "):  # click's own: usage, hint, error
+    if last.startswith("Error: "):  # an error of click: usage, hint, error
         assert before[0].startswith("Usage: "), story
     else:
         assert last.startswith("driftway: "), story
@@ -55,7 +55,7 @@ def present(kafka: str) -> str:
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port on which nobody listens and nobody will: it is bound, never listening."""
+    """A port that refuses connections: it is bound but never listened on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]
@@ -66,7 +66,7 @@ def closed_port() -> Iterator[int]:
     [
         (("--learner", "dfob"), "no learner 'dfob'; did you mean 'dfop'?"),
         (("--learner", "dfop:mu=1"), "learner dfop:mu=1: mu must be < 1, got 1"),
-        (("--learner", "dfop:nu=1"), "learner dfop:nu=1: no parameter 'nu'; there is: mu, delta, p_max, intercept"),
+        (("--learner", "dfop:nu=1"), "learner dfop:nu=1: no parameter 'nu'; available: mu, delta, p_max, intercept"),
         (("--learner", "arow", "--learner", "arow"), "the same --learner is given twice"),
         (("-X", "isolation.level=read_uncommitted"), "client property isolation.level cannot be set: aborted records"),
         (("-X", "transactional.id=mine"), "client property transactional.id cannot be set: it is made of group, topic"),
@@ -75,7 +75,7 @@ def closed_port() -> Iterator[int]:
         (("-X", "session.timeout.ms=soon"), "client property refused: Invalid value for configuration property"),
         (("-X", "group.protocol=consumer", "-X", "session.timeout.ms=6000"), "client property refused: "),
         (("--client-properties", "absent"), "cannot read client properties absent: No such file or directory"),
-        (("--commit-interval", "1000"), "the broker lets no transaction stay open for 2000 s, twice --commit-interval"),
+        (("--commit-interval", "1000"), "the broker does not let a transaction stay open for 2000 s, twice"),
         (("--http-port", "0", "--http-host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid:0: "),
     ],
 )
@@ -102,7 +102,7 @@ def test_unreachable_broker_is_said_in_one_sentence(closed_port: int) -> None:
 
 
 def test_unreachable_broker_is_noticed_in_time() -> None:
-    """Counted from the first attempt to reach it: Python's own start may take seconds on a busy machine."""
+    """Measured from the first connection attempt, as Python may take seconds to start on a busy machine."""
     attempts: list[float] = []
 
     def turn_away(server: socket.socket) -> None:
@@ -162,7 +162,7 @@ def test_secret_property_does_not_reach_the_terminal(kafka: str, present: str, t
 def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
     kafka: str, present: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not a refusal: the same command may well succeed a moment later."""
+    """It is not reported as a refusal, as the same command may succeed a moment later."""
     monkeypatch.setattr(deployment, "ASK_SECONDS", 2.0)
     settings = WorkerSettings(kafka, present, unique("group"), ModelSettings((Spec.parse("pa1"),), n_features=3))
     create_topics(kafka, {}, output_plan(settings.topics, 2))

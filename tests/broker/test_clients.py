@@ -1,4 +1,4 @@
-"""Both ways to talk to Kafka write the same records, and may follow each other in a group."""
+"""Both Kafka clients write the same records, and a group may switch between them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAYS = "native", "python"
 
 
 def records(kafka: str, topic: str, group: str, output: str) -> list[tuple[object, ...]]:
-    """Everything of an output but when it was written; what names the group names no group."""
+    """Records of an output without their timestamps; the group's name is replaced."""
     found = read_all(kafka, f"{topic}.{group}.{output}")
 
     def anonymous(record: Record) -> bytes | None:
@@ -36,7 +36,7 @@ def records(kafka: str, topic: str, group: str, output: str) -> list[tuple[objec
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 @pytest.mark.parametrize("form", ["json", "packed"])
 def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> None:
-    """Good events and bad ones, with keys, empty keys and none; also values that are null or empty."""
+    """Good and bad events, with keys, empty keys and none, and values that are null or empty."""
     chance, topic = random.Random(8), create_topic(kafka, unique("events"), 2)
     for partition in range(2):
         odd = [(None, "null value"), (b"", "not JSON"), *[malformed(chance) for _ in range(60)]]
@@ -96,11 +96,11 @@ def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
 
 
 def test_freed_memory_is_not_looked_at(kafka: str) -> None:
-    """What the C library frees, and what it is given without an end, is filled with something else (glibc)."""
+    """glibc fills freed and uninitialized memory with other bytes (MALLOC_PERTURB_)."""
     stage, poison = FaultScenario(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
     for last in (200, 400, 600):
         stage.fill(last - 200, last)
-        for _ in range(3):  # each commits, or restores what the one before has committed
+        for _ in range(3):  # each commits, or restores what the previous one committed
             arguments = stage.worker("--client", "native", "--stop-at-end", "--accuracy-every", "50")
             with Driftway(*arguments, env=poison) as worker:
                 assert worker.wait(60) == 0, worker.story()
@@ -112,13 +112,13 @@ def test_freed_memory_is_not_looked_at(kafka: str) -> None:
 
 @pytest.mark.parametrize("form", ["json", "packed"])
 def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
-    """Commits every few ms hold outputs of many batches back; keys and malformed events go on for as long."""
+    """Commits every few ms keep the buffers of many batches in use, those of keys and malformed events included."""
     chance, topic, group = random.Random(3), create_topic(kafka, unique("events"), 2), unique("group")
     for partition in range(2):
         mixed = Mixed(chance, partition, 20_000, [malformed(chance) for _ in range(300)])
         produce(kafka, topic, mixed.values, partition, mixed.keys)
     options = ("--input", topic, "--group", group, "--bootstrap", kafka, "--accuracy-every", "100")
-    for _ in range(2):  # the second one restores what the first has committed
+    for _ in range(2):  # the second one restores what the first committed
         ways = "--client", "native", "--stop-at-end", "--commit-interval", "0.005", "--output-format", form
         with PoisonedDriftway("worker", *options, *ways) as worker:
             assert worker.wait(60) == 0, worker.story()
@@ -128,7 +128,7 @@ def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
 
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])
 def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, group: str, client: str) -> None:
-    """A library that looks for the end of a text without one finds whatever is behind it."""
+    """A library that expects a terminating zero byte where there is none reads past the end of the text."""
     create_topic(kafka, topic)
     properties = {"bootstrap.servers": kafka, "group.id": group, "enable.auto.commit": False}
     member = client_factory.make_member(client, properties, topic, incremental=False)
@@ -140,7 +140,7 @@ def test_metadata_of_any_length_comes_back_as_it_was(kafka: str, topic: str, gro
 
 
 class Silent:
-    """A producer that once, when it is flushed, ends as the client does when a callback has cleared a fatal error."""
+    """A producer whose flush fails as the client's does when a callback has cleared a fatal error."""
 
     def __init__(self, producer: Producer) -> None:
         self._producer = producer

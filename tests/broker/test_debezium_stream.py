@@ -1,4 +1,4 @@
-"""A hundred thousand changes of a table, as Debezium tells of them, through a worker that dies on the way."""
+"""A hundred thousand Debezium changes of a table, processed by a worker that dies on the way."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ pytestmark = pytest.mark.slow
 
 CHANGES, PARTITIONS, PIECE = 100_000, 3, 2_000
 DIES_AT = 24
-"""The commit step of which nothing is left. Each piece takes each partition one at least: after eight at the latest."""
+"""Commit at which the worker dies; nothing of it survives. Each piece takes at least one commit per partition, so it
+is reached after eight pieces at the latest."""
 LEARNER = "arow"
 LEAST_RIGHT = 0.85
-"""Of the labels; the larger class has two thirds."""
+"""Least share of right predictions among labelled ones; the larger class has two thirds."""
 
 Placed = dict[tuple[int, int], Change]
 
 
 def written(kafka: str, topic: str, stream: dict[int, list[Change]], first: int, last: int | None = None) -> int:
-    """Write the records between two offsets of every partition; how many."""
+    """Produce the records between two offsets of every partition; return how many."""
     pieces = {partition: changes[first:last] for partition, changes in stream.items()}
     for partition, piece in pieces.items():
         produce(kafka, topic, [change.value for change in piece], partition, [change.key for change in piece])
@@ -37,22 +38,22 @@ def written(kafka: str, topic: str, stream: dict[int, list[Change]], first: int,
 
 
 def scores_of(stream: dict[int, list[Change]]) -> Scores:
-    """What must be predicted: the learner over the rows of `tests.support.debezium`, which reads no event."""
+    """Expected scores: the learner run over the rows of `tests.support.debezium`, without parsing events."""
     rows = {partition: learned(changes) for partition, changes in stream.items()}
     found = expected_scores(LEARNER, {partition: (X, y) for partition, (X, y, _) in rows.items()})
     return {(partition, rows[partition][2][row]): score for (partition, row), score in found.items()}
 
 
 def require_records(kafka: str, prefix: str, placed: Placed) -> None:
-    """Predictions have key, id and label of their event, rejections its very bytes; and most predictions are right."""
+    """Check key, id and label of predictions, that most are right, and that rejections hold the original bytes."""
     right, known = 0, 0
     for record in read_all(kafka, f"{prefix}.predictions", seconds=90):
-        told = json.loads(record.value or b"")
-        change = placed[told["partition"], told["offset"]]
-        assert (record.key, told["id"]) == (change.key, change.id)
-        assert told["y"] == (None if np.isnan(change.y) else change.y)
-        known += told["y"] is not None
-        right += told["y"] == told["prediction"]
+        prediction = json.loads(record.value or b"")
+        change = placed[prediction["partition"], prediction["offset"]]
+        assert (record.key, prediction["id"]) == (change.key, change.id)
+        assert prediction["y"] == (None if np.isnan(change.y) else change.y)
+        known += prediction["y"] is not None
+        right += prediction["y"] == prediction["prediction"]
     assert right / known > LEAST_RIGHT
     for record in read_all(kafka, f"{prefix}.rejected", seconds=90):
         headers = {name: (value or b"").decode() for name, value in record.headers}
@@ -87,9 +88,9 @@ def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str
             written(kafka, topic, stream, first)
             heir.await_condition(lambda: auditor.seen >= len(placed), "everything predicted or rejected", 240)
             value = metrics(event(heir, "listening")["port"])
-            begun = {line["partition"]: line["committed"] for line in log_of(heir) if line["event"] == "restored"}
+            committed = {line["partition"]: line["committed"] for line in log_of(heir) if line["event"] == "restored"}
             for field in UNKNOWN:
-                emitted = [change for (p, offset), change in placed.items() if offset >= begun[p]]
+                emitted = [change for (p, offset), change in placed.items() if offset >= committed[p]]
                 wanted = sum(field in change.unknown for change in emitted)
                 assert value("unknown_fields_total", field=field) == wanted > 0
             heir.terminate()

@@ -1,4 +1,4 @@
-"""`driftway demo` as a user runs it: everything predicted exactly once, a picture, and nothing left behind."""
+"""`driftway demo` as a user runs it: all rows predicted exactly once, a picture, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def out(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def cluster(kafka: str) -> dict[str, str]:
-    """The session's broker through the environment: it is there already and must be left as it was."""
+    """Environment with the session's broker, which exists already and must be left as it was."""
     return {"DRIFTWAY_BOOTSTRAP": kafka}
 
 
 def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: str, out: Path) -> None:
-    """With a Kafka of its own; the fixture only says that one can be started here."""
+    """The demo starts a Kafka of its own; the fixture `kafka` only ensures that one can be started here."""
     with Driftway("demo", *SMALL, "--out", str(out)) as child:
         child.await_text("rows sent", 150)
         children = family(child.pid)
@@ -76,9 +76,9 @@ def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
 
     def topics() -> set[str]:
         found = partition_counts(require_broker(kafka, {}))
-        return {name for name in found if not name.startswith("__")}  # Kafka's own, made by whoever needs them first
+        return {name for name in found if not name.startswith("__")}  # Kafka's internal topics, created on first use
 
-    before = topics()  # a demo that was killed could not remove its own
+    before = topics()  # may include topics left by a demo that was killed
     with Driftway("demo", *SMALL, "--workers", "2", "--partitions", "3", "--out", str(out), env=cluster) as child:
         assert child.wait(150) == 0, child.story()
         assert "Exactly once" in child.stdout
@@ -108,7 +108,7 @@ def test_a_worker_that_dies_ends_the_demo_with_a_sentence(cluster: dict[str, str
         victim.kill()
         assert child.wait(60) == 1, child.story()
         assert_gone(children)
-        assert "driftway: the worker ended by itself with exit code -9" in child.stderr
+        assert "driftway: the worker ended unexpectedly with exit code -9" in child.stderr
 
 
 def test_wrong_options_are_refused_before_anything_starts(out: Path) -> None:

@@ -1,4 +1,4 @@
-"""Drift detectors in a worker: where they call, that a death changes nothing of it, and what operators are told."""
+"""Drift detectors in a worker: where they raise alarms, also across crashes, and what operators see."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.process import Finished, driftway
 WATCH = "--detector", "ddm", "--detector", "hddm_w:drift_conf=0.005,warn_conf=0.01", "--accuracy-every", "50"
 DEATHS = (Step.FLUSHED, Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT, Step.COMMITTED, Step.BEGUN, Step.FLUSHED)
 ROWS, CHANGE = 2000, 1000
-"""Per partition; the row from which the stage's concept is another one."""
+"""Rows per partition, and the row at which the stage's concept changes."""
 
 
 def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
@@ -58,7 +58,7 @@ def audit(stage: FaultScenario, *more: str) -> Finished:
 
 
 def watched(stage: FaultScenario) -> list[dict[str, Any]]:
-    """What `driftway watch` shows of the champion on each partition."""
+    """Rows of `driftway watch` for the champion on each partition."""
     done = driftway("watch", "--input", stage.topic, "--bootstrap", stage.bootstrap, "--once", "--json")
     assert done.code == 0, done
     rows: list[dict[str, Any]] = json.loads(done.stdout)
@@ -67,7 +67,7 @@ def watched(stage: FaultScenario) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("client", [NATIVE, PYTHON])
 def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka: str, client: str) -> None:
-    """Worker after worker is killed, before the change and behind it."""
+    """Workers are killed one after the other, before and after the change of concept."""
     stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0
     arguments = stage.worker("--client", client, "-X", "group.instance.id=one")
     with stage.auditor() as auditor:
@@ -98,14 +98,14 @@ def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=500, detectors=DETECTORS)
     learn(stage, 0, 500)
     proven = audit(stage, "--json", *stage.watched)
-    told = json.loads(proven.stdout)["partitions"]
-    assert [one["alarms"] for one in told] == [len(alarms) for alarms in expected_alarms(stage).values()]
+    partitions = json.loads(proven.stdout)["partitions"]
+    assert [one["alarms"] for one in partitions] == [len(alarms) for alarms in expected_alarms(stage).values()]
     first = seen_alarms(stage)[1][0]
     produce(kafka, f"{stage.prefix}.alarms", [first[1]], 1, keys=[first[0]])
     refuted = audit(stage)
     offset = json.loads(first[1])["offset"]
     assert (refuted.code, refuted.stdout) == (1, "")
-    assert f"is one drift alarm of {stage.topic}/1@{offset} too many" in refuted.stderr
+    assert f"is a surplus drift alarm of {stage.topic}/1@{offset}" in refuted.stderr
 
 
 def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: str) -> None:
@@ -115,7 +115,7 @@ def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: 
     require_alarms(stage)
     stage.detectors = ()
     assert "the snapshot was made with detectors" in refused(stage)
-    client = admin(kafka)  # a client that is garbage never answers
+    client = admin(kafka)  # keep a reference: a collected client never answers
     client.delete_topics([f"{stage.prefix}.alarms"])[f"{stage.prefix}.alarms"].result(timeout=20)
     learn(stage, 0, 500, "--if-unrestorable", "fresh")
     assert f"{stage.prefix}.alarms" not in partition_counts(client.list_topics(timeout=10))

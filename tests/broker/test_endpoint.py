@@ -1,4 +1,4 @@
-"""/metrics, /healthz and /readyz of a real worker: what they count is what was done."""
+"""/metrics, /healthz and /readyz of a real worker match what it did."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.process import Driftway
 
 
 def get(port: int, path: str) -> tuple[int, str, str]:
-    """Status, content type, body."""
+    """Status, content type and body of a response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", path)
@@ -32,7 +32,7 @@ def get(port: int, path: str) -> tuple[int, str, str]:
 
 
 def metrics(port: int) -> Callable[..., float]:
-    """A function from a sample's name and labels to its value."""
+    """A function that returns the value of a sample by name and labels."""
     status, kind, text = get(port, "/metrics")
     assert status == 200
     assert kind.startswith("text/plain")
@@ -50,7 +50,7 @@ def log_of(worker: Driftway) -> list[dict[str, Any]]:
 
 
 def event(worker: Driftway, name: str) -> dict[str, Any]:
-    """The first event of that name in the JSON log, awaited."""
+    """Wait for the first event of that name in the JSON log and return it."""
 
     def found() -> list[dict[str, Any]]:
         return [line for line in log_of(worker) if line["event"] == name]
@@ -87,7 +87,7 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
             try:
                 taken = [value("records_total", partition=p) for p in "01"]
                 return taken == [2000, 1002] and value("lag", partition="0") == value("lag", partition="1") == 0
-            except ValueError:  # not counted yet
+            except ValueError:  # no sample yet
                 return False
 
         worker.await_condition(all_done, "everything predicted and committed")
@@ -129,7 +129,7 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
 
 
 def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str, topic: str, group: str) -> None:
-    """The heir is pointed to the victim's first snapshot, so that it has many rows to learn again on any machine."""
+    """The successor gets a pointer to the first snapshot, so that it relearns many rows on any machine."""
     n, d = 30_000, 60
     create_topic(kafka, topic)
     for name in ("predictions", "accuracy", "rejected"):

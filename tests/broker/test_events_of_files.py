@@ -1,5 +1,5 @@
-"""Promise P2 for events of one's own: a file's rows on a topic, a worker that reads them by a schema, and `driftway
-evaluate` of the same file with the same options give the same bits."""
+"""Promise P2 for user-defined events: a worker that reads a file's rows from a topic by a schema, and `driftway
+evaluate` of the same file with the same options, compute the same bits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEMA = (
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    """Rows of text, times, truth values and numbers, some missing, some wrong."""
+    """A CSV file with text, times, booleans and numbers, some missing, some invalid."""
     chosen = random.Random(20)
     lines = ["id,when,sent,country,shop,amount,visits,member,bought"]
     for i in range(ROWS):
@@ -51,7 +51,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 def worked(kafka: str, topic: str, *options: str) -> tuple[Scores, int]:
-    """What a worker with these options scores on a topic, by place, and how many events it rejects."""
+    """Scores of a worker with these options on a topic, and how many events it rejects."""
     group = unique("group")
     done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end", *options)
     assert done.code == 0, done
@@ -60,7 +60,7 @@ def worked(kafka: str, topic: str, *options: str) -> tuple[Scores, int]:
 
 
 def evaluated(path: Path, tmp_path: Path, *options: str, partitions: int = PARTITIONS) -> tuple[Scores, int]:
-    """The same of an evaluation, which deals rows as a replay does."""
+    """The same for an evaluation, which distributes rows to partitions as a replay does."""
     out = tmp_path / "scores.jsonl"
     words = "--partitions", str(partitions), "--scores", str(out), "--json"
     done = driftway("evaluate", str(path), *words, *options)

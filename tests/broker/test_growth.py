@@ -1,4 +1,4 @@
-"""The input grows while workers run, or while none does: outputs grow with it, and nothing is left unread."""
+"""The input gets partitions while workers run, or while none does: outputs grow too, and every row is read."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
 
 
 def counts(stage: FaultScenario) -> dict[str, int]:
-    """Partitions of each output."""
+    """Number of partitions of each output."""
     present = partition_counts(admin(stage.bootstrap).list_topics(timeout=10))
     return {name.rpartition(".")[2]: n for name, n in present.items() if name.startswith(f"{stage.prefix}.")}
 
 
 def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_restart(kafka: str) -> None:
-    """With `--start latest` too: whoever began with less has left nothing out by choice."""
+    """This holds even with `--start latest`: the new partitions did not exist when the group started."""
     stage = FaultScenario(kafka, partitions=4, rows=1500, at_first=2)
     arguments = stage.worker(*SOON, "--start", "latest")
     with Driftway(*arguments) as one, Driftway(*arguments) as other:
         for worker in (one, other):
             worker.await_text("running partition=")
-        # What comes before a partition has ever been restored is before the latest, where the group begins.
+        # Rows that arrive before a partition was first restored are before `latest`, where the group begins.
         for line in ("running partition=0", "running partition=1"):
             await_until(lambda: any(line in one_.stderr for one_ in (one, other)), 60, line)  # noqa: B023 - called at once
         stage.fill(0, 500, among=(0, 1))
@@ -43,12 +43,12 @@ def test_new_partitions_are_predicted_from_their_beginning_under_load_without_a_
 
 
 def seen(stage: FaultScenario) -> int:
-    """Predictions so far."""
+    """Number of predictions so far."""
     return len(read_all(stage.bootstrap, f"{stage.prefix}.predictions"))
 
 
 def require_all(stage: FaultScenario) -> None:
-    """Every row exactly once, with its score; read by a client that knows all partitions."""
+    """Check that every row is predicted exactly once, with a new reader that knows all partitions."""
     with stage.auditor() as auditor:
         auditor.await_all(len(stage.expected))
     auditor.require(stage.expected)
@@ -65,5 +65,5 @@ def test_outputs_that_are_too_small_at_the_start_are_grown(kafka: str, guarantee
     stage.fill(among=(1, 2))
     with Driftway(*arguments, "--start", "latest") as again:
         assert again.wait() == 0, again.story()
-        assert "grew topics" in again.stderr
+        assert "added partitions" in again.stderr
     require_all(stage)

@@ -1,4 +1,4 @@
-"""Both guarantees, under every way a group hands its partitions over."""
+"""Both guarantees, with every rebalance protocol."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROTOCOLS = {
 
 
 def member(stage: FaultScenario, protocol: str, *more: str) -> Driftway:
-    """A worker of the stage's group; the new protocol leaves session and heartbeat to the broker."""
+    """A worker of the stage's group; with the new protocol, session and heartbeat are set on the broker."""
     properties = [word for pair in PROTOCOLS[protocol] for word in ("-X", pair)]
     arguments = list(stage.worker(*properties, *more))
     if protocol == "consumer":
@@ -55,7 +55,7 @@ def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str
 
 
 def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
-    """(input partition, offset) -> every prediction of it, in the order in which they were written."""
+    """(input partition, offset) -> all its predictions, in log order."""
     found: dict[tuple[int, int], list[bytes]] = defaultdict(list)
     for record in records:
         prediction = read_json(record.value or b"")
@@ -64,7 +64,7 @@ def by_place(records: list[Record]) -> dict[tuple[int, int], list[bytes]]:
 
 
 def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> None:
-    """Killed with outputs written and their offsets not: they come twice, with the same bytes; no row is missing."""
+    """Killed after writing outputs but not their offsets: they appear twice, with equal bytes; no row is missing."""
     stage = FaultScenario(kafka, partitions=2, rows=3000)
     options = ("--guarantee", "at-least-once", "-X", "group.instance.id=one")
     for turn, (step, nth) in enumerate([(Step.FLUSHED, 1), (Step.OFFSETS_SENT, 2), (Step.COMMITTED, 2)]):
@@ -83,7 +83,7 @@ def test_at_least_once_learns_every_row_once_and_repeats_exactly(kafka: str) -> 
 
 
 def test_at_least_once_repeats_nothing_when_nobody_dies(kafka: str) -> None:
-    """Also across a rebalance: a revoked partition is committed first."""
+    """This holds across a rebalance too, as a revoked partition is committed first."""
     stage = FaultScenario(kafka, partitions=2, rows=2000)
     options = ("--guarantee", "at-least-once")
     with stage.auditor() as auditor, Driftway(*stage.worker(*options)) as first:

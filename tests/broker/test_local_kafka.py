@@ -1,4 +1,4 @@
-"""The local Kafka itself: it is real, it is private, and it leaves nothing behind."""
+"""The local Kafka: a real, private broker that leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gone(pid: int) -> bool:
 
 
 def take_log(failure: Failure) -> str:
-    """The log that a failure's sentence names, which outlives the temporary directory; removed here."""
+    """Read and remove the log named by a failure's message; it survives the temporary directory."""
     log = Path(str(failure).rpartition("(log: ")[2].rstrip(")"))
     text = log.read_text()
     log.unlink()
@@ -112,7 +112,7 @@ def test_restart_keeps_port_and_data_even_after_sigkill(tmp_path: Path) -> None:
         assert own.bootstrap == bootstrap
         produce(bootstrap, topic, [b"after"])
         assert [record.value for record in read_all(bootstrap, topic)] == [b"before", b"after"]
-    with LocalKafka(data_dir=tmp_path / "kept") as again:  # another port, the same data, not formatted anew
+    with LocalKafka(data_dir=tmp_path / "kept") as again:  # another port, same data, not formatted again
         assert [record.value for record in read_all(again.bootstrap, topic)] == [b"before", b"after"]
 
 
@@ -150,7 +150,7 @@ def test_no_process_outlives_a_sigkill(victim: str) -> None:
             parent.communicate()
         await_until(lambda: gone(java.pid), 20, "Java has ended")
         if victim == "guard":
-            parent.communicate()  # the parent's stop clears up what the guard could not
+            parent.communicate()  # the parent cleans up in place of the dead guard
             assert parent.returncode == 0
         await_until(lambda: gone(guard.pid) and not Path(home).exists(), 20, "guard and directory are gone")
 
@@ -167,7 +167,7 @@ def test_taken_port_is_one_sentence() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(Failure, match=rf"^port {port} is taken; --port 0 takes a free one$"):
+        with pytest.raises(Failure, match=rf"^port {port} is in use; --port 0 picks a free one$"):
             LocalKafka(port=port).start()
 
 

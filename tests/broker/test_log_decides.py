@@ -1,6 +1,6 @@
-"""The log decides: what the group's coordinator says is a hint, and outputs that nobody sees are written again.
+"""The log decides: the group coordinator's offset is only a hint, and outputs invisible to readers are written again.
 
-What client and broker do rarely and unasked is done by hand here, in the transactional id of a worker that is gone.
+Rare faults of client and broker are reproduced by hand, with the transactional id of a worker that has exited.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def settings_of(stage: FaultScenario) -> WorkerSettings:
 
 
 class Forger:
-    """Writes in the place of the worker of partition 0, one transaction at a time, each with a producer of its own."""
+    """A producer that poses as the worker of partition 0; one transaction per instance."""
 
     def __init__(self, stage: FaultScenario, bootstrap: str | None = None) -> None:
         self.stage, self.topics = stage, settings_of(stage).topics
@@ -59,7 +59,7 @@ class Forger:
         self.offsets: dict[str, list[int]] = {}
 
     def write(self, topic: str, values: Sequence[bytes | None], keys: Sequence[bytes | None] | None = None) -> None:
-        """Hand records over; where they are is known after `flush`."""
+        """Produce records; their offsets are known after `flush`."""
 
         def delivered(error: Any, message: Any) -> None:
             assert error is None, error
@@ -69,19 +69,19 @@ class Forger:
             self.producer.produce(topic, value, keys[i] if keys else None, 0, on_delivery=delivered)
 
     def write_outputs(self, outputs: Outputs) -> None:
-        """As a worker does; alarms are empty of a model without detectors."""
+        """Produce outputs as a worker does; a model without detectors has no alarms."""
         self.write(self.topics.predictions, list(outputs.predictions), list(outputs.keys))
         self.write(self.topics.accuracy, [value for _, value in outputs.points], [key for key, _ in outputs.points])
         self.write(self.topics.alarms, [one.value for one in outputs.alarms], [one.key for one in outputs.alarms])
         for bad in outputs.rejected:
-            told = {"reason": bad.reason, "topic": self.topics.input, "partition": "0", "offset": str(bad.offset)}
+            origin = {"reason": bad.reason, "topic": self.topics.input, "partition": "0", "offset": str(bad.offset)}
             self.producer.produce(
-                self.topics.rejected, bad.value, bad.key, 0, headers={**told, "timestamp": str(bad.timestamp)},
+                self.topics.rejected, bad.value, bad.key, 0, headers={**origin, "timestamp": str(bad.timestamp)},
                 on_delivery=lambda _e, m: self.offsets.setdefault(self.topics.rejected, []).append(m.offset()),
             )  # fmt: skip
 
     def flush(self) -> dict[str, OffsetRange]:
-        """Where everything is."""
+        """Flush and return the offset range of each topic."""
         assert self.producer.flush(SECONDS) == 0
         return {topic: OffsetRange(min(at), max(at), len(at)) for topic, at in self.offsets.items()}
 
@@ -89,7 +89,7 @@ class Forger:
         self.producer.abort_transaction(SECONDS)
 
     def commit(self, position: CommitRecord) -> None:
-        """The position, the offset and the pointer."""
+        """Commit a position record, and the offset with its snapshot pointer."""
         self.write(self.topics.snapshots, [position.write()], [commit_record_key(0)])
         assert position.pointer is not None
         place = TopicPartition(self.topics.input, 0, position.offset, position.pointer.text())
@@ -100,19 +100,19 @@ class Forger:
 
 
 def outputs_of(stage: FaultScenario, first: int, last: int) -> Outputs:
-    """What a worker emits for input offsets from `first` to `last`."""
+    """Compute the outputs of a worker for input offsets `first` to `last`."""
     settings = replace(MODEL, detectors=tuple(map(Spec.parse, stage.detectors)))
     model, written = Model(settings, 0, stage.group), [r.value for r in read_all(stage.bootstrap, stage.topic)]
     model.advance(records(written[:first], partition=0), emit=False)
-    told = records(written[first:last], first, partition=0)
-    assert len(told) == last - first
-    return model.advance(replace(told, keys=ListColumn([None] * len(told))))
+    batch = records(written[first:last], first, partition=0)
+    assert len(batch) == last - first
+    return model.advance(replace(batch, keys=ListColumn([None] * len(batch))))
 
 
 def cut_out(stage: FaultScenario, first: int, last: int, kept: Outputs | None = None) -> CommitRecord:
-    """Commit offset `last` with outputs that are aborted, as a transaction coordinator with half a memory does.
+    """Commit offset `last` but abort its outputs, as a transaction coordinator with partly loaded state does.
 
-    Those that are `kept` are of topics of their own.
+    The outputs in `kept` are committed. A topic must not be split between kept and aborted outputs.
     """
     outputs, spans = outputs_of(stage, first, last), dict[str, OffsetRange]()
     if kept is not None:
@@ -131,7 +131,7 @@ def cut_out(stage: FaultScenario, first: int, last: int, kept: Outputs | None = 
 
 
 def without(outputs: Outputs, kept: Outputs) -> Outputs:
-    """Leave out the topics of which something is kept."""
+    """Return the outputs without the topics that have outputs in `kept`."""
     left = Outputs(outputs.next_offset)
     if not kept.rows:
         left.offsets, left.predictions, left.keys = outputs.offsets, outputs.predictions, outputs.keys
@@ -141,7 +141,7 @@ def without(outputs: Outputs, kept: Outputs) -> Outputs:
 
 
 def require_in_order(stage: FaultScenario) -> None:
-    """Predictions stand in the order of their events."""
+    """Check that predictions are in the order of their events."""
     places = [placed_score(r.value or b"")[0] for r in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
     assert places == sorted(places)
 
@@ -159,13 +159,13 @@ def test_offset_moved_by_hand_with_its_pointer_kept_is_not_believed(kafka: str, 
     stage = learned(kafka)
     stage.fill(500, 800)
     commit(stage, 500 + by, committed_offset(kafka, stage.group, stage.topic)[1])
-    told = learn(stage, 800, 1000)
-    assert f"the broker says offset {500 + by}, the log of the last commit 500, which counts" in told
+    log = learn(stage, 800, 1000)
+    assert f"the broker says offset {500 + by}, the log of the last commit 500, which is used" in log
     require_same(stage, once=range(1000))
 
 
 def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
-    """With a pointer to an aborted snapshot, and an aborted position that says the same."""
+    """Its pointer names an aborted snapshot, and an aborted position record agrees with it."""
     stage = learned(kafka)
     stage.fill(500, 800)
     forger = Forger(stage)
@@ -183,7 +183,7 @@ def test_offset_of_an_aborted_transaction_is_not_believed(kafka: str) -> None:
 
 @pytest.mark.parametrize("commits", [[(500, 600)], [(500, 600), (600, 700)]], ids=["one", "two"])
 def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[tuple[int, int]]) -> None:
-    """Every topic of them, in order, with the right bits, before anything new."""
+    """They are written again in every topic, in order, with the same bits, before any new output."""
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 500, *EVERY_COMMIT)
     stage.write(BAD)
@@ -191,8 +191,8 @@ def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[t
     for first, last in commits:
         cut_out(stage, first, last)
     before = len(read_all(kafka, f"{stage.prefix}.predictions"))
-    told = learn(stage, 800, 1000)
-    assert "writing again what is missing" in told
+    log = learn(stage, 800, 1000)
+    assert "writing the missing outputs again" in log
     assert before == 500
     found = read_all(kafka, f"{stage.prefix}.predictions")
     assert sorted(placed_score(r.value or b"")[0][1] for r in found) == [o for o in range(1001) if o != 500]
@@ -202,7 +202,7 @@ def test_outputs_that_were_cut_out_are_written_again(kafka: str, commits: list[t
 
 
 def test_only_what_is_missing_is_written_again(kafka: str) -> None:
-    """Half of a commit's predictions are there: a marker that came too early has split them."""
+    """Half of a commit's predictions are visible: a premature transaction marker has split them."""
     stage = learned(kafka)
     stage.fill(500, 800)
     seen = Forger(stage)
@@ -221,7 +221,7 @@ def test_only_what_is_missing_is_written_again(kafka: str) -> None:
 
 
 def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: str) -> None:
-    """The first one's alarms are hidden, the second one's predictions: neither topic is to be written as a whole."""
+    """The first commit lacks its alarms, the second its predictions; neither topic may be rewritten in full."""
     stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(stage, 0, 500, *EVERY_COMMIT)
     stage.fill(500, 800)
@@ -229,8 +229,8 @@ def test_what_one_commit_has_lost_and_the_next_has_not_is_written_once(kafka: st
     assert first.alarms and second.alarms  # noqa: PT018
     cut_out(stage, 500, 600, kept=without(first, Outputs(0, alarms=first.alarms)))
     cut_out(stage, 600, 700, kept=Outputs(700, alarms=second.alarms, points=second.points))
-    told = learn(stage, 800, 1000)
-    assert "writing again what is missing" in told
+    log = learn(stage, 800, 1000)
+    assert "writing the missing outputs again" in log
     require_same(stage, once=range(1000))
     found = Counter(seen_alarms(stage)[0])
     assert found == Counter(expected_alarms(stage)[0])
@@ -242,8 +242,8 @@ def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(ka
     cut_out(stage, 500, 600)
     delete_before(stage, stage.topic, 520)
     sentence = refused(stage)
-    assert f"from offset 500 to 600 wrote to {stage.prefix}.predictions is not there" in sentence
-    assert "no snapshot or log reaches back to where it could be computed again" in sentence
+    assert f"from offset 500 to 600 wrote to {stage.prefix}.predictions is missing" in sentence
+    assert "no snapshot or log reaches back far enough to recompute it" in sentence
     learn(stage, 800, 1000, "--if-unrestorable", "fresh")
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(600, 1000)]
 
@@ -254,7 +254,7 @@ def test_pointer_without_a_position_is_refused(kafka: str) -> None:
     learn(stage, 0, 500)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)))
     delete_before(stage, snapshots(stage), end)
-    assert "offset 500 was committed by a worker, but its own log does not say so" in refused(stage)
+    assert "offset 500 was committed by a worker, but its own log has no record of it" in refused(stage)
     learn(stage, 500, 1000, "--if-unrestorable", "replay")
     require_same(stage, once=range(1000))
 
@@ -270,24 +270,24 @@ def test_position_of_before_it_said_more_is_understood(kafka: str) -> None:
 
 
 def test_group_may_go_from_one_guarantee_to_the_other_and_back(kafka: str) -> None:
-    """At-least-once writes no positions: the last one is an old one."""
+    """At-least-once writes no position records, so the newest one in the log is outdated."""
     stage = learned(kafka)
     learn(stage, 500, 600, "--guarantee", "at-least-once")
     learn(stage, 600, 700, "--guarantee", "at-least-once", *NEVER)
-    told = learn(stage, 700, 1000)
-    assert "which counts" not in told
+    log = learn(stage, 700, 1000)
+    assert "which is used" not in log
     require_same(stage, once=range(1000))
 
 
 @pytest.fixture
 def trusting(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A broker that, like those before 3.6, takes messages of transactions that its coordinator does not know."""
+    """A broker that, like those before 3.6, accepts messages of transactions that its coordinator does not know."""
     with own_broker(request.config, {"transaction.partition.verification.enable": "false"}) as kafka:
         yield kafka.bootstrap
 
 
 def test_outputs_that_nobody_decides_about_are_settled_and_written_again(trusting: str) -> None:
-    """They came after their transaction's end: no marker will ever follow, and readers would wait without end."""
+    """They arrived after the end of their transaction: no marker will follow, and readers would wait forever."""
     stage = learned(trusting)
     stage.fill(500, 800)
     topic, before = (

@@ -1,4 +1,4 @@
-"""The tutorial, docs/tutorial/first-worker.md, typed literally."""
+"""The commands of the tutorial docs/tutorial/first-worker.md, run literally."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.support.process import ROOT, clean_environment
 
 
 def script(word: str) -> str:
-    """The shell block under "Your own events" that has this word."""
+    """The only code block of the tutorial that contains this word."""
     section = (ROOT / "docs" / "tutorial" / "first-worker.md").read_text(encoding="utf-8")
     (block,) = (one for one in re.findall(r"^```\n(.*?)^```$", section, re.MULTILINE | re.DOTALL) if word in one)
     return str(block)
 
 
 def typed(text: str, kafka: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A script, run by a shell that finds `driftway` and the broker."""
+    """Run a script in a shell with `driftway` and the broker in its environment."""
     here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
         ["bash", "-e", "-c", text],

@@ -1,4 +1,4 @@
-"""Packed predictions on a real Kafka: exact bits, every column, and whoever reads them beside the worker."""
+"""Packed predictions on a real Kafka: exact bits, every column, and the commands that read them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_ha
 
 
 def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: str) -> None:
-    """Told by the environment; watch reads either format, one after the other in the same topic."""
+    """The format is set by the environment; watch reads both formats in the same topic."""
     stage = FaultScenario(kafka, partitions=1, rows=2000)
     with stage.auditor() as auditor:
         for first, form in ((0, "json"), (500, "packed"), (1000, "json"), (1500, "packed")):
@@ -73,8 +73,8 @@ def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: st
             assert (row["partition"], row["rows"], row["lag"]) == (0, first + 500, 0)
         auditor.await_all(2000)
     auditor.require(stage.expected)
-    begun = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.prefix}.predictions")]
-    assert begun == [*[b"{"] * 500, *[b"\x01"] * 500] * 2
+    first_bytes = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.prefix}.predictions")]
+    assert first_bytes == [*[b"{"] * 500, *[b"\x01"] * 500] * 2
 
 
 def test_labels_travel_as_class_indices(kafka: str) -> None:
@@ -95,6 +95,6 @@ def test_what_is_no_prediction_gets_one_sentence_from_watch(kafka: str) -> None:
     done = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once", "--json")
     assert done.code == 1
     assert done.stderr == (
-        f"driftway: cannot read the prediction in {stage.prefix}.predictions/0 at 0: record 0 is no packed prediction "
-        "of version 1: it begins with byte 9\n"
+        f"driftway: cannot read the prediction in {stage.prefix}.predictions/0 at 0: record 0 is not a packed "
+        "prediction of version 1: it begins with byte 9\n"
     )

@@ -1,4 +1,4 @@
-"""Headers of events on a real Kafka: read by either client, carried by predictions, proven by the audit."""
+"""Headers of events on a real Kafka: read by either client, copied to predictions, verified by the audit."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXOTIC: list[tuple[Header, ...]] = [
 
 
 def headed(offset: int) -> list[Header]:
-    """Those of an event; some are called as those of a rejection are."""
+    """Headers of an event; some have the names of headers of rejections."""
     if offset % 4 == 0:
         return []
     return [("trace", b"%d" % offset), ("other", None), ("trace", b""), ("offset", b"junk"), ("partition", b"0")]
@@ -52,7 +52,7 @@ BAD = 100
 
 
 def staged(kafka: str) -> FaultScenario:
-    """Events with one among them that is not usable, whose headers nobody carries."""
+    """A stage with one unusable event, whose headers are not copied."""
     stage = FaultScenario(kafka, 1, ROWS)
     stage.events[0][BAD] = b"not JSON"
     return stage
@@ -69,7 +69,7 @@ def work(stage: FaultScenario, *more: str) -> str:
 
 
 def audit(stage: FaultScenario, *more: str) -> Finished:
-    """By both clients, which say the same."""
+    """Run the audit with both clients, which must agree."""
     options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap, "--learner", LEARNER)
     done, other = (driftway("audit", *options, *more, "--client", way) for way in WAYS)
     assert done == other
@@ -96,7 +96,7 @@ def expected(*names: str, among: Sequence[int] = range(ROWS)) -> dict[int, list[
 @pytest.mark.parametrize("reader", WAYS)
 @pytest.mark.parametrize("writer", WAYS)
 def test_either_client_reads_what_either_has_written(kafka: str, topic: str, writer: str, reader: str) -> None:
-    """Byte for byte; and what is written with headers is counted and placed as anything else."""
+    """Byte for byte; records with headers are counted in the offset ranges like all others."""
     create_topic(kafka, topic)
     sender = client_factory.make_sender(writer, {"bootstrap.servers": kafka, "linger.ms": 50}, 0, every_report=False)
     sender.load_metadata(topic, SECONDS)
@@ -122,7 +122,7 @@ def test_either_client_reads_what_either_has_written(kafka: str, topic: str, wri
 
 @pytest.mark.parametrize("reader", WAYS)
 def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, topic: str, reader: str) -> None:
-    """The Python client cannot read any of them then; no worker may stop at it, and both have to see the same."""
+    """The Python client then fails to read any header; no worker may stop, and both clients must see the same."""
     create_topic(kafka, topic)
     sender = client_factory.make_sender(NATIVE, {"bootstrap.servers": kafka}, 0, every_report=False)
     assert isinstance(sender, LibrdkafkaSender)
@@ -195,7 +195,7 @@ def test_a_group_may_change_it_at_any_start(kafka: str) -> None:
 
 @pytest.mark.parametrize("names", ["*", "trace"])
 def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> None:
-    """Half of a commit is there, with headers like a rejection's; a setting that has changed counts from now on."""
+    """Half of a commit is visible, with headers like a rejection's; a changed option applies from now on."""
     stage = staged(kafka)
     fill_headed(stage, 0, 120)
     work(stage, "--pass-headers", "*", *EVERY_COMMIT)
@@ -214,11 +214,11 @@ def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> 
     unseen.write(topic, list(missing.predictions))
     last = unseen.flush()[topic].last
     unseen.abort()
-    first = last - 81  # 30 predictions, the end of their transaction, and 50 that nobody sees
+    first = last - 81  # 30 predictions, their commit marker, and 50 that are aborted
     Forger(stage).commit(CommitRecord(200, 120, where(stage)[1], {topic: OffsetRange(first, last, 80)}))
     fill_headed(stage, 220)
-    told = work(stage, "--pass-headers", names)
-    assert "writing again what is missing" in told
+    log = work(stage, "--pass-headers", names)
+    assert "writing the missing outputs again" in log
     wanted = expected("*", among=range(150)) | expected(names, among=range(150, ROWS))
     assert carried(stage) == wanted
     assert audit(stage).code == 0

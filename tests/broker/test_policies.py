@@ -1,4 +1,4 @@
-"""A worker that cannot restore says so and stops; it starts otherwise only as it was told."""
+"""A worker that cannot restore exits with a message, unless an option says how to start anyway."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CANNOT_RESTORE = 4
 
 
 def learn(stage: FaultScenario, first: int, last: int, *more: str) -> str:
-    """Write the rows from `first` to `last` and let a worker read to the end; return its log."""
+    """Produce rows `first` to `last` and let a worker read to the end; return its log."""
     stage.fill(first, last)
     ended = driftway(*stage.worker("--stop-at-end", *more))
     assert ended.code == 0, ended
@@ -26,14 +26,14 @@ def learn(stage: FaultScenario, first: int, last: int, *more: str) -> str:
 
 
 def learned(kafka: str) -> FaultScenario:
-    """A stage whose first half has been learned, with a snapshot behind it, and whose worker is gone."""
+    """A stage whose first half was learned, with a snapshot at its end, and whose worker has exited."""
     stage = FaultScenario(kafka, partitions=1, rows=1000)
-    learn(stage, 0, 500, "--snapshot-rows", "1")  # on a slow machine these are several commits
+    learn(stage, 0, 500, "--snapshot-rows", "1")  # on a slow machine there are several commits
     return stage
 
 
 def commit(stage: FaultScenario, offset: int, metadata: str | None = None) -> None:
-    """Commit an offset as an operator would; without metadata there is no snapshot pointer."""
+    """Commit an offset as an operator would; without metadata, it has no snapshot pointer."""
     member = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
     place = TopicPartition(stage.topic, 0, offset)
     if metadata is not None:
@@ -50,7 +50,7 @@ def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
 
 
 def predicted(stage: FaultScenario) -> dict[tuple[int, int], list[float]]:
-    """(partition, offset) -> every score that a read_committed reader finds, in the order of writing."""
+    """(partition, offset) -> all scores that a read_committed reader sees, in log order."""
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
     for record in read_all(stage.bootstrap, f"{stage.prefix}.predictions"):
         place, score = placed_score(record.value or b"")
@@ -59,7 +59,7 @@ def predicted(stage: FaultScenario) -> dict[tuple[int, int], list[float]]:
 
 
 def require_same(stage: FaultScenario, once: Iterable[int], twice: Iterable[int] = ()) -> None:
-    """Exactly these offsets are predicted, once or twice, each time with the expected score."""
+    """Check that exactly these offsets are predicted, once or twice, each time with the expected score."""
     found = predicted(stage)
     assert {offset: len(scores) for (_, offset), scores in found.items()} == (
         dict.fromkeys(once, 1) | dict.fromkeys(twice, 2)
@@ -69,7 +69,7 @@ def require_same(stage: FaultScenario, once: Iterable[int], twice: Iterable[int]
 
 
 def refused(stage: FaultScenario, *more: str) -> str:
-    """The sentence of a worker that exits with 4."""
+    """Return the error message of a worker that exits with code 4."""
     ended = driftway(*stage.worker("--stop-at-end", *more))
     assert ended.code == CANNOT_RESTORE, ended
     assert "Traceback" not in ended.stderr
@@ -119,7 +119,7 @@ def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka
     delete_before(stage, stage.topic, 800)
     sentence = refused(stage)
     assert "the log holds 800 to 1000" in sentence
-    assert "--if-offset-lost earliest goes on at 800, latest at 1000" in sentence
+    assert "--if-offset-lost earliest continues at 800, latest at 1000" in sentence
     with stage.auditor() as auditor:
         assert driftway(*stage.worker("--stop-at-end", "--if-offset-lost", "earliest")).code == 0
         await_until(lambda: auditor.seen >= 700, 30, "the rows before the loss and those still held")
@@ -132,7 +132,7 @@ EARLIEST, LATEST = ("--if-offset-lost", "earliest"), ("--if-offset-lost", "lates
 
 
 def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(kafka: str) -> None:
-    """No snapshot stands before 200: the log is relearned from 0."""
+    """There is no snapshot before 200, so the log is relearned from 0."""
     stage = learned(kafka)
     commit(stage, 200)
     sentence = refused(stage)
@@ -144,7 +144,7 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
 
 @pytest.mark.slow
 def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_its_head(kafka: str) -> None:
-    """Snapshots stand at 200 and 500; relearning from 150 would give other bits."""
+    """There are snapshots at 200 and 500; relearning from 150 would give other bits."""
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 200, "--snapshot-rows", "1")
     learn(stage, 200, 500, "--snapshot-rows", "1")
@@ -195,17 +195,17 @@ def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> N
 
 
 def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(kafka: str) -> None:
-    stage, told = learned(kafka), REPLAY
+    stage, options = learned(kafka), REPLAY
     stage.fill(500, 600)
     commit(stage, 5000)
     assert "committed without a snapshot" in refused(stage)
-    sentence = refused(stage, *told)
+    sentence = refused(stage, *options)
     assert "to 5000 are needed, the log holds 0 to 600" in sentence
-    assert "--if-offset-lost earliest goes on at 0, latest at 600" in sentence
-    learn(stage, 0, 0, *told, *LATEST)
+    assert "--if-offset-lost earliest continues at 0, latest at 600" in sentence
+    learn(stage, 0, 0, *options, *LATEST)
     assert committed_offset(kafka, stage.group, stage.topic)[0] == 5000, "nothing new, nothing committed"
-    # What follows is read by a worker that runs already, so that the end is the one that was named.
-    with stage.auditor() as auditor, Driftway(*stage.worker(*told, *LATEST)) as worker:
+    # The following rows are produced once the worker is running, so that `latest` is the end named above.
+    with stage.auditor() as auditor, Driftway(*stage.worker(*options, *LATEST)) as worker:
         worker.await_text("running")
         stage.fill(600)
         auditor.await_all(900)
@@ -234,7 +234,7 @@ def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
 def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_as_told(
     kafka: str, lost: tuple[str, str], first: int
 ) -> None:
-    """S = 500, the log begins at 600, C = 650: what it still holds before C is learned in silence."""
+    """Snapshot at 500, log start at 600, committed 650: rows 600 to 649 are learned without output."""
     stage = learned(kafka)
     learn(stage, 500, 650, "--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
     stage.fill(650, 700)
@@ -265,7 +265,7 @@ def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_mo
     stage.fill(500)
     commit(stage, 600)
     delete_before(stage, stage.topic, 800)
-    assert "--if-offset-lost earliest goes on at 800" in refused(stage, *REPLAY)
-    assert "--if-offset-lost earliest goes on at 800" in refused(stage, *FRESH)
+    assert "--if-offset-lost earliest continues at 800" in refused(stage, *REPLAY)
+    assert "--if-offset-lost earliest continues at 800" in refused(stage, *FRESH)
     learn(stage, 0, 0, *FRESH, *EARLIEST)
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]

@@ -1,7 +1,7 @@
-"""Events with schemas in a real registry: Apicurio's, by the interface of Confluent's that it has.
+"""Events with schemas in a real registry: Apicurio, through its Confluent-compatible interface.
 
-It is not Confluent's own, which no package registry has. Serialized Protobuf schemas as Confluent's gives them are in
-`tests/unit/worker/kafka/test_registry.py`, against a few calls over HTTP.
+Confluent's own registry is in no package registry. Serialized Protobuf schemas as Confluent returns them are tested in
+`tests/unit/worker/kafka/test_registry.py`, against a stub.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import apicurio, client
 
 pytestmark = pytest.mark.slow
-"""Apicurio is 158 MB, fetched once."""
+"""Apicurio is a download of 158 MB, made once."""
 
 
 @pytest.fixture(scope="module")

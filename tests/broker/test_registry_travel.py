@@ -1,4 +1,4 @@
-"""States and predictions of a group that learned Avro events are had again from the log, bit for bit."""
+"""States and predictions of a group that learned Avro events are recomputed from the log, bit for bit."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ORDER = json.dumps(
 
 @dataclass
 class Scene:
-    """An input of one partition whose rows before FIRST a group has learned, the registry, and what was written."""
+    """An input of one partition, learned by a group up to FIRST, with its registry and its records."""
 
     registry: str
     place: tuple[str, ...]
@@ -85,18 +85,18 @@ def scene(kafka: str) -> Iterator[Scene]:
 
 @pytest.mark.parametrize("offset", [3, FIRST - 1])
 def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: Scene, offset: int) -> None:
-    way = ("--offset", str(offset), "--format", "avro", "--registry", scene.registry)
-    found = scene.call("explain", *way, "--json")
+    options = ("--offset", str(offset), "--format", "avro", "--registry", scene.registry)
+    found = scene.call("explain", *options, "--json")
     assert found.exit_code == 0, (found.output, found.exception)
-    told = json.loads(found.stdout)
-    assert told["emitted"]["verdict"] == "same"
-    assert (told["id"], {feature["name"] for feature in told["features"]}) == (offset, set(FEATURES))
+    explanation = json.loads(found.stdout)
+    assert explanation["emitted"]["verdict"] == "same"
+    assert (explanation["id"], {feature["name"] for feature in explanation["features"]}) == (offset, set(FEATURES))
 
 
 @pytest.mark.parametrize("at", [FIRST - 20, 277])
 def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: Scene, at: int) -> None:
-    way = ("--at", str(at), "--format", "avro", "--registry", scene.registry, "--registry-property", "timeout=20")
-    found = scene.call("snapshot", "show", *way, "--json")
+    options = ("--at", str(at), "--format", "avro", "--registry", scene.registry, "--registry-property", "timeout=20")
+    found = scene.call("snapshot", "show", *options, "--json")
     assert found.exit_code == 0, (found.output, found.exception)
     settings = ModelSettings(
         (Spec.parse(LEARNER),),
@@ -115,17 +115,17 @@ def test_the_state_that_avro_events_left_is_had_at_any_offset(scene: Scene, at: 
 def test_another_format_is_refused_and_no_state_made_of_it(scene: Scene) -> None:
     show, at = ("snapshot", "show"), ("--at", "277")
     registered = ("--registry", scene.registry)
-    assert "of a format whose schemas a registry keeps, not json" in scene.sentence(*show, *at, code=2)
+    assert "in a format with a schema registry, not json" in scene.sentence(*show, *at, code=2)
     wrong = scene.sentence(*show, *at, "--format", "protobuf", *registered, code=2)
-    assert "the events are of format avro, not protobuf: give --format avro" in wrong
+    assert "the events are in format avro, not protobuf: give --format avro" in wrong
     assert "which packed events do not have" in scene.sentence(*show, *at, "--format", "packed", code=2)
     explained = scene.sentence("explain", "--offset", str(FIRST), code=2)
-    assert "of a format whose schemas a registry keeps, not json" in explained
+    assert "in a format with a schema registry, not json" in explained
 
 
 def test_a_registry_that_does_not_answer_is_told(scene: Scene) -> None:
     with Stub() as stub:
         stub.status = 503
         properties = ("--registry-property", "max.retries=0")
-        way = ("--at", "277", "--format", "avro", "--registry", stub.url, *properties)
-        assert "does not answer: HTTP 503" in scene.sentence("snapshot", "show", *way, code=5)
+        options = ("--at", "277", "--format", "avro", "--registry", stub.url, *properties)
+        assert "does not answer: HTTP 503" in scene.sentence("snapshot", "show", *options, code=5)

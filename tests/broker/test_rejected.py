@@ -1,4 +1,4 @@
-"""Rejections are loud: in the log, in the summary, and by `driftway rejected`, which sends them again."""
+"""Rejections are visible in the log, in the summary and in `driftway rejected`, which can send them again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def worker(kafka: str, topic: str, group: str, *more: str) -> Finished:
 
 
 def test_events_of_the_wrong_shape_are_said_with_what_was_expected(kafka: str) -> None:
-    """2,000 of them were rejected without one line in the log."""
+    """Once, 2,000 of them were rejected without a line in the log."""
     topic, group = create_topic(kafka, unique("shape")), unique("group")
     produce(kafka, topic, [b'{"user":%d,"amount":3.5}' % i for i in range(2000)])
     done = worker(kafka, topic, group)
@@ -62,12 +62,12 @@ def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) ->
     assert [line for line in listed.stdout.splitlines() if not line.startswith(" ")] == [
         "label: 299", "not-json: 1", "no-x: 1", "null: 1",
     ]  # fmt: skip
-    told = json.loads(driftway("rejected", *options, "--kind", "label", "--samples", "3", "--json").stdout)
-    assert list(told["kinds"]) == ["label"]
-    assert told["kinds"]["label"]["count"] == 299
-    assert [sample["offset"] for sample in told["kinds"]["label"]["samples"]] == [1, 2, 3]
+    report = json.loads(driftway("rejected", *options, "--kind", "label", "--samples", "3", "--json").stdout)
+    assert list(report["kinds"]) == ["label"]
+    assert report["kinds"]["label"]["count"] == 299
+    assert [sample["offset"] for sample in report["kinds"]["label"]["samples"]] == [1, 2, 3]
     sent = driftway("rejected", *options, "--kind", "label", "--send-again")
-    assert (sent.code, sent.stderr) == (0, "sent 299 events again to where they came from\n")
+    assert (sent.code, sent.stderr) == (0, "sent 299 events back to the topics they came from\n")
     again = read_all(kafka, topic)[-303:]
     back = [record for record in again if dict(record.headers).get("driftway-again")]
     assert [record.value for record in back] == spoilt[1:]

@@ -1,4 +1,4 @@
-"""P6 at the border: a thousand unusable records among a hundred thousand good ones, on two partitions."""
+"""Promise P6: a thousand unusable records among a hundred thousand good ones, on two partitions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PARTITIONS, GOOD, BAD = 2, 50_000, 500
 LARGE = 900_000
 
 Odd = tuple[bytes | None, str]
-"""A record and the reason of its rejection."""
+"""(record value, reason of its rejection)."""
 
 
 def malformed(chance: random.Random) -> Odd:
-    """One of many kinds of unusable record; d is 4."""
+    """Draw one of many kinds of unusable records, for d = 4."""
     n = chance.randrange(10**6)
     good = f"[{n},0.5,1e-3,-2]"
     kinds: list[tuple[bytes | None, str]] = [
@@ -71,7 +71,7 @@ def packed_malformed(chance: random.Random) -> Odd:
 
 
 class Mixed:
-    """One partition's records: a good row, which fixes d, then good rows with bad ones at random places."""
+    """Records of a partition: a good row, which sets d, then good rows with bad records at random positions."""
 
     def __init__(self, chance: random.Random, seed: int, good: int, odd: list[Odd], packed: bool = False) -> None:
         rng = np.random.default_rng(seed)
@@ -87,7 +87,7 @@ class Mixed:
 
 
 def stage(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
-    """Fill the topic; return the scores of the offline run over the good rows alone, at their offsets."""
+    """Fill the topic; return the scores of an offline run over only the good rows, by partition and offset."""
     create_topic(kafka, topic, len(mixed))
     for partition, share in enumerate(mixed):
         produce(kafka, topic, share.values, partition, share.keys)
@@ -96,12 +96,12 @@ def stage(kafka: str, topic: str, mixed: list[Mixed]) -> Scores:
 
 
 def require(kafka: str, topic: str, group: str, mixed: list[Mixed], expected: Scores) -> None:
-    """Every bad record is set aside as it was, with its reason; every good one has its offline score."""
+    """Check that bad records are in the rejected topic unchanged, with reasons, and good ones have offline scores."""
     stamps = {record[:2]: record for record in read_all(kafka, topic)}
     rejected = read_all(kafka, f"{topic}.{group}.rejected")
     assert [record.partition for record in rejected] == [p for p, share in enumerate(mixed) for _ in share.bad]
-    wanted = [(p, offset, *bad) for p, share in enumerate(mixed) for offset, bad in share.bad.items()]
-    for record, (partition, offset, value, reason) in zip(rejected, wanted, strict=True):
+    expected_rejections = [(p, offset, *bad) for p, share in enumerate(mixed) for offset, bad in share.bad.items()]
+    for record, (partition, offset, value, reason) in zip(rejected, expected_rejections, strict=True):
         headers = dict(record.headers)
         assert (headers["reason"] or b"").decode() == reason
         assert headers["topic"] == topic.encode()
@@ -141,7 +141,7 @@ def test_a_thousand_malformed_records_are_set_aside_and_change_no_score(kafka: s
 
 
 def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> None:
-    """The first ones have no label, as with late labels."""
+    """The first rows have no label, as with delayed labels."""
     chance = random.Random(32)
     mixed = [Mixed(chance, 9, 5000, [packed_malformed(chance) for _ in range(300)], packed=True)]
     expected = stage(kafka, topic, mixed)
@@ -154,7 +154,7 @@ def test_malformed_packed_records_too(kafka: str, topic: str, group: str) -> Non
 
 
 def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, topic: str, group: str) -> None:
-    """Their names belong to the reason, which is a header beside the record: both must fit."""
+    """The names appear in the reason, a header of the rejected record, and both must fit the message size."""
     create_topic(kafka, topic, 1)
     long = "n" * LARGE
     values = [b'{"x":{"a":1,"b":2},"y":1}', json.dumps({"x": {long: 1}}).encode(), b'{"x":{"b":4,"a":3},"y":0}']
@@ -171,7 +171,7 @@ def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, top
 def test_a_topic_of_nothing_but_bad_records_is_read_to_its_end(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     produce(kafka, topic, [None, b"?", b"{}"] * 50)
-    for _ in range(2):  # the second worker restores a state that has no schema yet
+    for _ in range(2):  # the second worker restores a state without a schema
         done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
         assert done.code == 0, done.stderr
         assert len(read_all(kafka, f"{topic}.{group}.rejected")) == 150
@@ -182,7 +182,7 @@ def set_topic(bootstrap: str, topic: str, name: str, value: str) -> None:
 
     entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    client = admin(bootstrap)  # a client that is garbage never answers
+    client = admin(bootstrap)  # keep a reference: a collected client never answers
     client.incremental_alter_configs([resource])[resource].result(timeout=20)
 
 
@@ -193,9 +193,9 @@ def good_events(n: int = 3000, seed: int = 3) -> list[bytes | None]:
 
 def accounted(kafka: str, topic: str, group: str) -> list[int]:
     """Input offsets of partition 0 that have a prediction or a rejection, sorted."""
-    told = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.{group}.predictions")]
-    aside = [int(dict(record.headers)["offset"] or b"") for record in read_all(kafka, f"{topic}.{group}.rejected")]
-    return sorted(told + aside)
+    predicted = [read_json(record.value or b"")["offset"] for record in read_all(kafka, f"{topic}.{group}.predictions")]
+    rejected = [int(dict(record.headers)["offset"] or b"") for record in read_all(kafka, f"{topic}.{group}.rejected")]
+    return sorted(predicted + rejected)
 
 
 def test_too_many_rejections_stop_the_worker_with_everything_committed(kafka: str, topic: str, group: str) -> None:
@@ -220,7 +220,7 @@ def test_too_many_rejections_stop_the_worker_with_everything_committed(kafka: st
     assert pointer
     assert accounted(kafka, topic, group) == list(range(committed))
     produce(kafka, topic, good_events(500))
-    done = driftway(*arguments[:-2])  # it goes on where it stopped
+    done = driftway(*arguments[:-2])  # resumes where it stopped
     assert done.code == 0, done.stderr
     assert accounted(kafka, topic, group) == list(range(3500))
 
@@ -239,7 +239,7 @@ def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
     produce(kafka, topic, values[:1000])
     assert driftway(*arguments).code == 0
     produce(kafka, topic, values[1000:])
-    for _ in range(2):  # starting again does not help
+    for _ in range(2):  # a restart does not help
         done = driftway(*arguments)
         assert done.code == 1, done.stderr
         assert "Traceback" not in done.stderr

@@ -1,4 +1,4 @@
-"""`driftway replay` against a real Kafka: what arrives, where, in which order, how fast, and what failing means."""
+"""`driftway replay` against a real Kafka: content, partition, order and rate of messages, and failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.broker
 
 @pytest.fixture(params=["python", "native"])
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the replay goes through."""
+    """The Kafka client that the replay uses."""
     monkeypatch.setenv("DRIFTWAY_CLIENT", request.param)
     return str(request.param)
 
@@ -78,7 +78,7 @@ def test_packed_arrives_as_packed(kafka: str, topic: str) -> None:
 def test_limit_and_skip_continue_where_the_first_run_stopped(kafka: str, topic: str) -> None:
     sent = report(replay(kafka, topic, "sea:rows=1000", "--partitions", "3", "--limit", "400"))
     assert (sent["rows"], sent["next_id"]) == (400, 400)
-    report(replay(kafka, topic, "sea:rows=1000", "--skip", "400"))  # partitions: as the topic has
+    report(replay(kafka, topic, "sea:rows=1000", "--skip", "400"))  # to the topic's existing partitions
     wanted = expected_json("sea", 1000)
     for partition, records in by_partition(read_all(kafka, topic)).items():
         assert [record.value for record in records] == wanted[partition::3]
@@ -98,7 +98,7 @@ def test_loop_without_a_number_goes_on_until_the_limit(kafka: str, topic: str) -
 
 
 def murmur2(data: bytes) -> int:
-    """Kafka's Java murmur2, from its definition: the oracle of the partition."""
+    """Kafka's Java murmur2, from its definition; the reference for partitions of keys."""
     mask, m = 0xFFFFFFFF, 0x5BD1E995
     h = (0x9747B28C ^ len(data)) & mask
     for at in range(0, len(data) - len(data) % 4, 4):
@@ -130,7 +130,7 @@ def test_key_is_the_columns_text_and_its_hash_chooses_the_partition(kafka: str, 
         assert record.partition == (murmur2(record.key) & 0x7FFFFFFF) % 4
 
 
-@pytest.mark.slow  # a figure of a quiet machine
+@pytest.mark.slow  # needs a quiet machine
 @pytest.mark.parametrize(("rate", "rows"), [(1000, 3000), (10_000, 40_000), (50_000, 200_000)])
 def test_rate_is_kept_within_one_percent(kafka: str, topic: str, rate: int, rows: int) -> None:
     sent = report(replay(kafka, topic, f"hyperplane_staged:d=8,rows={rows}", "--rate", str(rate)))
@@ -140,7 +140,7 @@ def test_rate_is_kept_within_one_percent(kafka: str, topic: str, rate: int, rows
 
 @pytest.mark.usefixtures("client")
 def test_more_rows_than_the_queue_holds_arrive_once_and_in_order(kafka: str, topic: str) -> None:
-    rows = 400_000  # three times the client's queue
+    rows = 400_000  # three times the size of the client's queue
     report(replay(kafka, topic, f"sea:rows={rows}", "--format", "packed", "--partitions", "2"))
     stream = open_stream("sea", rows=rows)
     wanted = [value for X, y in stream.blocks() for value in packed.encode_events(X, y)]
@@ -150,7 +150,7 @@ def test_more_rows_than_the_queue_holds_arrive_once_and_in_order(kafka: str, top
 
 @pytest.mark.usefixtures("client")
 def test_a_failed_delivery_is_counted_and_exit_code_1(kafka: str, topic: str, tmp_path: Path) -> None:
-    """Rows that the client takes and the broker refuses: only a delivery report can tell."""
+    """The client accepts the rows but the broker rejects them; only delivery reports reveal it."""
     create_topic(kafka, topic, 1, max_message_bytes="600")
     path = tmp_path / "wide.csv"
     columns = [f"c{i}" for i in range(100)]

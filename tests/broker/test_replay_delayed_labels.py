@@ -21,7 +21,7 @@ pytestmark = pytest.mark.broker
 
 @pytest.fixture(params=["python", "native"])
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What the replay goes through."""
+    """The Kafka client that the replay uses."""
     monkeypatch.setenv("DRIFTWAY_CLIENT", request.param)
     return str(request.param)
 
@@ -32,7 +32,7 @@ def labels() -> str:
 
 
 def sea_in_laps(rows: int, laps: int, withheld: float = 0.0) -> tuple[list[bytes], dict[int, int]]:
-    """The rows' messages, and the labels that are not withheld."""
+    """Messages of the rows, and the labels that are not withheld."""
     (block,) = open_stream("sea", rows=rows).blocks()
     X, y = np.tile(block.X, (laps, 1)), np.tile(block.y, laps)
     kept = RowRandom(1, LABELS, 1).uniforms(0, rows * laps)[:, 0] >= withheld
@@ -61,7 +61,7 @@ def test_labels_are_in_the_partitions_of_their_rows(
     assert values(read_all(kafka, labels)) == {
         p: [label(row, known[row]) for row in due if row % 3 == p] for p in range(3)
     }
-    counts = [found[name] for name in ("rows", "poison", "labels_withheld", "late_labels", "waiting_labels")]
+    counts = [found[name] for name in ("rows", "poison", "labels_withheld", "delayed_labels", "waiting_labels")]
     assert counts == [1400, 0, 1400 - len(known), len(due), len(known) - len(due)]
     assert (found["client"], found["label_topic"]) == (client, labels)
 
@@ -105,18 +105,18 @@ def test_a_label_topic_of_another_size_is_one_sentence_and_no_topic(kafka: str, 
     done = replay(kafka, topic, "sea", "--partitions", "3", "--label-delay", "5", "--label-topic", labels)
     assert done.code == 2
     assert done.stderr == (
-        f"driftway: topic {labels} has 2 partitions, and {topic} 3: "
-        "a label goes to the partition of its row, so that both need as many (--partitions)\n"
+        f"driftway: topic {labels} has 2 partitions, but {topic} has 3: "
+        "labels go to the partition of their row, so both need the same number (--partitions)\n"
     )
     assert topic not in admin(kafka).list_topics(timeout=10).topics
     done = replay(kafka, topic, "sea:rows=9", "--partitions", "2", "--label-delay", "5", "--label-topic", labels)
-    assert report(done)["late_labels"] == len(read_all(kafka, labels)) == 4
+    assert report(done)["delayed_labels"] == len(read_all(kafka, labels)) == 4
 
 
 def test_a_resumed_replay_repeats_in_both_topics_from_one_row_on(
     kafka: str, topic: str, labels: str, tmp_path: Path
 ) -> None:
-    """As after a crash: the file says less than what has arrived."""
+    """As after a crash, the position in the file is behind the messages delivered."""
     kept = tmp_path / "position.json"
     late = ("--label-delay", "37", "--label-topic", labels)
     same = ("sea:rows=400", "--resume", str(kept), "--partitions", "2", *late)
@@ -125,7 +125,7 @@ def test_a_resumed_replay_repeats_in_both_topics_from_one_row_on(
     assert content["position"] == 400
     kept.write_text(json.dumps({**content, "position": 250}))
     again = report(replay(kafka, topic, *same))
-    assert [again[name] for name in ("rows", "late_labels", "waiting_labels")] == [150, 150, 37]
+    assert [again[name] for name in ("rows", "delayed_labels", "waiting_labels")] == [150, 150, 37]
     rows, known = sea_in_laps(400, 1)
     sent, due = [*range(400), *range(250, 400)], [*range(363), *range(250 - 37, 363)]
     assert values(read_all(kafka, topic)) == {p: [rows[row] for row in sent if row % 2 == p] for p in range(2)}
@@ -154,7 +154,7 @@ def test_a_killed_transactional_replay_goes_on_exactly_once_in_both_topics(
 
 
 def test_labels_of_an_aborted_transaction_do_not_show(kafka: str, topic: str, labels: str, tmp_path: Path) -> None:
-    create_topic(kafka, topic, 1, max_message_bytes="1200")  # of a batch, compressed
+    create_topic(kafka, topic, 1, max_message_bytes="1200")  # size of a compressed batch
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(300))
     plain, random = ",".join(["1"] * 300), ",".join(map(repr, np.random.default_rng(1).uniform(size=300).tolist()))

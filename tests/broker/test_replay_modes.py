@@ -1,4 +1,4 @@
-"""The ways of `driftway replay` that only Kafka can show: where messages land, when they show, what a kill loses."""
+"""Modes of `driftway replay` that need Kafka: where messages land, when they are visible, what a kill loses."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_partition_that_does_not_exist_is_one_sentence_and_no_topic(kafka: str
 
 
 def timestamps(kafka: str, topic: str) -> list[tuple[int, int]]:
-    """(type, ms) of partition 0's records."""
+    """(timestamp type, ms) of the records of partition 0."""
     from confluent_kafka import Consumer, TopicPartition
 
     consumer = Consumer(quiet({"bootstrap.servers": kafka, "group.id": "nobody"}))
@@ -102,13 +102,13 @@ def test_latency_percentiles_are_ordered_and_count_every_message(kafka: str, top
     poison = ("--poison", "0.01", "--partitions", "2")
     done = replay(kafka, topic, "sea:rows=15000", "--profile", pace, "--latency", *poison)
     found = report(done)
-    told = found["latency_ms"]
-    assert isinstance(told, dict)
-    assert told["messages"] == len(read_all(kafka, topic)) == 15_000 + found["poison"]  # type: ignore[operator]
-    percentiles = [told[name] for name in ("p50", "p95", "p99", "p99.9", "largest")]
+    latency = found["latency_ms"]
+    assert isinstance(latency, dict)
+    assert latency["messages"] == len(read_all(kafka, topic)) == 15_000 + found["poison"]  # type: ignore[operator]
+    percentiles = [latency[name] for name in ("p50", "p95", "p99", "p99.9", "largest")]
     assert percentiles == sorted(percentiles)
     assert percentiles[0] > 0
-    assert told["largest"] >= found["late_seconds"] * 1000 * 0.999  # type: ignore[operator]
+    assert latency["largest"] >= found["late_seconds"] * 1000 * 0.999  # type: ignore[operator]
     assert "due to acknowledged in ms: p50 " in done.stderr
 
 
@@ -131,8 +131,8 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
         return len(read_all(kafka, topic, committed=False))
 
     def inside_a_transaction(child: Driftway) -> bool:
-        """Frozen while looked at: on a slow machine it would commit before the kill."""
-        time.sleep(1.03)  # what it is late with after a thaw leaves in whole transactions
+        """Freeze the child and check; on a slow machine it would otherwise commit before the kill."""
+        time.sleep(1.03)  # the backlog after a thaw is sent in full transactions
         child.freeze()
         if sent() % 300:
             return True
@@ -144,14 +144,14 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
         child.await_condition(lambda: sent() > 1000, "rows of a fourth transaction")
         child.await_condition(lambda: inside_a_transaction(child), "a transaction half sent")
         child.kill()
-    # The next owner of the id ends what the killed one left open.
+    # The next owner of the id aborts the open transaction of the killed one.
     found = report(replay(kafka, topic, "sea:rows=50", "--skip", "49", "--transactional", name))
     assert found["rows"] == 1
     seen = [json.loads(record.value or b"")["id"] for record in read_all(kafka, topic)]
     seen.remove(49)
-    whole = len(seen) // 300
-    assert sorted(seen) == list(range(300 * whole))
-    assert whole >= 3
+    complete = len(seen) // 300
+    assert sorted(seen) == list(range(300 * complete))
+    assert complete >= 3
     assert len(read_all(kafka, topic, committed=False)) > len(seen) + 1
 
 
@@ -165,7 +165,7 @@ def test_a_transactional_replay_delivers_everything_in_order(kafka: str, topic: 
 
 
 def test_a_transaction_with_a_row_that_fails_is_aborted_whole(kafka: str, topic: str, tmp_path: Path) -> None:
-    create_topic(kafka, topic, 1, max_message_bytes="1200")  # of a batch, compressed
+    create_topic(kafka, topic, 1, max_message_bytes="1200")  # size of a compressed batch
     path = tmp_path / "wide.csv"
     columns = ",".join(f"c{i}" for i in range(300))
     plain, random = ",".join(["1"] * 300), ",".join(map(repr, np.random.default_rng(1).uniform(size=300).tolist()))
@@ -212,7 +212,7 @@ def test_a_killed_replay_goes_on_where_delivery_ended(
 
 
 def test_the_position_travels_in_the_transaction_not_in_the_file(kafka: str, topic: str, tmp_path: Path) -> None:
-    """A crash between commit and file: the file is older than what was committed."""
+    """After a crash between the commit and the write of the file, the file is older than the commit."""
     kept = tmp_path / "position.json"
     same = ("sea:rows=1000", "--transactional", f"{unique('loader')}:100", "--resume", str(kept))
     report(replay(kafka, topic, *same, "--limit", "500"))

@@ -63,4 +63,4 @@ def test_what_is_not_there_is_a_sentence(kafka: str) -> None:
     done = infer(kafka, empty)
     assert (done.code, done.stdout, done.stderr) == (1, "", f"driftway: there is nothing in {empty} yet\n")
     done = infer(kafka, "nowhere-at-all")
-    assert (done.code, done.stderr) == (2, "driftway: there is no topic nowhere-at-all, and no file\n")
+    assert (done.code, done.stderr) == (2, "driftway: there is no topic nowhere-at-all, nor a file of that name\n")

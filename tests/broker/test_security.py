@@ -1,4 +1,4 @@
-"""A worker among strangers: it needs exactly the ACLs of docs/how-to/operate.md, and its secrets stay its own."""
+"""A worker on a secured broker: it needs exactly the ACLs of docs/how-to/operate.md and never prints secrets."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ NEEDED: tuple[Grant, ...] = (
 )
 """READ and WRITE imply DESCRIBE."""
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
-"""Besides, with detectors."""
+"""Needed in addition with detectors."""
 SHARED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.shares", "READ"), ("TOPIC", "INPUT.GROUP.shares", "WRITE"))
-"""Besides, where partitions share."""
+"""Needed in addition with `--share`."""
 
 
 def row(one: Grant) -> str:
-    """A grant as docs/how-to/operate.md has it."""
+    """Format a grant as a table row of docs/how-to/operate.md."""
     kind, name, operation = one
     prefix = " (prefix)" if name.endswith("*") else ""
     return f"| {kind} | `{name.removesuffix('*')}`{prefix} | {operation} |"
 
 
 class Site:
-    """Topics of one case, filled; a user of its own who has been granted something."""
+    """Filled topics of one test case, and the grants of its user."""
 
     def __init__(self, broker: Secured, user: str, lacking: Grant | None = None, more: tuple[Grant, ...] = ()) -> None:
         self.broker, self.user = broker, user
@@ -81,7 +81,7 @@ class Site:
         )  # fmt: skip
 
     def require_all(self) -> None:
-        """Every prediction is right and the rejection is there."""
+        """Check that all predictions are right, the rejection is there and everything is committed."""
         found = dict(
             placed_score(r.value or b"") for r in read_all(self.broker.plain, f"{self.topic}.{self.group}.predictions")
         )
@@ -93,7 +93,7 @@ class Site:
         assert committed_offset(self.broker.plain, self.group, self.topic)[0] == len(self.values)
 
     def require_nothing(self) -> None:
-        """No reader sees anything but whose the outputs are, no offset is committed."""
+        """Check that the outputs hold at most the record of their owner, and that no offset is committed."""
         for name in OUTPUTS:
             found = read_all(self.broker.plain, f"{self.topic}.{self.group}.{name}")
             assert [record for record in found if not (record.key or b"").startswith(CLAIM_PREFIX)] == []
@@ -111,7 +111,7 @@ def scram(user: str, password: str = PASSWORD) -> tuple[str, ...]:
 
 
 def sentence(done: Finished, *codes: int) -> str:
-    """The last line of stderr, which is one sentence and no traceback."""
+    """Return the message in the last line of stderr; check the exit code and that there is no traceback."""
     assert done.code in codes, f"exit code {done.code}\n{done.stderr}"
     assert "Traceback" not in done.stderr, done.stderr
     assert PASSWORD not in done.stdout + done.stderr
@@ -122,7 +122,7 @@ def sentence(done: Finished, *codes: int) -> str:
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Secured]:
-    """A Kafka with SCRAM users."""
+    """A Kafka with SCRAM authentication."""
     with scram_kafka() as broker:
         yield broker
 
@@ -139,7 +139,7 @@ def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> 
     done = site.worker()
     assert done.code == 0, done.stderr
     site.require_all()
-    produce(guarded.plain, site.topic, site.values[:3])  # and for a restore from a snapshot
+    produce(guarded.plain, site.topic, site.values[:3])  # they also suffice to restore from a snapshot
     done = site.worker()
     assert done.code == 0, done.stderr
     assert committed_offset(guarded.plain, site.group, site.topic)[0] == len(site.values) + 3
@@ -201,7 +201,7 @@ def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str,
     place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
     site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
-    # One commit for all rows, however slowly they come: what lies before the refused one would be seen otherwise.
+    # One commit for all rows, however slowly they arrive: else commits before the refused one would be visible.
     words = sentence(site.worker("--commit-interval", "10"), 1)
     assert site.named(lacking)[1] in words
     assert "uthoriz" in words
@@ -238,7 +238,7 @@ def test_topics_are_created_where_that_is_allowed_and_the_refusal_names_one_wher
     assert done.code == 0, done.stderr
 
 
-# Who is there, and secrets.
+# Authentication and secrets.
 
 
 def test_wrong_password_is_said_to_be_one(guarded: Secured, user: str) -> None:
@@ -307,14 +307,14 @@ def test_a_running_worker_shows_no_secret_and_listens_on_loopback_only(guarded: 
     ) as worker:  # fmt: skip
         port = int(event(worker, "listening")["port"])
         event(worker, "running")
-        told = [get(port, path)[2] for path in ("/metrics", "/healthz", "/readyz", "/", "/environ")]
+        bodies = [get(port, path)[2] for path in ("/metrics", "/healthz", "/readyz", "/", "/environ")]
         process = psutil.Process(worker.pid)
         listening = {c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN}
         assert listening == {"127.0.0.1"}
         assert PASSWORD not in " ".join(process.cmdline())
         worker.terminate()
         assert worker.wait() == 0
-        assert PASSWORD not in "".join([*told, worker.stdout, worker.stderr])
+        assert PASSWORD not in "".join([*bodies, worker.stdout, worker.stderr])
 
 
 # Mutual TLS.
@@ -322,7 +322,7 @@ def test_a_running_worker_shows_no_secret_and_listens_on_loopback_only(guarded: 
 
 @pytest.fixture(scope="module")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Secured, Path]]:
-    """A Kafka that knows clients by their certificates, and the folder of these."""
+    """A Kafka with client certificates, and the folder of the certificates."""
     pytest.importorskip("cryptography")
     folder = tmp_path_factory.mktemp("certificates")
     make_certificates(folder, "broker", "alice", "mallory", password=PASSWORD)

@@ -1,7 +1,7 @@
-"""A worker whose newest snapshot is damaged goes on with the same bits, from an older one or from the first row.
+"""A worker with a damaged newest snapshot goes on with the same bits, from an older one or from the first row.
 
-Records of a log cannot be altered. So a damaged copy of the newest snapshot is written behind it, and an offset that
-points there is committed in the group's name while no worker runs: what a disk or a bug would leave behind.
+Records of a log cannot be modified. So a damaged copy of the newest snapshot is appended, and while no worker runs, an
+offset whose pointer names the copy is committed for the group, as if a disk or a bug had caused the damage.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from tests.support.selection import slow_but
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
 NEVER = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
-"""But for the first commit behind a damaged snapshot."""
+"""No snapshots, except at the first commit after a damaged one."""
 LONG = ("--window", "16000000")
-"""Two megabytes of state: three chunks."""
+"""Makes two megabytes of state, so three chunks."""
 
 
 def snapshots(stage: FaultScenario) -> str:
@@ -37,7 +37,7 @@ def snapshots(stage: FaultScenario) -> str:
 
 
 def staged(kafka: str, *more: str) -> FaultScenario:
-    """Snapshots at 400 (and perhaps before), rows learned up to 700."""
+    """A stage with a snapshot at 400 (and perhaps before), learned up to 700."""
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
     learn(stage, 0, 400, *EVERY_COMMIT, *more)
@@ -56,14 +56,14 @@ def where(stage: FaultScenario) -> tuple[int, Pointer]:
 
 
 def newest_chunks(stage: FaultScenario) -> list[bytes]:
-    """Those that the committed pointer names."""
+    """The chunks that the committed pointer names."""
     _, pointer = where(stage)
     records = [r for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset >= pointer.first]
     return [record.value or b"" for record in records[: pointer.chunks]]
 
 
 def replaced(stage: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
-    """Write `chunks` as a snapshot and commit a pointer to them, at the offset where the group stands."""
+    """Append `chunks` as a snapshot and commit a pointer to them at the group's current offset."""
     offset, pointer = where(stage)
     keys = [snapshot.chunk_key(0, number) for number in chunks]
     end = max((r.offset for r in read_all(stage.bootstrap, snapshots(stage), committed=False)), default=-1)
@@ -76,7 +76,7 @@ def replaced(stage: FaultScenario, chunks: dict[int, bytes], count: int | None =
 
 
 def point(stage: FaultScenario, offset: int, pointer: Pointer) -> None:
-    """Commit an offset and a pointer as a worker does: to the group, and into the log."""
+    """Commit an offset and a pointer as a worker does, both to the group and to the log."""
     produce(stage.bootstrap, snapshots(stage), [CommitRecord(offset, offset, pointer).write()], keys=[b"0.position"])
     commit(stage, offset, pointer.text())
 
@@ -87,7 +87,7 @@ def flipped(blob: bytes, at: int) -> bytes:
 
 
 def stands_in(stage: FaultScenario, position: int, words: str, window: int = 1000) -> None:
-    """A restore finds a model that stands at `position`, says `words`, and lets the first commit write a snapshot."""
+    """Check that a restore ends at `position`, notes `words`, and makes the first commit write a snapshot."""
     model = ModelSettings((Spec.parse(LEARNER),), window=window)
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
@@ -174,7 +174,7 @@ def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_t
     delete_before(stage, snapshots(stage), bad.first)
     delete_before(stage, stage.topic, 100)
     sentence = refused(stage)
-    assert "the snapshot is damaged: its checksum does not fit" in sentence
+    assert "the snapshot is damaged: its checksum does not match" in sentence
     assert "--if-unrestorable replay relearns the log from offset 100" in sentence
     assert "fresh starts with an empty learner at 700" in sentence
     learn(stage, 700, 1000, "--if-unrestorable", "replay")
@@ -206,7 +206,7 @@ def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
     stage = staged(kafka)
     (blob,) = newest_chunks(stage)
     replaced(stage, {0: b"DWT2" + blob[4:-1] + b"?"})
-    assert "the snapshot is of format b'DWT2', this version reads b'DWT1'" in refused(stage)
+    assert "the snapshot has format b'DWT2', this version reads b'DWT1'" in refused(stage)
 
 
 def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: str) -> None:
@@ -218,7 +218,7 @@ def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: st
 
 
 def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) -> None:
-    """Neither an older snapshot nor the whole log gives the bits of a learner that began at 700."""
+    """Neither an older snapshot nor the full log reproduces a learner that began at 700."""
     stage = staged(kafka)
     commit(stage, 700)
     learn(stage, 700, 800, "--if-unrestorable", "fresh", *NEVER)
@@ -242,7 +242,7 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
         assert worker.wait() == 0, worker.story()
     _, newest = where(stage)
     point(stage, 400, dataclasses.replace(newest, first=100_000))
-    learn(stage, 400, 410)  # the older snapshot of this history stands in
+    learn(stage, 400, 410)  # uses the older snapshot of this history
     assert predicted(stage).keys() == {(0, offset) for offset in range(300, 410)}
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
     point(stage, 410, Pointer(end, 9, 410))
@@ -255,7 +255,7 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
 def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_before_its_first_commit(
     kafka: str, guarantee: str, there: int
 ) -> None:
-    """The end as it was then, not as it is now: what has come meanwhile would be lost."""
+    """It starts at the end as of its first start, not at the current end, which would skip rows."""
     stage, options = FaultScenario(kafka, partitions=1, rows=400), ("--start", "latest", "--guarantee", guarantee)
     stage.fill(0, there)
     with Driftway(*stage.worker(*options)) as worker:
@@ -266,7 +266,7 @@ def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_be
 
 
 def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_row(kafka: str) -> None:
-    """Its mark stands at 0, but its learner had learned other rows before."""
+    """The history's mark is at 0, but its learner had learned other rows before."""
     stage = learned(kafka)
     point(stage, 5000, where(stage)[1])
     learn(stage, 500, 600, *EARLIEST)

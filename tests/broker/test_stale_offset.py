@@ -1,7 +1,7 @@
-"""A committed offset that is not the log's: a coordinator that does not know all yet, or offsets that are gone.
+"""A committed offset that differs from the log: a coordinator that is still loading, or deleted offsets.
 
-Kafka 4.1 was seen to answer with an offset of 16 minutes before, once in some hundred restarts under load. That cannot
-be brought about at will, so a first answer is put in the broker's mouth here; all else is the broker's.
+In about one of a few hundred restarts under load, Kafka 4.1 returned an offset that was 16 minutes old. That cannot be
+reproduced at will, so the first reply is patched here; all others come from the broker.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytes
     found = restored(stage)
     assert found.committed == 700
     assert found.note is not None
-    assert found.note.startswith(f"the broker said offset {old[0]} first, and 700 after ")
+    assert found.note.startswith(f"the broker said offset {old[0]} at first, and 700 after ")
     assert not answers
 
 
@@ -57,7 +57,7 @@ def test_answer_that_stays_behind_the_log_is_not_believed(kafka: str, monkeypatc
     monkeypatch.setattr(last_commit, "committed_offset", lambda *given: old)
     found = restored(stage)
     assert (found.committed, found.position) == (700, 700)
-    assert found.note == "the broker says offset 300, the log of the last commit 700, which counts"
+    assert found.note == "the broker says offset 300, the log of the last commit 700, which is used"
 
 
 def test_ordinary_restore_asks_once_and_says_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
-"""The state at any offset is that of a run stopped there; a file made of it goes on bit for bit; an explanation fits.
+"""The state at any offset equals that of a run stopped there, also after export and import; explanations agree.
 
-One input of two partitions, read once by one group in two runs of its worker: what each test needs is then in the log.
+One group reads one input of two partitions in two runs of its worker; all tests use the resulting log.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.support.process import driftway as run
 from tests.unit.worker.rows import drifting, model_settings, records
 
 ROWS, FIRST = 1000, 400
-"""Of each partition; learned by the first run."""
+"""Rows per partition, and those learned by the first run."""
 LEARNERS = ("dfop:mu=0.01", "perceptron")
 OPTIONS = ("--learner", LEARNERS[0], "--learner", LEARNERS[1], "--accuracy-every", "100", "--window", "200")
 NAMES = ("demand", "price", "transfer", "weekday")
@@ -43,7 +43,7 @@ MODEL = model_settings(*LEARNERS, accuracy_every=100, window=200)
 
 @dataclass
 class Scene:
-    """An input that a group has learned, with snapshots at FIRST and ROWS."""
+    """An input learned by a group, with snapshots at FIRST and ROWS."""
 
     bootstrap: str
     topic: str
@@ -52,7 +52,7 @@ class Scene:
 
     @property
     def prefix(self) -> str:
-        """What the names of the group's outputs begin with."""
+        """Common prefix of the names of the group's outputs."""
         return f"{self.topic}.{self.group}"
 
     def source(self, partition: int = 0, group: str | None = None) -> GroupPartition:
@@ -75,7 +75,7 @@ class Scene:
         )  # fmt: skip
 
     def offline(self, offset: int, partition: int = 0, first: int = 0) -> SavedState:
-        """A plain model's state after the rows from `first` to before `offset`."""
+        """State of a plain model after rows `first` to `offset` - 1."""
         model = Model(MODEL, partition)
         if offset > first:
             model.advance(records(self.values[partition][first:offset], first, partition))
@@ -105,7 +105,7 @@ def same(found: SavedState, expected: SavedState) -> bool:
 
 
 def emitted(bootstrap: str, prefix: str) -> dict[tuple[int, int], bytes]:
-    """(partition, offset) -> the bits of the score that the predictions topic has, once."""
+    """(partition, offset) -> bits of its score in the predictions topic; each must be predicted once."""
     found: dict[tuple[int, int], bytes] = {}
     for record in read_all(bootstrap, f"{prefix}.predictions"):
         place, score = placed_score(record.value or b"")
@@ -147,13 +147,13 @@ def test_list_names_the_snapshots_and_the_committed_one(scene: Scene) -> None:
 def test_explain_takes_the_emitted_score_apart(scene: Scene) -> None:
     scores = emitted(scene.bootstrap, scene.prefix)
     for offset in (2, 58, 333, FIRST + 1, 999):
-        told = json.loads(scene.call("explain", "--partition", "0", "--offset", str(offset), "--json").stdout)
-        assert told["emitted"]["verdict"] == "same"
-        assert bits(told["score"]) == scores[0, offset]
-        assert {feature["name"] for feature in told["features"]} == set(NAMES)
-        parts = [feature["contribution"] for feature in told["features"]]
+        explanation = json.loads(scene.call("explain", "--partition", "0", "--offset", str(offset), "--json").stdout)
+        assert explanation["emitted"]["verdict"] == "same"
+        assert bits(explanation["score"]) == scores[0, offset]
+        assert {feature["name"] for feature in explanation["features"]} == set(NAMES)
+        parts = [feature["contribution"] for feature in explanation["features"]]
         assert [abs(part) for part in parts] == sorted(map(abs, parts), reverse=True)
-        assert abs(told["remainder"]) < 1e-12
+        assert abs(explanation["remainder"]) < 1e-12
     shown = scene.call("explain", "--partition", "0", "--offset", "999").stdout
     assert "the score is the emitted one, bit for bit" in shown
 
@@ -175,7 +175,7 @@ def test_explain_says_what_cannot_be(scene: Scene) -> None:
 
 
 def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_path: Path) -> None:
-    """Partition 1's state where nobody wrote a snapshot; its rows go on in partition 0 of another input."""
+    """Partition 1's state at an offset without a snapshot; its rows continue in partition 0 of another input."""
     at, path = 617, str(tmp_path / "at.driftway")
     exported = scene.call("snapshot", "export", "--partition", "1", "--at", str(at), "--out", path)
     assert exported.exit_code == 0, exported.output
@@ -204,7 +204,7 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
     assert same(state_at(moved.source(), None).model.save(), scene.offline(ROWS, 1))
     assert same(state_at(moved.source(), 200).model.save(), scene.offline(800, 1))
     refused = moved.sentence("snapshot", "show", "--partition", "0", "--at", str(begin - 1), code=4)
-    assert f"a state that was imported or kept; the earliest that can be had is at {begin}" in refused
+    assert f"a state that was imported or kept; the earliest available one is at {begin}" in refused
     assert "a new history began with a state that was imported or kept" in moved.call("snapshot", "list").stdout
     audit = moved.call("audit", *OPTIONS)
     assert audit.exit_code == 0, audit.output
@@ -258,7 +258,7 @@ def test_import_fences_what_is_left_of_the_group_and_is_fenced_itself(scene: Sce
 
 
 def crafted(scene: Scene, saved_from: int, began: int = 0) -> str:
-    """A group whose topic says that its learners began empty at `began`; its snapshot at 300 begins at `saved_from`."""
+    """A group whose history mark says `began`, but whose snapshot at 300 was learned from `saved_from` on."""
     group = unique("group")
     topic = create_topic(scene.bootstrap, f"{scene.topic}.{group}.snapshots", 2)
     model = Model(MODEL, 0)
@@ -273,10 +273,10 @@ def test_a_history_that_did_not_begin_empty_is_noticed(scene: Scene) -> None:
     true, false, late = crafted(scene, 0), crafted(scene, 10), crafted(scene, 100, 100)
     assert same(state_at(scene.source(0, true), 200).model.save(), scene.offline(200))
     refused = scene.sentence(*show, "200", group=false, code=4)
-    assert "its learners did not begin empty at 0, or left out rows; the earliest that can be had is at 300" in refused
+    assert "its learners did not start empty at 0, or skipped rows; the earliest available one is at 300" in refused
     assert same(state_at(scene.source(0, late), 200).model.save(), scene.offline(200, 0, 100))
     refused = scene.sentence(*show, "99", group=late, code=4)
-    assert f"the present history of group {late} began at 100; the earliest that can be had is at 300" in refused
+    assert f"the present history of group {late} began at 100; the earliest available one is at 300" in refused
 
 
 def test_a_history_that_began_with_a_model_file_needs_the_file(scene: Scene, tmp_path: Path) -> None:
@@ -301,14 +301,14 @@ def test_a_history_that_began_with_a_model_file_needs_the_file(scene: Scene, tmp
 
 
 def test_damage_and_retention(scene: Scene) -> None:
-    """Last, for it takes rows away: of partition 1 only."""
+    """The last test of the file, as it deletes rows, of partition 1 only."""
     blob = model_file.pack(Model(MODEL, 1), scene.offline(ROWS, 1), ROWS)
     topic = scene.source(1).settings.topics.snapshots
     produce(scene.bootstrap, topic, [blob[:-1] + b"?"], 1, keys=[chunk_key(1, 0)])
     arrival = state_at(scene.source(1), ROWS)
     assert same(arrival.model.save(), scene.offline(ROWS, 1))
     (note,) = arrival.notes
-    assert note.endswith("cannot be used: the snapshot is damaged: its checksum does not fit")
+    assert note.endswith("cannot be used: the snapshot is damaged: its checksum does not match")
     client = admin(scene.bootstrap)
     for future in client.delete_records([TopicPartition(scene.topic, 1, 500)]).values():
         future.result(timeout=30)
@@ -316,6 +316,6 @@ def test_damage_and_retention(scene: Scene) -> None:
     show = ("snapshot", "show", "--partition", "1", "--at")
     for offset in ("399", "450", "700"):
         refused = scene.sentence(*show, offset, code=4)
-        assert "the log begins at 500, and no snapshot stands in for the rows that are gone" in refused
-    assert "lies behind the end" in scene.sentence(*show, "1001", code=2)
+        assert "the log begins at 500, and no snapshot covers the rows that are gone" in refused
+    assert "is past the end" in scene.sentence(*show, "1001", code=2)
     assert "its log holds 500 to 1000" in scene.sentence("explain", "--partition", "1", "--offset", "3", code=2)

@@ -1,4 +1,4 @@
-"""`driftway topics`: what it creates, and what it says when something is missing or differs."""
+"""`driftway topics`: the topics it creates, and its messages if some are missing or differ."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group:
     assert own == {topic: 3, **{f"{topic}.{group}.{name}": 3 for name in outputs}}
     assert topics("check", kafka, topic, "--group", group) == (
         0,
-        f"5 topics of {topic} are as they should be\n",
+        f"5 topics of {topic} are set up as expected\n",
     )
     again = topics("create", kafka, topic, "--group", group)
     assert again[0] == 0
@@ -45,11 +45,11 @@ def test_more_outputs_are_made_and_checked_for_whom_asks(kafka: str, topic: str,
 def test_check_names_what_is_missing_or_differs(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 2)
     create_topic(kafka, f"{topic}.{group}.snapshots", 3)
-    code, said = topics("check", kafka, topic, "--group", group)
+    code, output = topics("check", kafka, topic, "--group", group)
     assert code == 1
-    assert f"{topic} has 2 partitions, not 3" in said
-    assert f"{topic}.{group}.predictions is missing" in said
-    assert f"{topic}.{group}.snapshots has cleanup.policy delete, not compact" in said
+    assert f"{topic} has 2 partitions, not 3" in output
+    assert f"{topic}.{group}.predictions is missing" in output
+    assert f"{topic}.{group}.snapshots has cleanup.policy delete, not compact" in output
 
 
 def test_create_refuses_another_number_of_partitions(kafka: str, topic: str) -> None:
@@ -58,13 +58,13 @@ def test_create_refuses_another_number_of_partitions(kafka: str, topic: str) -> 
 
 
 def test_owned_property_is_refused_with_the_reason(kafka: str, topic: str) -> None:
-    code, said = topics("check", kafka, topic, "-X", "isolation.level=read_uncommitted")
+    code, output = topics("check", kafka, topic, "-X", "isolation.level=read_uncommitted")
     assert code == 2
-    assert "isolation.level cannot be set" in said
+    assert "isolation.level cannot be set" in output
 
 
 def test_no_broker_is_exit_code_5() -> None:
-    code, said = topics("check", "127.0.0.1:1", "nothing")
+    code, output = topics("check", "127.0.0.1:1", "nothing")
     assert code == 5
-    assert said.startswith("driftway: no Kafka broker answered at 127.0.0.1:1")
-    assert said.count("\n") == 1
+    assert output.startswith("driftway: no Kafka broker answered at 127.0.0.1:1")
+    assert output.count("\n") == 1

@@ -1,4 +1,4 @@
-"""`driftway train --topic`: which offsets are read, what is refused, and that the log may grow before a resume."""
+"""`driftway train --topic`: offsets read, options refused, and a log that grows before a resume."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 def produce_at(kafka: str, topic: str, values: list[bytes]) -> None:
-    """Write to partition 0, one record for each second of 1970."""
+    """Produce to partition 0, with timestamps one second apart from 1970 on."""
     producer = Producer(quiet({"bootstrap.servers": kafka}))
     for i, value in enumerate(values):
         producer.produce(topic, value, partition=0, timestamp=max(1, i * SECOND))
@@ -44,7 +44,7 @@ def produce_at(kafka: str, topic: str, values: list[bytes]) -> None:
 
 
 def delete_before(kafka: str, topic: str, offset: int) -> None:
-    client = admin(kafka)  # a client that is garbage never answers
+    client = admin(kafka)  # keep a reference: a collected client never answers
     for future in client.delete_records([TopicPartition(topic, 0, offset)]).values():
         future.result(timeout=END_SECONDS)
 
@@ -55,14 +55,14 @@ def run(kafka: str, topic: str, out: Path, *options: str) -> Result:
 
 
 def trained(kafka: str, topic: str, out: Path, *options: str) -> tuple[dict[str, Any], bytes]:
-    """What was told, and the champion's state."""
+    """The JSON report, and the champion's state."""
     done = run(kafka, topic, out, "--force", *options)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout), model_file.load(out).model().champion.state.memory.tobytes()
 
 
 def from_a_file(folder: Path, X: np.ndarray, y: np.ndarray) -> bytes:
-    """The state that the same rows give in a file."""
+    """State after training on the same rows from a file."""
     file, out = folder / "rows.csv", folder / "file.driftway"
     lines = [",".join(map(repr, [*x, label])) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
     file.write_text("\n".join(["a,b,c,y", *lines]))
@@ -138,7 +138,7 @@ def test_packed_events_and_what_an_aborted_transaction_leaves(
         assert producer.flush(END_SECONDS) == 0
         finish()
     out = tmp_path / "m.driftway"
-    # 200 rows, a marker, 100 aborted rows, a marker: all that may be read ends at 200, the log at 302.
+    # 200 rows, a marker, 100 aborted rows, a marker: the committed rows end at 200, the log at 302.
     found, state = trained(kafka, topic, out, "--client", client, "--format", "packed")
     assert (ranges(found), found["rows"]) == ([(0, 0, 302)], 200)
     assert state == from_a_file(tmp_path, X[:200], y[:200])
@@ -165,7 +165,7 @@ def test_what_the_log_does_not_hold_is_refused(
     produce(kafka, topic, encode_events(X, np.full(ROWS, np.nan), 0))
     assert refusal(1, "--to", "601") == f"{topic}/0 ends at offset 600: there is no offset 600 yet"
     assert refusal(1, "--from", "601") == f"{topic}/0 ends at offset 600: there is no offset 600 yet"
-    assert refusal(1).startswith(f"none of the 600 rows of {topic} has a label")
+    assert refusal(1).startswith(f"none of the 600 rows of {topic} has a usable label")
     assert refusal(1, "--format", "packed").startswith(f"none of the 600 rows of {topic} can be used; the first, ")
     delete_before(kafka, topic, 50)
     lost = f"retention has passed offset 10 of {topic}/0, where the range begins: the log begins at 50"

@@ -1,4 +1,4 @@
-"""`driftway replay --truth` against a real Kafka: every message carries the truth about its row, come what may."""
+"""`driftway replay --truth` against a real Kafka: every message carries the truth about its row in all modes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def truth(k: int, row: int, points: tuple[int, ...]) -> list[tuple[str, bytes]]:
 
 
 def sent(kafka: str, topic: str, *more: str) -> list[tuple[int, dict[str, object], list[tuple[str, bytes | None]]]]:
-    """Partition, event and headers of every record, in the order of the ids."""
+    """(partition, event, headers) of every record, sorted by id."""
     done = driftway("replay", "sea:rows=2000", "--seed", "3", "--bootstrap", kafka, "--to", topic, "--json", *more)
     assert done.code == 0, done.stderr
     assert json.loads(done.stdout)["delivery_errors"] == 0

@@ -1,4 +1,4 @@
-"""Two groups on one input: each has outputs of its own, and none takes those of another."""
+"""Two groups on one input: each has its own outputs, and no group can write to those of another."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def worker(kafka: str, topic: str, group: str, *more: str) -> Finished:
 
 
 def offsets(kafka: str, name: str) -> list[tuple[int, int]]:
-    told = (read_json(record.value or b"") for record in read_all(kafka, name))
-    return sorted((one["partition"], one["offset"]) for one in told)
+    predictions = (read_json(record.value or b"") for record in read_all(kafka, name))
+    return sorted((one["partition"], one["offset"]) for one in predictions)
 
 
 EVERY = sorted((partition, offset) for partition in range(2) for offset in range(ROWS))
@@ -56,7 +56,7 @@ def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: 
         assert audited.code == 0, audited
     done = driftway("watch", "--input", filled, "--bootstrap", kafka, "--once")
     assert done.code == 2
-    assert "say which with --group" in done.stderr
+    assert "choose one with --group" in done.stderr
     assert all(group in done.stderr for group in groups)
     done = driftway("watch", "--input", filled, "--group", groups[1], "--bootstrap", kafka, "--once", "--json")
     assert done.code == 0, done
@@ -64,7 +64,7 @@ def test_two_groups_at_once_and_a_third_later_have_three_sets_of_outputs(kafka: 
 
 
 def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:
-    """The same for the same learner in any company, another one for another."""
+    """Equal for the same learner, whatever runs beside it; different for another learner."""
     digests = []
     for more in (("pa1",), ("pa1", "arow"), ("pa1:C=2",)):
         group = unique("group")
@@ -103,11 +103,11 @@ def test_topics_of_somebody_else_are_not_taken(kafka: str, filled: str) -> None:
     produce(kafka, f"{prefix}.snapshots", [b"?"], keys=[b"their.key"])
     refused = worker(kafka, filled, unique("group"), "--outputs", prefix)
     assert refused.code == 2
-    assert f"topic {prefix}.snapshots does not say whose it is" in refused.stderr
+    assert f"topic {prefix}.snapshots does not name its group" in refused.stderr
 
 
 def test_outputs_that_cannot_be_called_so(kafka: str, filled: str) -> None:
-    for prefix, words in (("a b", "topics' names have letters"), (filled.rpartition(".")[0] or "x" * 240, "at most")):
+    for prefix, words in (("a b", "topic names have letters"), (filled.rpartition(".")[0] or "x" * 240, "at most")):
         refused = worker(kafka, filled, unique("group"), "--outputs", prefix)
         assert refused.code == 2
         assert words in refused.stderr

@@ -1,4 +1,4 @@
-"""`driftway worker --unknown-fields count` on a real topic: /metrics, the log, and what a restart counts."""
+"""`driftway worker --unknown-fields count` on a real topic: /metrics, the log, and counts after a restart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST, COMMITTED, LAST = 100, 400, 600
 
 
 def changes(first: int, last: int) -> list[bytes]:
-    """Debezium events: every other with a field `note`, every third with a field in `user`, one deletion in ten."""
+    """Debezium events: every second has a field `note`, every third `user.name`, every tenth is a deletion."""
     events = []
     for i in range(first, last):
         row = {"id": i, "amount": i * 7 % 31, "label": i % 2, "user": {"age": i % 50}}
@@ -51,14 +51,14 @@ def test_an_heir_counts_the_fields_of_the_events_that_it_emits_for(kafka: str, t
         assert "unknown_fields_total{" not in get(event(victim, "listening")["port"], "/metrics")[2]
         victim.kill()
     produce(kafka, topic, changes(COMMITTED, LAST))
-    with Driftway(*worker, "--unknown-fields", "count") as heir:  # the choice is no part of the state
+    with Driftway(*worker, "--unknown-fields", "count") as heir:  # the option is not part of the state
         heir.await_condition(lambda: done(LAST), "the rest predicted or rejected")
         restored = event(heir, "restored")
         assert restored["position"] <= FIRST
         assert restored["committed"] == COMMITTED
         value, wanted = metrics(event(heir, "listening")["port"]), expected(COMMITTED, LAST)
         assert {field: value("unknown_fields_total", field=field) for field in wanted} == wanted
-        told = {line["field"]: line["at"] for line in log_of(heir) if line["event"] == "unknown field"}
-        assert told == {"note": f"{topic}/0@{COMMITTED + 1}", "user.name": f"{topic}/0@{COMMITTED + 2}"}
+        logged = {line["field"]: line["at"] for line in log_of(heir) if line["event"] == "unknown field"}
+        assert logged == {"note": f"{topic}/0@{COMMITTED + 1}", "user.name": f"{topic}/0@{COMMITTED + 2}"}
         heir.terminate()
         assert heir.wait() == 0, heir.story()

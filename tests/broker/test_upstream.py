@@ -1,6 +1,6 @@
-"""Faults of the client and the broker that the worker guards against, shown on what is installed here.
+"""Bugs of the client and the broker that the worker guards against, reproduced on the installed versions.
 
-These tests fail on the day on which one of them is mended: docs/upstream/README.md says what is to be done then.
+A test fails once its bug is fixed: docs/upstream/README.md says what to do then.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def test_librdkafka_still_commits_transactions_whose_messages_are_not_there(kafk
 
 
 def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
-    said = java.run(UPSTREAM / "StaleLoad.java", tmp_path)
-    mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {said}"
-    assert "epoch 10's load done, 12's half way      : 647521 (16 minutes old)" in said, mended
-    assert "transaction aborted, loads over          : 883000 (never committed)" in said, mended
+    output = java.run(UPSTREAM / "StaleLoad.java", tmp_path)
+    mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {output}"
+    assert "epoch 10's load done, 12's half way      : 647521 (16 minutes old)" in output, mended
+    assert "transaction aborted, loads over          : 883000 (never committed)" in output, mended
 
 
 def test_confluent_kafka_still_keeps_exceptions_that_are_handled_while_it_raises() -> None:

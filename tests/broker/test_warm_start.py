@@ -1,5 +1,5 @@
-"""A worker that begins in a trained model's state, in the middle of a topic: killed or not, its scores are those of
-`driftway evaluate --warm-start --skip`, and the audit proves them from the topics and the file."""
+"""A worker that starts from a trained model in the middle of a topic: even if killed, its scores equal those of
+`driftway evaluate --warm-start --skip`, and the audit verifies them from the topics and the file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.broker
 
 TRAINED = 20_000
 FIRST, ROWS = 25_000, 45_000
-"""Rows on the topic when the worker starts; rows in all."""
+"""Rows on the topic when the worker starts, and in total."""
 STREAM = f"hyperplane_rotating:rows={ROWS}"
 
 
@@ -34,13 +34,13 @@ def group_options(topic: str, group: str, kafka: str, *more: object) -> list[str
 
 
 def often(*more: object) -> list[str]:
-    """Commits and snapshots at short distances, and a dead member is noticed soon."""
+    """Options for frequent commits and snapshots and a short session timeout."""
     seen = "-X", f"session.timeout.ms={SESSION_MS}", "-X", "heartbeat.interval.ms=300"
     return ["--commit-interval", "0.05", "--snapshot-rows", "1000", *seen, *map(str, more)]
 
 
 def emitted(kafka: str, prefix: str) -> tuple[Scores, set[str]]:
-    """The scores by place, each once, and what their learners are called."""
+    """Scores by (partition, offset), each predicted once, and the names of their learners."""
     records = read_all(kafka, f"{prefix}.predictions")
     found = dict(placed_score(record.value or b"") for record in records)
     assert len(found) == len(records), "some offset is predicted twice"
@@ -53,31 +53,31 @@ def different(got: Scores, wanted: Scores) -> list[tuple[int, int]]:
 
 
 def tamper(kafka: str, prefix: str, place: int) -> int:
-    """Make the predictions topic anew, with one score in its last bit another; return that row's input offset."""
+    """Recreate the predictions topic with the last bit of one score changed; return that row's input offset."""
     name = f"{prefix}.predictions"
     records = read_all(kafka, name)
-    client = admin(kafka)  # a client that is garbage never answers
+    client = admin(kafka)  # keep a reference: a collected client never answers
     client.delete_topics([name])[name].result(timeout=30)
     await_until(lambda: name not in client.list_topics(timeout=10).topics, 30, f"{name} gone")
     create_topic(kafka, name)
     values = [record.value or b"" for record in records]
-    told = read_json(values[place])
-    other = float(np.nextafter(told["score"], np.inf))
-    values[place] = values[place].replace(f'"score":{told["score"]!r}'.encode(), f'"score":{other!r}'.encode())
+    prediction = read_json(values[place])
+    other = float(np.nextafter(prediction["score"], np.inf))
+    values[place] = values[place].replace(f'"score":{prediction["score"]!r}'.encode(), f'"score":{other!r}'.encode())
     assert values[place] != records[place].value
     produce(kafka, name, values, keys=[record.key for record in records])
-    return int(told["offset"])
+    return int(prediction["offset"])
 
 
 def sentence(done: Finished, code: int) -> str:
-    """What a command that failed said last."""
+    """Return the error message of a command that failed."""
     assert done.code == code, done
     assert "Traceback" not in done.stderr
     return done.stderr.splitlines()[-1].removeprefix("driftway: ")
 
 
 def here(*arguments: object) -> Finished:
-    """A command that is run in this process, where kernels are loaded already."""
+    """Run a command in this process, where kernels are already loaded."""
     done = CliRunner().invoke(main, [str(one) for one in arguments])
     return Finished(done.exit_code, done.stdout, done.stderr)
 
@@ -133,12 +133,12 @@ def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_pa
                                                "--start", TRAINED, "--learner", "arow"))  # fmt: skip
     assert f"this worker starts with --warm-start of model file {other}" in sentence(refuted, 1)
     offset = tamper(kafka, f"{topic}.{group}", 17_000)
-    said = sentence(here(*audit), 1)
-    assert f"the prediction of {topic}/0@{offset} differs: expected score" in said
+    message = sentence(here(*audit), 1)
+    assert f"the prediction of {topic}/0@{offset} differs: expected score" in message
 
 
 def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path: Path) -> None:
-    """Scores of a model that never learns; the group goes on only with its own file; offsets outside the log."""
+    """A frozen model never learns; the group resumes only with its own file; offsets outside the log are refused."""
     stage = FaultScenario(kafka, partitions=1, rows=2000)
     rows = [read_json(event) for event in stage.events[0]]
     X, y = np.array([row["x"] for row in rows]), np.array([row["y"] for row in rows], float)
@@ -169,7 +169,7 @@ def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path:
     assert sentence(work("--learner", CHAMPION), 4) == (
         f"cannot restore {stage.topic}/0: the snapshot was made with --warm-start of model file "
         f"{model_file.load(path).digest} and --frozen, this worker starts without --warm-start; a group keeps what it "
-        "began with; --if-unrestorable replay relearns the log from offset 0, fresh starts with an empty learner at "
+        "started with; --if-unrestorable replay relearns the log from offset 0, fresh starts with an empty learner at "
         "2000"
     )
     produce(kafka, stage.topic, stage.events[0][:10])
@@ -192,12 +192,12 @@ def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str
 
 
 def test_an_exported_snapshot_goes_on_on_another_topic(kafka: str, tmp_path: Path) -> None:
-    """Behind a feature map and the online standardiser: as if one worker had gone over all rows."""
+    """With a feature map and the online standardiser, the result is as if one worker had processed all rows."""
     stage = FaultScenario(kafka, partitions=1, rows=2000)
     learner = "--learner", "arow", "--map", "polynomial:degree=2"
     stage.fill(0, 1000)
     options = group_options(stage.topic, stage.group, kafka, *learner)
-    # A snapshot with every commit: on a slow machine the rows are several, and the last one's state is exported.
+    # A snapshot with every commit: on a slow machine there are several, and the last one is exported.
     assert driftway("worker", *options, *often("--snapshot-rows", "1", "--stop-at-end")).code == 0
     path = tmp_path / "exported.driftway"
     exported = here(

@@ -18,7 +18,7 @@ LEARNERS = ("pa1", "arow")
 
 @pytest.fixture(scope="module")
 def learned(kafka: str) -> str:
-    """An input of 2 x 1500 rows that a worker with two learners has read to its end."""
+    """An input of 2 x 1500 rows, read to its end by a worker with two learners."""
     from tests.support.kafka import unique
 
     topic = unique("watched")
@@ -39,7 +39,7 @@ def once(kafka: str, topic: str) -> list[dict[str, Any]]:
 
 
 def test_once_json_gives_the_newest_values_of_each_partition_and_learner(kafka: str, learned: str) -> None:
-    """And lag counts what waits."""
+    """The lag counts records that are not processed yet."""
     rows = once(kafka, learned)
     assert [(row["partition"], row["learner"]) for row in rows] == [(p, name) for p in (0, 1) for name in LEARNERS]
     for row in rows:

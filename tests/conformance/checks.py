@@ -1,6 +1,6 @@
-"""What every learner promises, one function per promise; each takes a case and asserts.
+"""The contract of every learner, one function per promise; each takes a case and asserts.
 
-A case makes learners (`make(d, n_classes)`), so that `test_suite_can_fail` can hand in learners that cheat.
+A case makes learners (`make(d, n_classes)`), so that `test_suite_can_fail` can pass in learners that cheat.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tests.support.oracle.protocol import run
 N, D = 240, 5
 
 SIZES = (500, 3, 0.0), (N, 1, 0.1), (N, 6, 0.1), (120, 14, 0.1)
-"""Rows, features and share without a label, of what is compared with an oracle, which is plain Python: windows and
-budgets are full long before row 120, and epochs of up to 150 rows begin anew among 240. Matrices are multiplied
-otherwise from 13 features on. Behind the standardiser the same kernel gets other numbers: one size shows that they are
-the right ones.
+"""Rows, features and unlabelled share for the comparison with an oracle, which is plain Python and slow: windows and
+budgets are full long before row 120, and epochs of up to 150 rows restart within 240. From 13 features on, matrices are
+multiplied by another algorithm. With the standardiser one size is enough, because the same kernel only gets other
+numbers.
 """
 
 
 def scores(learner: Learner, X: np.ndarray, y: np.ndarray, cuts: tuple[int, ...] = ()) -> np.ndarray:
-    """Prequential scores with the batch cut at `cuts`."""
+    """Return prequential scores, with the rows split into batches at `cuts`."""
     score = np.full((len(X), learner.n_scores), np.nan)
     edges = [0, *cuts, len(X)]
     for start, end in itertools.pairwise(edges):
@@ -42,7 +42,7 @@ def scores(learner: Learner, X: np.ndarray, y: np.ndarray, cuts: tuple[int, ...]
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Equal bit for bit."""
+    """Return whether two arrays are equal bit for bit."""
     return a.tobytes() == b.tobytes()
 
 
@@ -56,44 +56,44 @@ def data(case: Case, n: int = N, d: int = D, unlabelled: float = 0.2) -> tuple[n
 
 def split_invariant(case: Case) -> None:
     X, y = data(case)
-    whole = case.make(D)
-    expected = scores(whole, X, y)
+    uncut = case.make(D)
+    expected = scores(uncut, X, y)
     rng = np.random.default_rng(0)
     every = tuple(range(1, N))
     some = [tuple(sorted(rng.choice(np.arange(0, N), 9).tolist())) for _ in range(6)]
     for cuts in [every, (N // 2,), *some]:
         cut = case.make(D)
         assert same(scores(cut, X, y, cuts), expected), f"other scores when cut at {cuts}"
-        assert memory(cut) == memory(whole), f"other state when cut at {cuts}"
+        assert memory(cut) == memory(uncut), f"other state when cut at {cuts}"
 
 
 def resume_identical(case: Case) -> None:
     X, y = data(case)
-    whole = case.make(D)
-    expected = scores(whole, X, y)
+    uninterrupted = case.make(D)
+    expected = scores(uninterrupted, X, y)
     for first, second in [(0, 1), (17, 150), (101, 102), (239, 240)]:
         learner = case.make(D)
-        got = [scores(learner, X[:first], y[:first])]
+        parts = [scores(learner, X[:first], y[:first])]
         for start, end in [(first, second), (second, N)]:
             blob = learner.snapshot()
             learner = case.make(D)
             learner.restore(blob)
             assert learner.snapshot() == blob
-            got.append(scores(learner, X[start:end], y[start:end]))
-        assert same(np.concatenate(got), expected)
-        assert memory(learner) == memory(whole)
+            parts.append(scores(learner, X[start:end], y[start:end]))
+        assert same(np.concatenate(parts), expected)
+        assert memory(learner) == memory(uninterrupted)
 
 
 def moves_with_its_memory(case: Case) -> None:
     X, y = data(case)
-    whole = case.make(D)
-    expected = scores(whole, X, y)
+    unmoved = case.make(D)
+    expected = scores(unmoved, X, y)
     moved = case.make(D)
     head = scores(moved, X[:100], y[:100])
     arena = np.full(moved.state.nbytes // 8 + 2, np.nan)
     moved.move_state_to(arena[1:-1].view(np.uint8))
     assert same(np.concatenate([head, scores(moved, X[100:], y[100:])]), expected)
-    assert arena[1:-1].tobytes() == memory(whole), "the state does not live in the attached memory"
+    assert arena[1:-1].tobytes() == memory(unmoved), "the state does not live in the attached memory"
     assert np.isnan(arena[[0, -1]]).all()
 
 
@@ -147,7 +147,7 @@ def oracle_equal(case: Case) -> None:
 
 def seed_deterministic(case: Case) -> None:
     X, y = data(case)
-    np.random.seed(5)  # noqa: NPY002 - the global generator is what must stay untouched
+    np.random.seed(5)  # noqa: NPY002 - the global generator must stay untouched
     before = np.random.get_state()[1].tobytes()  # noqa: NPY002
     first, second = case.make(D), case.make(D)
     assert same(scores(first, X, y), scores(second, X, y))
@@ -173,9 +173,9 @@ def hostile_rows(case: Case) -> None:
 
 
 def sound(name: str, values: np.ndarray, fit: np.ndarray) -> None:
-    """A matrix, or each of several one behind the other, is bitwise symmetric, and all of its diagonal is `fit`.
+    """Assert that a matrix, or each of a stack, is bitwise symmetric, and `fit` is true on its whole diagonal.
 
-    What is not square is a diagonal alone, or several.
+    An array that is not square holds one or more diagonals only.
     """
     if values.ndim >= 2 and values.shape[-1] == values.shape[-2]:
         assert same(values, np.ascontiguousarray(np.swapaxes(values, -1, -2))), f"{name} is not symmetric"
@@ -189,13 +189,13 @@ def one_class_only(case: Case) -> None:
         learner = case.make(D)
         score = scores(learner, X, np.full(N, float(label)))
         assert np.isfinite(score).all()
-        able = getattr(learner.parameters, "intercept", True)  # through the origin there is no constant
+        able = getattr(learner.parameters, "intercept", True)  # without one, it cannot learn a constant
         if case.kind != "regression" and able:
             assert (predicted_class(score, learner.kind)[-50:] == label).all()
 
 
 def fixed_size(case: Case) -> None:
-    compiled = machine_code()  # by the tests before, of whatever types of their own
+    compiled = machine_code()  # by earlier tests, with their own types
     for d, n_classes in [(1, 3), (2, 5), (9, 4)]:
         X, y = case.formed(rows(case.kind, 60, d, n_classes))
         learner = case.make(d, n_classes)
@@ -213,9 +213,9 @@ def fixed_size(case: Case) -> None:
 
 
 def machine_code() -> dict[str, set[Any]]:
-    """Each kernel of the learners, and the types for which it has been compiled.
+    """Return each kernel of the learners with the types for which it has been compiled.
 
-    A constant in the source may have machine code of its own; sizes that come with the data may not.
+    Constants in the source may have specialised machine code; sizes that depend on the data may not.
     """
     return {
         f"{name}.{kernel.__name__}": {tuple(map(unliteral, one)) for one in kernel.signatures}
@@ -257,12 +257,12 @@ def snapshot_guard(case: Case) -> None:
 
 
 def signed(body: bytes) -> bytes:
-    """`body` with a digest that fits."""
+    """Return `body` with a valid digest."""
     return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
 
 
 def strangers(case: Case) -> list[Learner]:
-    """Learners whose snapshots must not fit."""
+    """Return learners whose snapshots must be refused."""
     found = [case.make(3)] if case.row.width(3) != case.row.width(2) else []
     others = [row for row in ROWS.values() if row is not case.row]
     found += [Case(row, find(row.name).tasks[0], json.dumps(dict(row.variants[0]))).make(2) for row in others]

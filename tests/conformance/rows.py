@@ -1,4 +1,4 @@
-"""Rows for the suite: made up ones with any kind of label, and hostile ones."""
+"""Rows for the suite: synthetic ones with any kind of label, and hostile ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ COLUMNS = (
     ("electricity", 20_000),
     ("spam500", 2_500),
 )
-"""The streams of docs/algorithms/reference-results.md#accuracy-with-the-defaults and how many rows of each."""
+"""The streams of docs/algorithms/reference-results.md#accuracy-with-the-defaults and the number of rows of each."""
 
 
 def target(X: np.ndarray, kind: str, n_classes: int, rng: np.random.Generator, noise: float) -> np.ndarray:
-    """Labels that a linear model can learn, of any kind."""
+    """Return labels of any kind that a linear model can learn."""
     d = X.shape[1]
     if kind == "multiclass":
         return (X @ rng.standard_normal((d, n_classes))).argmax(axis=1).astype(float)
@@ -31,7 +31,7 @@ def target(X: np.ndarray, kind: str, n_classes: int, rng: np.random.Generator, n
 def rows(
     kind: str, n: int, d: int, n_classes: int = 4, unlabelled: float = 0.0, seed: int = 7
 ) -> tuple[np.ndarray, np.ndarray]:
-    """X and y of a linear concept that changes half way; features differ in scale and location."""
+    """Return X and y of a linear concept that changes half way; features differ in scale and location."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     half = n // 2
@@ -41,19 +41,19 @@ def rows(
 
 
 def hostile(kind: str, n: int, d: int, n_classes: int = 4, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros, duplicates, constant columns, 1e150, 1e-150 and 1e300, in any order, with random labels."""
+    """Return rows of zeros, duplicates, constant columns, 1e150, 1e-150 and 1e300, in any order, with random labels."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
-    what = rng.integers(0, 10, n)
+    kinds = rng.integers(0, 10, n)
     X[:, d - 1] = X[:, 0]
     X[:, d // 2] = 3.7
-    X[what == 0] = 0.0
-    X[what == 1] *= 1e150
-    X[what == 2] *= 1e-150
-    X[what == 3] = X[0]
-    X[what == 4, 1:] = 0.0
-    X[what == 5, 0] *= 1e150
-    X[what == 6] *= 1e300
+    X[kinds == 0] = 0.0
+    X[kinds == 1] *= 1e150
+    X[kinds == 2] *= 1e-150
+    X[kinds == 3] = X[0]
+    X[kinds == 4, 1:] = 0.0
+    X[kinds == 5, 0] *= 1e150
+    X[kinds == 6] *= 1e300
     if kind == "regression":
         return X, rng.standard_normal(n) * 10.0 ** rng.integers(-300, 300, n)
     return X, rng.integers(0, n_classes, n).astype(float)

@@ -1,4 +1,4 @@
-"""Learners learn: they beat the baselines, follow a drift, and reach the accuracies.
+"""Learners beat the baselines, follow a drift, and reach the documented accuracies.
 
 See docs/algorithms/reference-results.md#accuracy-with-the-defaults.
 """
@@ -20,7 +20,7 @@ from tests.conformance.rows import COLUMNS, target
 from tests.conformance.table import TABLE, Case, cases
 
 OF_FOUR_CLASSES = 75.0
-"""Per cent that a learner reaches again after four classes have changed their names; the least was 77.1."""
+"""Per cent that every learner must reach again after the labels of four classes are permuted; the least was 77.1."""
 
 
 @pytest.mark.parametrize(

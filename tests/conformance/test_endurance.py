@@ -14,7 +14,7 @@ BLOCK = 100_000
 
 
 def endure(learner, X, y, blocks):
-    """Learn the same block over and over, checking the state after each; return the last scores."""
+    """Learn the same block repeatedly, checking the state after each pass; return the last scores."""
     score = np.empty((len(X), 1))
     for _ in range(blocks):
         learner.predict_then_update(X, y, score)
@@ -81,19 +81,19 @@ def test_weights_equal_the_discounted_batch_solution(mu, task):
 def test_dfop_without_forgetting_is_rls(standardize):
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((500, 4)), rng.integers(0, 2, 500).astype(float)
-    got = []
+    results = []
     for name, parameters in [("rls", {}), ("dfop", {"mu": 0.0})]:
         score = np.empty((500, 1))
         learners.create(name, 4, standardize=standardize, **parameters).predict_then_update(X, y, score)
-        got.append(score.tobytes())
-    assert got[0] == got[1]
+        results.append(score.tobytes())
+    assert results[0] == results[1]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_learner_is_finite_after_ten_million_rows(name):
-    """Two columns are the same, one is constant; the concept turns round every 50,000 rows."""
+    """Two columns are equal, one is constant; the concept changes every 50,000 rows."""
     learner = Case(ROWS[name], find(name).tasks[-1]).make(4)
     X, y = rows(learner.kind, BLOCK, 4)
     X[:, 1], X[:, 2] = X[:, 0], 3.7

@@ -1,4 +1,4 @@
-"""Every learner x every promise; ids read `arow:split_invariant`."""
+"""Every learner x every promise, with ids such as `arow:split_invariant`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves
 from tests.conformance.table import ROWS, Case, cases
 
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
-"""What `Learner` does for all, whatever the parameters: once per learner and task is enough.
+"""Checks of the base class `Learner`, independent of the parameters: run once per learner and task.
 
-What `OnlineStandardizer` does for all, whatever it wraps: once per task.
+With `OnlineStandardizer`, which is independent of the learner it wraps, they run once per task.
 """
 
 
 def pairs() -> Iterator[object]:
-    """Every case with its checks."""
-    met = set()
+    """Yield every case with its checks."""
+    checked = set()
     for case in cases():
         kind = case.kind, "" if case.standardize else case.row.name
         for check in CHECKS:
-            if check.__name__ not in case.row.opt_out and not (kind in met and check in OF_THE_BASE_CLASS):
+            if check.__name__ not in case.row.opt_out and not (kind in checked and check in OF_THE_BASE_CLASS):
                 yield pytest.param(case, check, id=f"{case.label}:{check.__name__}")
-        met.add(kind)
+        checked.add(kind)
 
 
 @pytest.mark.parametrize(("case", "check"), list(pairs()))
@@ -38,5 +38,5 @@ def test_learner(case: Case, check):
 def test_what_is_documented_as_symmetric_is_checked(name: str) -> None:
     for kind in find(name).tasks:
         fields = field_specs(Case(ROWS[name], kind).make(5).rule().memory)
-        said = {field for field, one in fields.items() if "symmetric" in one.text}
-        assert said <= {*ROWS[name].symmetric, *ROWS[name].semidefinite}, "state that hostile_rows must look at"
+        documented = {field for field, one in fields.items() if "symmetric" in one.text}
+        assert documented <= {*ROWS[name].symmetric, *ROWS[name].semidefinite}, "state that hostile_rows must look at"

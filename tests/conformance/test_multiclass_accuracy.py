@@ -1,4 +1,4 @@
-"""Multiclass learners reach the accuracies; those on streams of two classes are in the table.
+"""Multiclass learners reach the documented accuracies; those on two-class streams are in the table.
 
 See docs/algorithms/multiclass.md#multiclass-learners.
 """
@@ -13,7 +13,7 @@ from driftway.learners.metrics.rolling import create_metrics
 from driftway.learners.spec import Spec
 
 STREAMS = (("keystroke", 1_600), ("5CVT", 20_000), ("4CR", 20_000), ("powersupply", 20_000))
-"""The columns and how many rows of each."""
+"""The streams (columns) and the number of rows of each."""
 
 TOLERANCE = 0.3
 
@@ -63,7 +63,7 @@ ACCURACY = {
     "ova:ogd_logistic": (89.00, 82.37, 99.92, 7.95),
     "ova:arow:q=1e-4": (90.06, 90.00, 99.95, 2.02),
 }
-"""Learner as users write it -> per cent right on each stream, standardised."""
+"""Learner in command-line syntax -> accuracy in per cent on each stream, standardised."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Parameters are validated by name and inequality, and learners by what they can learn."""
+"""Parameters are validated by name and bounds, and learners by the tasks they can learn."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ EVERY = [
 
 
 def task_of(name):
-    """A task that the learner has: most have classes."""
+    """Return a task of the learner, classification if it can."""
     return "regression" if find(name).tasks == ("regression",) else "classification"
 
 
 def width_of(name):
-    """As many columns as the learner can read: most can read any."""
+    """Return a number of columns that the learner accepts; most accept any."""
     return ROWS[name].width(3)
 
 

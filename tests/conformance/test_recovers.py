@@ -1,4 +1,4 @@
-"""One wild row is got over: 2,000 rows later every learner is as good as if it had never come."""
+"""Learners recover from one wild row: 2,000 rows later each is as good as without it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ PLACES = 2, 50, 1000
 POWERS = 3, 9, 100, 300
 LATER = 2000
 MOST = 0.01
-"""Of the accuracy, or of the share of the variance that is explained."""
+"""Largest allowed loss of accuracy, or of explained variance in regression."""
 
 
 def concept(kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a linear concept; features differ in scale and location."""
+    """Return rows of a linear concept; features differ in scale and location."""
     rng = np.random.default_rng(1)
     X = rng.standard_normal((N, D))
     y = target(X, kind, CLASSES, rng, 0.05)
@@ -30,7 +30,7 @@ def concept(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def goodness(case: Case, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Per row: 1 where the class is right; in regression 1 minus the squared error in units of the variance."""
+    """Return, per row, 1 if the class is right; in regression, 1 minus the squared error over the variance."""
     learner = case.make(D, CLASSES)
     score = scores(learner, case.row.formed(X), y)
     if case.kind == "regression":
@@ -39,7 +39,7 @@ def goodness(case: Case, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def losses(case: Case) -> dict[tuple[int, int, str], float]:
-    """(row, power of ten, where) -> what a wild row there costs from 2,000 rows later on."""
+    """(row, power of ten, features) -> drop in mean goodness from 2,000 rows after such a wild row on."""
     X, y = concept(case.kind)
     clean, found = goodness(case, X, y), {}
     for place in PLACES:

@@ -1,6 +1,6 @@
 """Every learner and generator computes the same bits on a processor without FMA and AVX2: docs/decisions/0021.
 
-The other processor is this one with its features hidden from the C library, from numpy and from the compiler.
+That processor is simulated by hiding the features of this one from the C library, from numpy and from the compiler.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ PLAIN = {
     "NUMBA_CPU_FEATURES": "",
 }
 LONGEST_SECONDS = 3000
-"""Both runs compile every kernel; alone on two cores each takes some minutes."""
+"""Timeout of a run, which compiles every kernel; on two idle cores each takes some minutes."""
 
 
 def numpy_features() -> dict[str, str]:
-    """What numpy may be told to leave out: the features that it looks for when it starts, and that are here."""
+    """Return the variable that makes numpy ignore the dispatched CPU features that this machine has."""
     from numpy._core import _multiarray_umath as umath
 
-    here = [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
-    return {"NPY_DISABLE_CPU_FEATURES": " ".join(here)} if here else {}
+    present = [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
+    return {"NPY_DISABLE_CPU_FEATURES": " ".join(present)} if present else {}
 
 
 def digests(environment: dict[str, str], *folders: Path) -> dict[str, list[str]]:
@@ -52,7 +52,7 @@ def digests(environment: dict[str, str], *folders: Path) -> dict[str, list[str]]
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     here, plain = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("plain")
-    # The second run goes on from the snapshots of the first.
+    # The second run continues from the snapshots of the first.
     return digests({}, here), digests({**PLAIN, **numpy_features()}, plain, here)
 
 
@@ -67,7 +67,7 @@ def test_scores_states_rows_and_restored_snapshots_are_equal(both):
 @pytest.mark.timeout(2 * LONGEST_SECONDS)
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the features that are hidden are those of x86-64")
 def test_the_c_library_and_numpy_are_not(both):
-    """Else the two machines are one, and the test above shows nothing."""
+    """Otherwise the features were not hidden, and the test above proves nothing."""
     if "fma" not in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
         pytest.skip("this processor has no FMA")
     here, plain = both

@@ -1,4 +1,4 @@
-"""The checks notice learners that cheat: each mutant breaks one promise and must be caught by its check."""
+"""The checks catch learners that cheat: each mutant breaks one promise and must fail its check."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.conformance.table import ROWS, Case
 
 
 class Peeks(PA1):
-    """Learns the row before it predicts it."""
+    """Learns a row before it predicts it."""
 
     def _run(self, rows, y, score):
         for i in range(len(rows)):
@@ -25,7 +25,7 @@ class Peeks(PA1):
 
 
 class PredictsTheBatchFirst(PA1):
-    """Scores a whole batch from the state before it: the batch size changes the result."""
+    """Scores a whole batch with the same weights, so that the batch size changes the result."""
 
     def _run(self, rows, y, score):
         super()._run(rows, y, score)
@@ -34,7 +34,7 @@ class PredictsTheBatchFirst(PA1):
 
 
 class RemembersOutsideItsState(PA1):
-    """Keeps a counter that no snapshot holds."""
+    """Keeps a counter that is not in its snapshots."""
 
     seen = 0
 
@@ -61,7 +61,7 @@ class WritesToItsInput(PA1):
 
 
 class Asymmetric(DFOP):
-    """Adds what rounding adds to one half of P when it is updated by an outer product."""
+    """Changes one half of P by a rounding error, as an outer-product update may."""
 
     def _run(self, rows, y, score):
         super()._run(rows, y, score)
@@ -69,7 +69,7 @@ class Asymmetric(DFOP):
 
 
 class AsymmetricInTheSecond(Auto):
-    """The same in one of several matrices behind each other."""
+    """Does the same to one matrix of a stack."""
 
     def _run(self, rows, y, score):
         super()._run(rows, y, score)
@@ -77,7 +77,7 @@ class AsymmetricInTheSecond(Auto):
 
 
 class SlightlyWrong(PA1):
-    """A step that is off by 1e-8."""
+    """Takes steps that are off by 1e-8."""
 
     def _run(self, rows, y, score):
         for i in range(len(rows)):
@@ -86,7 +86,7 @@ class SlightlyWrong(PA1):
 
 
 class AcceptsAnything(PA1):
-    """Restores without looking."""
+    """Restores without validating."""
 
     def restore(self, blob):
         tail = blob[-self.state.nbytes - 16 : -16]
@@ -95,7 +95,7 @@ class AcceptsAnything(PA1):
 
 
 class StaysBehind(PA1):
-    """Goes on in the memory that it had before it was moved."""
+    """Keeps using its old memory after it was moved."""
 
     def _bind_kernels(self):
         if self._bound is None:
@@ -104,7 +104,7 @@ class StaysBehind(PA1):
 
 
 class DrawsFromNumpy(PA1):
-    """Learns a random half of the rows, drawn from the generator that all share."""
+    """Learns a random half of the rows, drawn from numpy's global generator."""
 
     def _run(self, rows, y, score):
         drawn = np.random.random(len(y)) < 0.5  # noqa: NPY002
@@ -112,7 +112,7 @@ class DrawsFromNumpy(PA1):
 
 
 class HasAFavourite(PA1):
-    """Predicts class 1 whatever it has seen."""
+    """Always predicts class 1."""
 
     def _run(self, rows, y, score):
         super()._run(rows, y, score)
@@ -120,7 +120,7 @@ class HasAFavourite(PA1):
 
 
 class Grows(PA1):
-    """Has one more number in its state after each batch."""
+    """Adds a number to its state after each batch."""
 
     def _run(self, rows, y, score):
         super()._run(rows, y, score)
@@ -128,7 +128,7 @@ class Grows(PA1):
 
 
 class SwapsItsArguments(PA2):
-    """Gives its rule the ridge for the cap."""
+    """Passes its rule the ridge as the cap."""
 
     def rule(self):
         ridge = 0.5 / self.parameters.C
@@ -172,7 +172,7 @@ def test_check_catches(mutant, check):
 
 
 def test_tests_of_one_kernel_stay_in_one_process(request):
-    """With pytest 9.2 the marks of xdist 3.8 come to nothing, without a word: every kernel is then compiled twice."""
+    """With pytest 9.2, xdist 3.8 silently ignores its group marks, and every kernel is compiled twice."""
     if not request.config.getoption("loadgroup", False):
         pytest.skip("not run with --dist loadgroup")
     assert request.node.nodeid.endswith(f"@{request.node.get_closest_marker('xdist_group').args[0]}")

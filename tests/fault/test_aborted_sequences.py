@@ -1,9 +1,9 @@
-"""A lost Produce reply meets an abortable error: librdkafka would commit a transaction whose messages are not there.
+"""A lost Produce reply followed by an abortable error: librdkafka would commit a transaction with missing messages.
 
-Messages whose reply was lost wait to be sent again. An abortable error now makes the client count their sequence
-numbers as unused, although the broker has them: the same producer's next batch of the same size is taken for a
-repetition, acknowledged, and not written (docs/upstream). In each test a reply is lost, then the transaction fails; a
-worker that goes on with the same producer leaves a hole, or a position, or a snapshot that is not there.
+Messages whose reply was lost wait to be sent again. An abortable error then makes the client reuse their sequence
+numbers, although the broker has them: the next batch of the same producer and size is taken for a duplicate,
+acknowledged, and not written (docs/upstream). In each test a reply is lost, then the transaction fails. A worker that
+kept the producer would lose predictions, or the position or snapshot that it committed.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, ADD_PARTITIONS, ILLEGAL_GENERATION, INVALID_RECORD, PRODUCE, Proxy
 
 ONE_BROKER = ("-X", "metadata.recovery.strategy=none")
-"""Else the client forgets, with its only broker, also who coordinates its transactions, and nothing can fail."""
+"""Otherwise the client forgets its only broker, and with it the transaction coordinator, and nothing can fail."""
 SLOW = ("--commit-interval", "2")
-"""The transaction fails before the commit looks at it."""
+"""So long that the transaction fails before the commit starts."""
 EVERY_COMMIT, NEVER = ("--snapshot-rows", "1"), ("--snapshot-rows", "1000000")
 WHEN_TRIED_AGAIN = ("--snapshot-rows", "150")
 BAD = b"{not json"
@@ -41,7 +41,7 @@ def stage(kafka: str) -> FaultScenario:
 
 
 def begun(worker: Driftway, stage: FaultScenario, auditor: Auditor) -> None:
-    """Learn the first rows, and one that is rejected, so that the client knows every topic."""
+    """Process the first rows and a rejected one, so that the client knows every topic."""
     worker.await_text("running")
     stage.write(BAD)
     stage.fill(0, BEFORE)
@@ -49,7 +49,7 @@ def begun(worker: Driftway, stage: FaultScenario, auditor: Auditor) -> None:
 
 
 def failing(stage: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> None:
-    """Write rows; the client reaches its broker again once their transaction has failed."""
+    """Produce rows and block new connections to the broker until their transaction has failed."""
     proxy.shut = True
     stage.fill(BEFORE, BEFORE + BATCH)
     await_until(lambda: proxy.lost[PRODUCE] or proxy.held[PRODUCE], 30, "messages are on their way")
@@ -60,7 +60,7 @@ def failing(stage: FaultScenario, proxy: Proxy, worker: Driftway, what: int) -> 
 
 
 def require_whole(auditor: Auditor, stage: FaultScenario, rows: int) -> None:
-    """Every row is predicted once, in order, with the bits of an undisturbed run."""
+    """Fail unless every row is predicted once, in order, with the bits of an undisturbed run."""
     assert not auditor.complaints
     places = sorted(auditor.scores)
     assert len(places) == rows
@@ -69,7 +69,7 @@ def require_whole(auditor: Auditor, stage: FaultScenario, rows: int) -> None:
 
 
 def positions(stage: FaultScenario) -> list[bytes]:
-    """The values of all position records that a read_committed reader sees."""
+    """Values of all position records that a read_committed reader sees."""
     topic = f"{stage.prefix}.snapshots"
     return [record.value or b"" for record in read_all(stage.bootstrap, topic) if record.key == b"0.position"]
 
@@ -81,7 +81,7 @@ def leave(worker: Driftway) -> None:
 
 @pytest.mark.parametrize("way", ["lost", "late"])
 def test_predictions_whose_reply_was_lost_are_no_hole(stage: FaultScenario, proxy: Proxy, way: str) -> None:
-    """Or which the broker is given after the abort: of an older epoch, and refused."""
+    """In the late case the broker receives them after the abort and rejects them for their older epoch."""
     arguments = stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
     with stage.auditor() as auditor, Driftway(*arguments) as worker:
         begun(worker, stage, auditor)
@@ -103,7 +103,7 @@ def test_predictions_whose_reply_was_lost_are_no_hole(stage: FaultScenario, prox
 def test_position_whose_reply_was_lost_takes_nobodys_place(
     stage: FaultScenario, proxy: Proxy, snapshots: tuple[str, ...]
 ) -> None:
-    """The next record of that size in the log of the state is the next position, or a snapshot's chunk."""
+    """The next record of the same size in the snapshots topic is the next position, or a chunk of a snapshot."""
     with (
         stage.auditor() as auditor,
         Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *snapshots)) as worker,

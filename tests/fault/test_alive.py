@@ -1,4 +1,4 @@
-"""What /readyz, /healthz and the log say of an outage and of a loop that hangs; the worker goes on by itself."""
+"""/readyz, /healthz and the log during an outage and when the loop hangs; the worker recovers by itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.process import Driftway
 
 OUTAGE_SECONDS = 90.0
 SOON = 10.0
-"""Within which an outage is told, and its end."""
+"""Longest time until an outage, or its end, is reported."""
 LISTENING = ("--http-port", "0")
 
 
@@ -31,7 +31,7 @@ def port_of(worker: Driftway) -> int:
 
 @pytest.mark.slow
 def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest.FixtureRequest) -> None:
-    """A minute and a half under load: more than any session, less than `--give-up-after`."""
+    """An outage of 90 s under load: longer than any session timeout, shorter than `--give-up-after`."""
     with own_broker(request.config) as kafka:
         stage = FaultScenario(kafka.bootstrap, partitions=2, rows=1500)
         with stage.auditor() as auditor, Driftway(*stage.worker(*LISTENING)) as worker:
@@ -49,8 +49,8 @@ def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest
                 assert get(port, "/healthz")[0] == 200, "the worker is well"
                 time.sleep(1)
             assert metrics(port)("cluster_reachable") == 0
-            said = worker.stderr.count("the cluster does not answer, asking again")
-            assert OUTAGE_SECONDS / 10 - 2 <= said <= OUTAGE_SECONDS / 10 + 1
+            repeats = worker.stderr.count("the cluster does not answer, asking again")
+            assert OUTAGE_SECONDS / 10 - 2 <= repeats <= OUTAGE_SECONDS / 10 + 1
             kafka.restart()
             back = time.monotonic()
             stage.fill(500, 600)

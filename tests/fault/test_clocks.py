@@ -1,4 +1,4 @@
-"""Clocks that jump, the worker's own and those of whoever writes the events: no output shows it, and none is late."""
+"""Jumps of the worker's clock and of event timestamps neither change nor delay any output."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 
 JUMPS = (-1, -1, 1, 1, 1, -1, -1, -1)
-"""Hours; twice they leave the clock behind for longer than a test waits."""
+"""In hours; for two phases the clock is behind by far longer than the test waits."""
 SILENCE_SECONDS = 10.0
-"""Longest time after a jump without a new prediction or snapshot, on a machine that does something else as well."""
+"""Longest time after a jump until new predictions and a new snapshot, on a busy machine."""
 PIECE = 300
 DAY_MS = 24 * 3600 * 1000
 NEVER_MS = 2**62
 
 
 def snapshot_offset(stage: FaultScenario) -> int:
-    """Input offset at which the newest committed snapshot of partition 0 stands; -1 without one."""
+    """Input offset of the newest committed snapshot of partition 0; -1 if there is none."""
     pointer = Pointer.parse(committed_offset(stage.bootstrap, stage.group, stage.topic)[1])
     return -1 if pointer is None else pointer.state_offset
 
 
 def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str) -> None:
-    """Commits, snapshots and the event_log keep their rhythm; the event_log's clock is the one that jumps."""
+    """Commits, snapshots and log lines go on as before; only the timestamps in the log jump."""
     stage = FaultScenario(kafka, partitions=2, rows=PIECE * len(JUMPS))
     by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--window", "20")
     with stage.auditor() as auditor, ClockJumpDriftway(*stage.worker(*by_time, "--log-format", "json")) as worker:
@@ -47,15 +47,15 @@ def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str)
             await_until(lambda before=before: snapshot_offset(stage) > before, SILENCE_SECONDS, "a new snapshot")
         worker.terminate()
         assert worker.wait() == 0, worker.story()
-        told = [json.loads(line) for line in worker.stderr.splitlines()]
+        entries = [json.loads(line) for line in worker.stderr.splitlines()]
     auditor.require(stage.expected)
-    assert [fact["event"] for fact in told if fact["event"] in ("subscribed", "left")] == ["subscribed", "left"]
-    assert abs(told[0]["time"] - began) < HOUR / 2
-    assert abs(told[-1]["time"] - began - sum(JUMPS) * HOUR) < HOUR / 2, "the clock did not jump"
+    assert [fact["event"] for fact in entries if fact["event"] in ("subscribed", "left")] == ["subscribed", "left"]
+    assert abs(entries[0]["time"] - began) < HOUR / 2
+    assert abs(entries[-1]["time"] - began - sum(JUMPS) * HOUR) < HOUR / 2, "the clock did not jump"
 
 
 def allow_any_timestamp(stage: FaultScenario) -> None:
-    """Take records of the future, and keep those of the past."""
+    """Let the input accept records with timestamps in the future, and keep those with old ones."""
     from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
     settings = {"message.timestamp.after.max.ms": NEVER_MS, "retention.ms": -1}
@@ -63,12 +63,12 @@ def allow_any_timestamp(stage: FaultScenario) -> None:
         ConfigEntry(key, str(value), incremental_operation=AlterConfigOpType.SET) for key, value in settings.items()
     ]
     resource = ConfigResource(ResourceType.TOPIC, stage.topic, incremental_configs=entries)
-    client = admin(stage.bootstrap)  # a client that is garbage never answers
+    client = admin(stage.bootstrap)  # keep a reference: a collected client never answers
     client.incremental_alter_configs([resource])[resource].result(timeout=30)
 
 
 def fill_at(stage: FaultScenario, times: dict[int, list[int]], first: int, last: int) -> None:
-    """Write the events from `first` to `last`, each with its own timestamp, in a few batches."""
+    """Produce events `first` to `last`, each with its own timestamp, in a few batches."""
     producer = Producer(quiet({"bootstrap.servers": stage.bootstrap, "max.in.flight": 1}))
     for start in range(first, last, 100):
         for partition, events in stage.events.items():
@@ -78,14 +78,14 @@ def fill_at(stage: FaultScenario, times: dict[int, list[int]], first: int, last:
 
 
 def require_whole(auditor: Auditor, stage: FaultScenario, rejected: int) -> None:
-    """Every row has its prediction, and every partition's event at `rejected` its rejection."""
+    """Fail unless every row is predicted and every partition's event at offset `rejected` is rejected."""
     auditor.await_all(len(stage.expected) + stage.partitions)
     auditor.require(stage.expected)
     assert auditor.rejected == {(partition, rejected): "not JSON" for partition in stage.events}
 
 
 def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> None:
-    """The order of the log counts, through a crash too; a rejection tells its event's time as it came."""
+    """Only the order of the log matters, also across a crash; a rejection carries its event's timestamp unchanged."""
     rows = 1000
     stage, rng = FaultScenario(kafka, partitions=2, rows=rows), np.random.default_rng(3)
     allow_any_timestamp(stage)
@@ -103,8 +103,8 @@ def test_timestamps_of_events_that_jump_by_days_change_nothing(kafka: str) -> No
         done = driftway(*stage.worker("--stop-at-end"))
         assert done.code == 0, done.stderr
         require_whole(auditor, stage, rows)
-    told = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{stage.prefix}.rejected")}
-    assert told == {partition: b"%d" % times[partition][rows] for partition in times}
+    timestamps = {r.partition: dict(r.headers)["timestamp"] for r in read_all(kafka, f"{stage.prefix}.rejected")}
+    assert timestamps == {partition: b"%d" % times[partition][rows] for partition in times}
     options = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER)
     done = driftway("audit", *options)
     assert done.code == 0, done

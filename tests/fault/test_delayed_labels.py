@@ -1,4 +1,4 @@
-"""Labels that come late: whoever dies at whichever step, the same bits as offline, and every label counts once."""
+"""Delayed labels and a killed worker: the same bits as offline, and every label is learned from once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.support.process import driftway
 
 LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
 FEW = "100"
-"""Rows between two snapshots: a successor finds rows that wait in one, and more behind it."""
+"""Rows between snapshots: so few that a successor finds waiting rows in a snapshot and more after it."""
 
 
 def offline(values: list[bytes], partition: int) -> tuple[list[tuple[int, float]], list[str]]:
-    """Offset and score of every prediction, and the reasons of all that is rejected."""
+    """(offset, score) of every prediction, and the reasons of all rejections."""
     model = Model(ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT)), partition)
     n = len(values)
     out = model.advance(Records(partition, np.arange(n), ListColumn(values), ListColumn([None] * n), [0] * n))

@@ -1,4 +1,4 @@
-"""Disks that are full, read-only or faulty: the worker works on, with the same bits and at most one sentence."""
+"""Full, read-only or faulty disks: the worker goes on with the same bits and at most one message."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from tests.support.process import ROOT, Driftway, clean_environment, driftway
 pytestmark = pytest.mark.timeout(900)
 
 NOWHERE = ("/dev/null/nowhere", "/proc/self/nowhere")
-"""No folder can be made there, not even by root."""
+"""Paths where not even root can create a folder."""
 SMALL_BYTES = 32 * 1024
-"""Room for some kernels' machine code and for the log, not for the longer kernels'."""
+"""Enough for the machine code of short kernels and for the log, not for longer kernels."""
 COMPILED_SECONDS = 800.0
-"""For a start without machine code, 25 s of processor time, on a machine that does ten other things."""
+"""Longest start without cached machine code: 25 s of processor time, on a very busy machine."""
 KEEP = "compiled kernels cannot be kept in"
 
 
 def written_by(stage: FaultScenario, *workers: Driftway) -> None:
-    """Let the workers end by themselves; then every row has its bits."""
+    """Wait until the workers have ended by themselves; then check the score of every row."""
     with stage.auditor() as auditor:
         for worker in workers:
             assert worker.wait(COMPILED_SECONDS) == 0, worker.story()
@@ -38,18 +38,18 @@ def written_by(stage: FaultScenario, *workers: Driftway) -> None:
 
 
 def sentences(worker: Driftway) -> list[str]:
-    """Its lines about the cache; nothing else of it may be longer than a line of the log."""
+    """Its messages about the kernel cache; also check that stderr has no traceback or warning."""
     for unwelcome in ("Traceback", "Warning", "Error"):
         assert unwelcome not in worker.stderr, worker.story()
     return [line for line in worker.stderr.splitlines() if KEEP in line]
 
 
 def kernels(cache: Path) -> list[Path]:
-    """Files of machine code and their indices."""
+    """The files of the kernel cache: machine code and indices."""
     return sorted(path for path in cache.rglob("*") if path.suffix in (".nbc", ".nbi"))
 
 
-# Where machine code is kept.
+# The cache of machine code.
 
 
 @pytest.mark.parametrize(
@@ -66,14 +66,14 @@ def test_no_place_for_machine_code_costs_one_sentence(kafka: str, places: Mappin
     stage.fill()
     with Driftway(*stage.worker("--stop-at-end"), env={"NUMBA_CACHE_DIR": "", **places}) as worker:
         written_by(stage, worker)
-        (told,) = sentences(worker)
-        assert next(filter(None, places.values())) in told
-        assert "NUMBA_CACHE_DIR" in told
+        (sentence,) = sentences(worker)
+        assert next(filter(None, places.values())) in sentence
+        assert "NUMBA_CACHE_DIR" in sentence
 
 
 @contextlib.contextmanager
 def small_files() -> Iterator[None]:
-    """Children started meanwhile can write no file beyond SMALL_BYTES."""
+    """Limit files written by children started in the block to SMALL_BYTES."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_BYTES, hard))
     try:
@@ -91,12 +91,12 @@ def halved(content: bytes) -> bytes:
 
 
 def holed(content: bytes) -> bytes:
-    """A block that never reached the disk: the length is right."""
+    """Zero a block that never reached the disk; the length stays the same."""
     return content[: len(content) // 3] + bytes(len(content) // 3) + content[2 * len(content) // 3 :]
 
 
 def garbled(content: bytes) -> bytes:
-    """One bit, in the middle of the machine code."""
+    """Flip one bit in the middle of the machine code."""
     at = len(content) // 2
     return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
 
@@ -106,7 +106,7 @@ DAMAGES: tuple[Callable[[bytes], bytes], ...] = (emptied, halved, holed, garbled
 
 @pytest.mark.slow
 def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka: str, tmp_path: Path) -> None:
-    """What could not be written is compiled at the next start, which finds nothing half done."""
+    """The next start compiles what could not be written, and finds no partial files."""
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     env = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     stage.fill(0, 500)
@@ -132,32 +132,32 @@ def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka:
 
 @pytest.mark.slow
 def test_damaged_machine_code_is_compiled_anew(kafka: str, tmp_path: Path) -> None:
-    """Every file in the cache, each kind of damage in turn; the next start has the same bits, and mends them."""
+    """Each cached file gets each kind of damage in turn; the next start repairs it and computes the same bits."""
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     env, step = {"NUMBA_CACHE_DIR": str(tmp_path)}, 1000 // (len(DAMAGES) + 1)
-    whole: dict[Path, bytes] = {}
+    intact: dict[Path, bytes] = {}
     for turn in range(len(DAMAGES) + 1):
         stage.fill(turn * step, (turn + 1) * step)
         done = driftway(*stage.worker("--stop-at-end"), env=env)
         assert done.code == 0, done.stderr
         assert "Traceback" not in done.stderr
         assert KEEP not in done.stderr
-        whole = whole or {path: path.read_bytes() for path in kernels(tmp_path)}
-        assert len(whole) > 10
-        assert {path: path.stat().st_size for path in kernels(tmp_path)} == {p: len(c) for p, c in whole.items()}
+        intact = intact or {path: path.read_bytes() for path in kernels(tmp_path)}
+        assert len(intact) > 10
+        assert {path: path.stat().st_size for path in kernels(tmp_path)} == {p: len(c) for p, c in intact.items()}
         for i, path in enumerate(kernels(tmp_path)):
-            path.write_bytes(DAMAGES[(i + turn) % len(DAMAGES)](whole[path]))
+            path.write_bytes(DAMAGES[(i + turn) % len(DAMAGES)](intact[path]))
     with stage.auditor() as auditor:
         auditor.await_all(len(stage.expected))
     auditor.require(stage.expected)
 
 
-# Where the log goes.
+# The log.
 
 
 @contextlib.contextmanager
 def logging_to(stderr: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """`driftway` with standard output and error there, buffered as they are for users."""
+    """Run `driftway` with stdout and stderr at a descriptor, buffered as they are for users."""
     command = [sys.executable, "-P", "-m", "driftway", *arguments]
     env = clean_environment(PYTHONUNBUFFERED="")
     child = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr)
@@ -170,7 +170,7 @@ def logging_to(stderr: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]
 
 @contextlib.contextmanager
 def full_disk() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A file on a full disk, and what makes it so: nothing more."""
+    """Yield a file on a full disk, and a no-op, as it is already broken."""
     file = os.open("/dev/full", os.O_WRONLY)
     try:
         yield file, lambda: None
@@ -180,7 +180,7 @@ def full_disk() -> Iterator[tuple[int, Callable[[], None]]]:
 
 @contextlib.contextmanager
 def gone_reader() -> Iterator[tuple[int, Callable[[], None]]]:
-    """A pipe, and what reads its first line and goes, as `head -1` does."""
+    """Yield a pipe, and a function that reads one line of it and closes it, as `head -1` does."""
     reading, writing = os.pipe()
 
     def head() -> None:
@@ -195,7 +195,7 @@ def gone_reader() -> Iterator[tuple[int, Callable[[], None]]]:
 def test_log_that_cannot_be_written_stops_nothing(
     kafka: str, broken_log: Callable[[], contextlib.AbstractContextManager[tuple[int, Callable[[], None]]]]
 ) -> None:
-    """Rows are predicted before and after a rebalance, which has much to tell, and the end is an orderly one."""
+    """Rows are predicted before and after a rebalance, which logs a lot, and the shutdown is clean."""
     stage = FaultScenario(kafka, partitions=2, rows=600)
     with stage.auditor() as auditor, broken_log() as (log, break_it), logging_to(log, *stage.worker()) as worker:
         break_it()

@@ -1,4 +1,4 @@
-"""Clients that are of no use any more: the worker says so, or goes on with another one; it never hangs."""
+"""Clients after a fatal error: the worker exits with a message or replaces the client; it never hangs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_second_member_of_the_same_name_ends_the_first_with_exit_code_3(kafka: s
 
 
 def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
-    """And its log stays a log: the client, which would print the fence by itself, is not heard."""
+    """Its stderr contains log lines only: the client does not print the fencing itself."""
     stage = FaultScenario(kafka, partitions=1, rows=600)
     with (
         stage.auditor() as auditor,
@@ -69,7 +69,7 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
             if victim.process.poll() is not None:
                 break
         assert victim.wait() == 3, victim.story()
-        assert "in succession, by somebody who is not in the group" in victim.stderr
+        assert "in a row, by somebody outside the group" in victim.stderr
         assert "Traceback" not in victim.stderr
         with Driftway(*stage.worker()) as heir:
             stage.fill(20 * (turn + 1))
@@ -80,7 +80,7 @@ def test_worker_that_somebody_outside_the_group_keeps_fencing_ends_with_exit_cod
 
 
 def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A group that rebalances may assign in the very moment in which it is left: inside the consumer's close."""
+    """A rebalancing group may assign partitions while the worker leaves it, inside the consumer's close."""
     stage = FaultScenario(kafka, partitions=1, rows=10)
     model = ModelSettings((Spec.parse(LEARNER),), n_features=4)
     worker = Worker(
@@ -103,17 +103,17 @@ def test_partitions_handed_over_while_leaving_start_nothing(kafka: str, monkeypa
 @pytest.mark.slow
 @pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.FLUSHED, Step.OFFSETS_SENT])
 def test_commit_that_does_not_come_back_is_left_behind(kafka: str, step: Step) -> None:
-    """Its thread wakes up long after the task went on with another client, and changes nothing."""
+    """Its thread resumes long after the task went on with a new client, and changes nothing."""
     stage, asleep = FaultScenario(kafka, partitions=2, rows=1200), COMMIT_SECONDS + GRACE_SECONDS + 10
     with stage.auditor() as auditor, FaultyDriftway(f"stall={asleep}", step, 3, *stage.worker()) as worker:
         worker.await_text("running")
-        fed = stage.feed_until(auditor, lambda: "did not come back" in worker.stderr, stage.rows - 200)
+        fed = stage.feed_until(auditor, lambda: "did not return" in worker.stderr, stage.rows - 200)
         stage.fill(fed)
         worker.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
-        time.sleep(asleep - COMMIT_SECONDS - GRACE_SECONDS)  # until the thread has woken up
+        time.sleep(asleep - COMMIT_SECONDS - GRACE_SECONDS)  # until the stalled thread has resumed
         worker.terminate()
         assert worker.wait() == 0, worker.story()
-        assert worker.stderr.count("did not come back") == 1
+        assert worker.stderr.count("did not return") == 1
     auditor.require(stage.expected)
 
 

@@ -1,4 +1,4 @@
-"""The newer group protocol: a running group changes over to it, and back; and what its coordinator may forget."""
+"""The newer group protocol: a running group migrates to it and back; and a coordinator that lost group state."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.support.process import Driftway
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
 
 ASSIGNMENT_EPOCH = 6
-"""Type of the record that says of which epoch a group's assignment is (ConsumerGroupTargetAssignmentMetadata)."""
+"""Type of the record with the epoch of a group's assignment (ConsumerGroupTargetAssignmentMetadata)."""
 ALLOWED = "__admin_client"
-"""Kafka lets nobody else write into its own topics."""
+"""The only client id that Kafka allows to write to its internal topics."""
 NEWER, CLASSIC = ("-X", "group.protocol=consumer"), ("-X", "group.protocol=classic")
 
 
 def plain(stage: FaultScenario, *more: str) -> tuple[str, ...]:
-    """Arguments of a worker that says nothing about its membership."""
+    """Arguments of a worker without the options for session and heartbeat."""
     arguments = stage.worker(*more)
     kept = [word for i, word in enumerate(arguments) if "session" not in word and "heartbeat" not in word]
     return tuple(word for i, word in enumerate(kept) if word != "-X" or (i + 1 < len(kept) and "=" in kept[i + 1]))
@@ -38,7 +38,7 @@ def leave(*workers: Driftway) -> None:
 
 
 def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) -> None:
-    """One member after the other is replaced while rows come: no row is lost, repeated or changed."""
+    """Members are replaced one by one while rows arrive; no row is lost, repeated or changed."""
     stage = FaultScenario(kafka, partitions=4, rows=1800)
     set_session(kafka, stage.group, SESSION_MS)
     old, back = stage.worker(), (*plain(stage), *CLASSIC)
@@ -71,7 +71,7 @@ def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) 
 
 
 def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_left(kafka: str) -> None:
-    """The broker refuses to convert a group whose members carry data of their assignor along, as these two do."""
+    """The broker refuses to convert a group whose members send assignor data, as these two do."""
     stage = FaultScenario(kafka, partitions=4, rows=400)
     set_session(kafka, stage.group, SESSION_MS)
     cooperative = stage.worker("-X", "partition.assignment.strategy=cooperative-sticky")
@@ -97,7 +97,7 @@ def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_l
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_without_transactions_partitions_move_with_their_offset(kafka: str, protocol: str) -> None:
-    """The offset is committed inside the client's callback, which lets no other thread in."""
+    """The offset is committed inside the client's rebalance callback, during which no other thread can run."""
     stage = FaultScenario(kafka, partitions=2, rows=800)
     set_session(kafka, stage.group, SESSION_MS)
     arguments = (*plain(stage), "--guarantee", "at-least-once", "-X", f"group.protocol={protocol}")
@@ -119,7 +119,7 @@ def test_without_transactions_partitions_move_with_their_offset(kafka: str, prot
 
 @pytest.mark.slow
 def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
-    """The newer protocol keeps it until the session ends; the older one gives it away at once."""
+    """The newer protocol reserves the name until the session expires; the classic one reassigns it at once."""
     stage = FaultScenario(kafka, partitions=1, rows=400)
     set_session(kafka, stage.group, 4000)
     arguments = (*plain(stage), "-X", "group.protocol=consumer", "-X", "group.instance.id=one")
@@ -131,31 +131,31 @@ def test_name_of_a_killed_member_is_waited_for(kafka: str) -> None:
             first.kill()
         stage.fill(200)
         with Driftway(*arguments) as second:
-            second.await_text("not let into the group, trying again")
+            second.await_text("not admitted to the group, trying again")
             auditor.await_all(400)
             leave(second)
     auditor.require(stage.expected)
 
 
 EPOCHS = 200
-"""By which a group's epoch is behind its last assignment's."""
+"""Number of epochs by which the group is behind its last assignment."""
 
 
 def forget_epochs(kafka: str, group: str, epoch: int) -> None:
-    """Write that the group's last assignment was of an epoch, as Kafka's coordinator has it in its log."""
+    """Write to the coordinator's log that the group's last assignment has the given epoch."""
     partitions = len(admin(kafka).list_topics("__consumer_offsets", timeout=10).topics["__consumer_offsets"].partitions)
     hashed = 0
-    for letter in group.encode():  # Java's hash of a text
+    for letter in group.encode():  # Java's String.hashCode
         hashed = (31 * hashed + letter) & 0xFFFFFFFF
     key = struct.pack(">hh", ASSIGNMENT_EPOCH, len(group)) + group.encode()
     producer = Producer(quiet({"bootstrap.servers": kafka, "client.id": ALLOWED, "acks": "all"}))
-    place = min(hashed, 2**32 - hashed) % partitions  # its sign does not count
+    place = min(hashed, 2**32 - hashed) % partitions  # absolute value of the signed hash
     producer.produce("__consumer_offsets", struct.pack(">hib", 0, epoch, 0), key, place)
     assert producer.flush(30) == 0
 
 
 def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pytest.FixtureRequest) -> None:
-    """Half of a group's log loaded, and written on: Kafka 4.1 assigns nothing until the old epoch is passed."""
+    """After a partial load of a group's log, Kafka 4.1 assigns nothing until the epoch exceeds the old one."""
     with own_broker(request.config) as kafka:
         stage = FaultScenario(kafka.bootstrap, partitions=2, rows=400)
         newer = plain(stage, *NEWER)
@@ -169,9 +169,9 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
         with stage.auditor() as auditor, Driftway(*newer) as worker, Driftway(*newer) as other:
             auditor.await_all(800, 60)
             leave(worker, other)
-            said = worker.stderr + other.stderr
+            output = worker.stderr + other.stderr
         auditor.require(stage.expected)
-    assert "the group left partitions unassigned" in said
+    assert "the group left partitions unassigned" in output
 
 
 @pytest.mark.parametrize(
@@ -183,9 +183,9 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
     ],
 )
 def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, error: int) -> None:
-    """The client takes these in a heartbeat's reply for the member's end.
+    """The client treats these errors in a heartbeat reply as the end of its membership.
 
-    Kafka 4.1 gives them of a group that it has loaded half (docs/upstream).
+    Kafka 4.1 returns them for a group that it has loaded only partly (docs/upstream).
     """
     stage = FaultScenario(kafka, partitions=2, rows=600)
     set_session(kafka, stage.group, SESSION_MS)
@@ -196,10 +196,10 @@ def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, er
     ):
         stage.fill(0, 300)
         auditor.await_all(600)
-        for partition in range(2):  # at least once shows outputs before their offset is committed
+        for partition in range(2):  # with at-least-once, outputs are visible before the offset commit
             await_until(lambda p=partition: _committed(stage, p) == 300, 10, "the offsets are committed")
         proxy.fail(HEARTBEAT, error)
-        worker.await_text("not let into the group, trying again")
+        worker.await_text("not admitted to the group, trying again")
         stage.fill(300)
         auditor.await_all(1200)
         assert "lost partitions=[0, 1]" in worker.stderr

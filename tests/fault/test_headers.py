@@ -1,4 +1,4 @@
-"""Headers that predictions carry are written once, as the predictions are, whoever dies at whichever step."""
+"""Headers copied to predictions are written exactly once, like the predictions, if a worker dies at any step."""
 
 from __future__ import annotations
 

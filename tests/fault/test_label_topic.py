@@ -1,4 +1,4 @@
-"""Labels out of a topic of their own: whoever dies at whichever step, events and labels are taken in one order."""
+"""Labels from a separate topic: a successor processes events and labels in the same order, whatever step dies."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.support.process import driftway
 
 LEARNER, WAIT, PARTITIONS, PIECE = "dfop:mu=0.01", "200", 2, 150
 FEW = "100"
-"""Rows between two snapshots: a successor finds rows that wait in one, and more behind it."""
+"""Rows between snapshots: so few that a successor finds waiting rows in a snapshot and more after it."""
 
 
 def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tuple[int, float]], list[str]]:
-    """Offset and score of every prediction, and the reasons of all that is rejected, in the committed order."""
+    """(offset, score) of every prediction, and the reasons of all rejections, in the committed order."""
     model, scores, reasons = Model(settings.model, partition), list[tuple[int, float]](), list[str]()
     with MergedInput(settings, settings.label_topic, partition, 0, end) as both:
         for records in iter(both.take, None):

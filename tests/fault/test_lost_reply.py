@@ -1,4 +1,4 @@
-"""The broker commits and its answer never comes: whether it has committed is for the worker to find out."""
+"""The broker commits but its reply is lost: the worker must find out whether the commit succeeded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support.proxy import END_TXN, PRODUCE, Proxy
 from tests.support.selection import slow_but
 
 SHORT = ("-X", "socket.timeout.ms=2000")
-"""The client gives a request up while the commit still has time, and asks again."""
+"""Shorter than the commit's deadline, so that the client gives up the request and retries."""
 
 
 @pytest.mark.parametrize("replies", slow_but([1], [1, 3]))
@@ -38,7 +38,7 @@ def test_lost_answer_to_a_commit_tears_no_batch(kafka: str, replies: int, cut: b
 
 @pytest.mark.slow
 def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: str) -> None:
-    """The client itself would wait for a minute; the commit's deadline is shorter, and then only the log knows."""
+    """The client would wait for a minute. The commit's deadline is shorter; after it only the log has the outcome."""
     stage = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
@@ -66,7 +66,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guarantee: str) -> None:
-    """A client without any connection is not to forget its brokers: a commit would wait for one of them for ever."""
+    """A client without connections must not forget its brokers, or a commit would wait for one forever."""
     stage = FaultScenario(kafka, partitions=1, rows=1200)
     with (
         Proxy(kafka) as proxy,
@@ -80,7 +80,7 @@ def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guar
             stage.fill(first, first + 200)
             auditor.await_all(first + 200, 60)
         assert proxy.lost[PRODUCE] == 3
-        assert "did not come back" not in worker.stderr, worker.story()
+        assert "did not return" not in worker.stderr, worker.story()
         worker.terminate()
         assert worker.wait() == 0, worker.story()
     auditor.require(stage.expected)

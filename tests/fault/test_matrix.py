@@ -1,7 +1,7 @@
-"""Every commit step x fault x protocol x client: whatever happens there, nothing is lost, repeated or changed.
+"""Every commit step x fault x protocol x client: nothing is lost, repeated or changed.
 
-In each case a fault hits one worker right after it has reached one step of its commit for the NTH time, and a
-read_committed reader watches all the while. Default runs take the cases of `CHOSEN`, by either client; the others are
+In each case a fault hits one worker right after it reached one step of its commit for the NTH time, while a
+read_committed reader follows the outputs. Default runs take the cases of `CHOSEN`, with both clients; the others are
 marked slow.
 """
 
@@ -28,11 +28,11 @@ from tests.support.process import Driftway
 from tests.support.proxy import IN_TRANSACTION, Proxy
 
 NTH = 7
-"""Which occurrence of the step is hit: past the first commits of the partitions, so that a state is at stake."""
+"""Occurrence of the step that is hit: after the first commits of the partitions, so that there is state to lose."""
 ROWS, BEFORE = 2000, 1600
-"""Rows per partition; those that are written until the fault has happened, the others come after its consequences."""
+"""Rows per partition, and how many of them are produced before the fault has taken effect."""
 RECONNECT = ("-X", "reconnect.backoff.max.ms=300")
-"""The client would wait for 10 s before it looks again for a broker that has come back."""
+"""By default the client waits up to 10 s before it reconnects to a broker."""
 
 CHOSEN = {
     "kill": [0, 1, 2, 3, 0, 2],
@@ -43,11 +43,11 @@ CHOSEN = {
     "lost": [2, None, 0, 1, None, 3],
     "late": [None, 0, None, 2, 1, None],
 }
-"""Fault -> for each step the protocol (by its place in PROTOCOLS) of the case that default runs take, if any."""
+"""Fault -> for each step, the protocol (index in PROTOCOLS) that default runs take, or None."""
 
 
 def cases(fault: str) -> Any:
-    """All (step, protocol, client) of a fault, slow but for the chosen ones."""
+    """All (step, protocol, client) of a fault; all but the chosen ones are marked slow."""
     protocols, params = list(PROTOCOLS), []
     for (place, step), protocol, client in itertools.product(enumerate(Step), protocols, (NATIVE, PYTHON)):
         chosen = CHOSEN[fault][place]
@@ -58,32 +58,32 @@ def cases(fault: str) -> Any:
 
 @pytest.fixture(scope="module")
 def mortal(request: pytest.FixtureRequest) -> Iterator[LocalKafka]:
-    """A broker for the cases that kill it, one after the other."""
+    """A broker shared by the cases that kill it."""
     with own_broker(request.config) as kafka:
         yield kafka
 
 
 @contextlib.contextmanager
 def heir_of(stage: FaultScenario, protocol: str, client: str) -> Iterator[Driftway]:
-    """A second member that is running; of a group of named members nobody, until the first one's name is free."""
+    """A second, running member; not for static members, whose name is still taken by the first one."""
     with Driftway(*member(stage, protocol, "heir", "--client", client)) as heir:
         heir.await_text("running")
         yield heir
 
 
 def on_stage(bootstrap: str) -> FaultScenario:
-    """Rows whose learner is watched, so that each commit has outputs of every kind but rejections."""
+    """A stage with drift detectors, so that commits have outputs of every kind except rejections."""
     return FaultScenario(bootstrap, rows=ROWS, detectors=DETECTORS)
 
 
 def require(stage: FaultScenario, auditor: Auditor) -> None:
-    """Every prediction and every drift alarm of the offline run, once."""
+    """Fail unless exactly the predictions and alarms of the offline run were written, each once."""
     auditor.require(stage.expected)
     require_alarms(stage)
 
 
 def leave(*workers: Driftway) -> None:
-    """SIGTERM to all of them; each has to end as it should."""
+    """Send SIGTERM to all workers; each must exit with code 0."""
     for worker in workers:
         worker.terminate()
     for worker in workers:
@@ -91,12 +91,12 @@ def leave(*workers: Driftway) -> None:
 
 
 def await_rows(stage: FaultScenario, auditor: Auditor, rows: int) -> None:
-    """Wait until that many rows of every partition are predicted."""
+    """Wait until `rows` rows per partition are predicted."""
     await_until(lambda: auditor.seen >= rows * stage.partitions, 60, f"{rows} rows of each partition predicted")
 
 
 def end_and_succeed(stage: FaultScenario, fault: str, step: Step, protocol: str, client: str) -> str:
-    """A worker that ends at its fault, and who goes on: another member, or one of the same name. Returns its story."""
+    """Let a worker end at its fault and a successor, static or not, finish the rows; return the victim's story."""
     victim = FaultyDriftway(fault, step, NTH, *member(stage, protocol, "victim", "--client", client))
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
         stack.enter_context(victim)
@@ -130,7 +130,7 @@ def test_worker_that_fails_with_an_exception_is_succeeded(kafka: str, step: Step
 
 @cases("stop")
 def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, client: str) -> None:
-    """Stopped at the step until others have predicted all there was; then it wakes up and wants to go on."""
+    """A worker stopped at the step until its successor has predicted all rows, then resumed."""
     stage, static = on_stage(kafka), PROTOCOLS[protocol].static
     zombie = FaultyDriftway(STOP, step, NTH, *member(stage, protocol, "zombie", "--client", client))
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
@@ -140,12 +140,12 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, cl
             heir = stack.enter_context(heir_of(stage, protocol, client))
         zombie.await_text("running")
         stage.fill(stage.feed_until(auditor, lambda: zombie.frozen, BEFORE), BEFORE)
-        if static:  # of its name: the group lets it in and the zombie out
+        if static:  # same name: it joins and fences the zombie
             heir = stack.enter_context(Driftway(*member(stage, protocol, "zombie", "--client", client)))
         await_rows(stage, auditor, BEFORE)
         zombie.thaw()
         members: list[Driftway] = [heir, zombie]
-        if static:  # whoever spoke last has the name: under load that may be the one that woke up
+        if static:  # the last to join owns the name: under load that may be the zombie
             await_until(lambda: any(one.process.poll() is not None for one in members), 20, "one of the name is told")
             members.sort(key=lambda one: one.process.poll() is not None)
             assert members[-1].wait() == 3, members[-1].story()
@@ -175,7 +175,7 @@ def test_worker_fenced_by_a_second_owner_recovers_by_itself(kafka: str, step: St
 
 
 def mishear(stage: FaultScenario, protocol: str, step: Step, deed: Callable[[Proxy], object], *more: str) -> None:
-    """At the step something happens to what a worker and the broker say next; the worker goes on by itself."""
+    """Disturb the next message between worker and broker after the step; the worker recovers by itself."""
     with Proxy(stage.bootstrap) as proxy, Listener(lambda: deed(proxy)) as listener, stage.auditor() as auditor:
         arguments = member(stage, protocol, "worker", *RECONNECT, *more, "--bootstrap", proxy.bootstrap)
         with FaultyDriftway(listener.fault, step, NTH, *arguments) as worker:
@@ -192,23 +192,23 @@ def mishear(stage: FaultScenario, protocol: str, step: Step, deed: Callable[[Pro
 
 @cases("lost")
 def test_lost_answer_of_whatever_kind_costs_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
-    """With its connection, as when a broker's network goes: what was asked for may have been done."""
-    stage, way = on_stage(kafka), ("--client", client)
-    mishear(stage, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *way)
+    """The reply is lost together with the connection, as in a network failure; the request may have been executed."""
+    stage, options = on_stage(kafka), ("--client", client)
+    mishear(stage, protocol, step, lambda proxy: proxy.lose(*IN_TRANSACTION, cut=True), *options)
 
 
 @cases("late")
 def test_late_request_of_whatever_kind_changes_nothing(kafka: str, step: Step, protocol: str, client: str) -> None:
-    """The client has asked again long since, perhaps in a later transaction, or has been replaced."""
-    stage, way = on_stage(kafka), ("--client", client)
-    mishear(stage, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *way)
+    """By then the client has retried, perhaps in a later transaction, or has been replaced."""
+    stage, options = on_stage(kafka), ("--client", client)
+    mishear(stage, protocol, step, lambda proxy: proxy.hold(*IN_TRANSACTION), *options)
 
 
 @cases("broker")
 def test_broker_that_dies_and_comes_back_costs_nothing(
     mortal: LocalKafka, step: Step, protocol: str, client: str
 ) -> None:
-    """The worker outlives it, or says that there is no broker and is started again."""
+    """The worker survives, or exits with a message and is started again."""
     stage = on_stage(mortal.bootstrap)
     arguments = member(stage, protocol, "worker", *RECONNECT, "--client", client)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Whatever happens to one partition, the loop goes on: nothing waits in it, and a rebalance is answered in time."""
+"""Trouble of one partition never blocks the loop: the others go on, and rebalances are answered in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STANDSTILL_SECONDS = 5.0
 
 
 def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
-    """The coordinator answers partition 0's takeover late; partition 1 does not notice."""
+    """The coordinator answers late when partition 0 is taken over; partition 1 is not delayed."""
     stage = FaultScenario(kafka, partitions=2, rows=1200)
     with (
         Proxy(kafka) as proxy,
@@ -35,7 +35,7 @@ def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
         stage.fill(0, 200)
         auditor.await_all(400)
         first = f"{stage.group}/{stage.topic}/0".encode()
-        proxy.hold(INIT_PRODUCER_ID, END_TXN, requests=1000, about=first)  # a takeover, or an abort
+        proxy.hold(INIT_PRODUCER_ID, END_TXN, requests=1000, about=first)  # a takeover or an abort
         proxy.fail(ADD_OFFSETS, ILLEGAL_GENERATION, about=first)
         stage.fill(200, 300)
         await_until(proxy.held.total, 30, "partition 0 is being taken over")
@@ -55,7 +55,7 @@ def test_restore_of_one_partition_keeps_no_other_waiting(kafka: str) -> None:
 
 @pytest.mark.parametrize("protocol", ["range", pytest.param("consumer", marks=pytest.mark.slow)])
 def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protocol: str) -> None:
-    """A commit that does not come back has 8 s of its own, the group waits for 8: all of it together gets 3."""
+    """A hanging commit alone may take 8 s, and the group waits for 8 s; the whole revocation is limited to 3 s."""
     stage = FaultScenario(kafka, partitions=2, rows=1200)
     hurried = ("-X", "max.poll.interval.ms=8000", *(("-X", "session.timeout.ms=7000") if protocol == "range" else ()))
     arguments = member(stage, protocol, "unnamed", *hurried)
@@ -76,7 +76,7 @@ def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protoc
 
 
 def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that waits in line for a place is not called off for it."""
+    """Time spent waiting in the queue does not count against a restore's timeout."""
     go_on, budgets = Event(), []
 
     def slow(*given: Any) -> None:
@@ -91,7 +91,7 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
     line = PendingRestores(SimpleNamespace())  # type: ignore[arg-type]
     for task in tasks:
         line.submit(task, 5.0)
-    time.sleep(1.0)  # the wait in line that is not to count
+    time.sleep(1.0)  # time in the queue, which must not count
     go_on.set()
     done: list[int] = []
     await_until(lambda: done.extend(e.task.partition for e in line.collect()) or len(done) == 3, 10, "all are done")

@@ -1,4 +1,4 @@
-"""What a dead or frozen worker leaves behind: an open transaction, a grip on its partitions."""
+"""What a dead or frozen worker leaves behind: an open transaction, and ownership of its partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.process import Driftway
 
 
 def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:
-    """The heir's `init_transactions` aborts it at once; waiting for its timeout would take a minute."""
+    """The successor's `init_transactions` aborts it at once; its timeout would take a minute."""
     stage = FaultScenario(kafka, partitions=1)
     stage.fill(0, 1000)
     with stage.auditor() as auditor:
@@ -69,7 +69,7 @@ def test_sigterm_loses_nothing_and_repeats_nothing(kafka: str) -> None:
 
 
 def test_takeover_waits_for_no_timeout(kafka: str) -> None:
-    """How fast it is, `make long-log` measures; here only that nothing has to run out first."""
+    """No timeout has to expire first; `make long-log` measures how fast it is."""
     stage = FaultScenario(kafka, partitions=2, rows=4000)
     stage.fill(0, 3000)
     with stage.auditor() as auditor, Driftway(*stage.worker()) as victim:

@@ -1,4 +1,4 @@
-"""Random SIGKILLs on a real stream: the README's job, interrupted as often as it takes."""
+"""Random SIGKILLs on generated and real streams: the job of the README, interrupted again and again."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def test_electricity_with_random_kills_has_the_scores_of_evaluate(
 
 
 def require_scores_of_evaluate(kafka: str, stream: str, partitions: int) -> None:
-    """Kill workers at random while a stream is replayed, and compare every score."""
+    """Kill workers at random times while a stream is replayed, and compare every score."""
     kills = KILLS if partitions == 1 else KILLS // 4
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
     print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, partitions)
     for name in ("predictions", "accuracy", "rejected"):
@@ -60,8 +60,8 @@ def require_scores_of_evaluate(kafka: str, stream: str, partitions: int) -> None
                 await_until(
                     lambda before=before: auditor.seen > before or auditor.seen == len(expected), 60, "progress"
                 )
-                delay = chance.uniform(0.0, 0.5)
-                time.sleep(delay)  # not a wait for anything: the schedule says when
+                delay = rng.uniform(0.0, 0.5)
+                time.sleep(delay)  # not waiting for a condition: the schedule sets the time
                 worker.kill()
         with Driftway(*work) as last:
             assert replay.wait(120) == 0, replay.story()

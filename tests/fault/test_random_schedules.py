@@ -20,34 +20,34 @@ from tests.support.process import Driftway
 FEED_SECONDS = 4.0
 ROWS, PIECE = 2000, 50
 DEFAULT, SLOW = 3, 100
-"""Schedules of a default run, and of one with the slow tests."""
+"""Number of schedules of a default run, and with the slow tests."""
 
 
 class Event(NamedTuple):
-    """Something that happens to the group at a time, in seconds since the first row."""
+    """An event in the group, at a time in seconds since the first row."""
 
     at: float
     deed: str
     choice: float
-    """Which member it happens to, as a share of the members present."""
+    """Selects the affected member: a position in [0, 1) among the members that are not frozen."""
     seconds: float
-    """How long a freeze lasts."""
+    """Duration of a freeze."""
 
 
 def schedule(seed: int) -> tuple[str, int, list[Event]]:
-    """Protocol, members at the start and events of a seed."""
-    chance = random.Random(seed)
-    protocol = chance.choice([name for name, kind in PROTOCOLS.items() if not kind.static])
-    deeds = chance.choices(["kill", "freeze", "join", "leave"], [3, 3, 3, 1], k=chance.randint(3, 6))
+    """Draw protocol, number of members at the start, and events from a seed."""
+    rng = random.Random(seed)
+    protocol = rng.choice([name for name, kind in PROTOCOLS.items() if not kind.static])
+    deeds = rng.choices(["kill", "freeze", "join", "leave"], [3, 3, 3, 1], k=rng.randint(3, 6))
     events = [
-        Event(chance.uniform(0.2, FEED_SECONDS), deed, chance.random(), chance.uniform(0.2, 2 * SESSION_MS / 1000))
+        Event(rng.uniform(0.2, FEED_SECONDS), deed, rng.random(), rng.uniform(0.2, 2 * SESSION_MS / 1000))
         for deed in deeds
     ]
-    return protocol, chance.randint(2, 3), sorted(events)
+    return protocol, rng.randint(2, 3), sorted(events)
 
 
 def seeds() -> list[Any]:
-    """The seeds to run: the one of the environment, or 0, 1, 2 … with all but the first few marked slow."""
+    """Seeds to run: DRIFTWAY_SEED if set, else 0, 1, 2 … with all but the first few marked slow."""
     given = os.environ.get("DRIFTWAY_SEED")
     if given is not None:
         return [int(given)]
@@ -55,7 +55,7 @@ def seeds() -> list[Any]:
 
 
 class Group:
-    """The members of a stage's group, of which some are frozen."""
+    """Members of a stage's group, some of them frozen."""
 
     def __init__(self, stage: FaultScenario, protocol: str, stack: contextlib.ExitStack) -> None:
         self.arguments = member(stage, protocol, "unnamed")
@@ -65,11 +65,11 @@ class Group:
         self._stack = stack
 
     def join(self) -> None:
-        """Start a member; every third talks to Kafka by the Python client."""
+        """Start a member; every third uses the Python client."""
         self.awake.append(self._stack.enter_context(Driftway(*self.arguments, "--client", next(self._clients))))
 
     def suffer(self, event: Event) -> None:
-        """Let an event happen; with nobody awake, somebody joins."""
+        """Execute an event; if all members are frozen or gone, a member joins instead."""
         if event.deed == "join" or not self.awake:
             self.join()
             return
@@ -83,14 +83,14 @@ class Group:
             self.frozen.append((time.monotonic() + event.seconds, victim))
 
     def thaw(self) -> None:
-        """Wake up whose time has come."""
+        """Thaw the members whose freeze is over."""
         for due in [due for due in self.frozen if due[0] <= time.monotonic()]:
             self.frozen.remove(due)
             due[1].thaw()
             self.awake.append(due[1])
 
     def settle(self) -> None:
-        """Let everybody wake up; make sure that somebody is there, and that those who are there are well."""
+        """Wait until all are thawed, start a member if none is left, and check that all are still running."""
         while self.frozen:
             self.thaw()
             time.sleep(0.02)
@@ -116,13 +116,13 @@ def test_random_schedule_changes_nothing(kafka: str, seed: int) -> None:
                 group.suffer(events.pop(0))
             group.thaw()
             stage.fill(first, first + PIECE)
-            time.sleep(max(0.0, began + FEED_SECONDS * (first + PIECE) / ROWS - time.monotonic()))  # the feed's pace
+            time.sleep(max(0.0, began + FEED_SECONDS * (first + PIECE) / ROWS - time.monotonic()))  # pace of the feed
         for event in events:
             group.suffer(event)
         group.settle()
         await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
         for worker in group.awake:
-            worker.await_text("subscribed")  # before that a signal finds an interpreter that is still importing
+            worker.await_text("subscribed")  # earlier, SIGTERM would hit an interpreter that is still importing
             worker.terminate()
         for worker in group.awake:
             assert worker.wait() == 0, worker.story()

@@ -1,4 +1,4 @@
-"""Outputs that are refused, once or for ever: none is skipped, and nobody tries without end."""
+"""Outputs rejected by the broker, once or every time: none is skipped, and retries end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.proxy import PRODUCE, Proxy
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(kafka: str, guarantee: str) -> None:
-    """A compacted topic takes no record without a key, and these events have none."""
+    """A compacted topic rejects records without a key, and these events have none."""
     stage = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
     stage.fill()
     with Driftway(*stage.worker("--guarantee", guarantee, "--give-up-after", "8")) as worker:
@@ -30,7 +30,7 @@ def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(
 
 
 def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None:
-    """Whose the outputs are is written into a topic that has just been made: its leader may not be there yet."""
+    """The ownership record goes to a topic that was just created and may have no leader yet."""
     stage = FaultScenario(kafka, partitions=1, rows=50)
     stage.fill()
     with Proxy(kafka) as proxy:
@@ -46,7 +46,7 @@ def test_own_records_of_a_start_may_take_longer_than_outputs(kafka: str) -> None
 
 
 def test_without_transactions_an_output_that_was_not_delivered_is_sent_again(kafka: str) -> None:
-    """Its time was up; the flush ended all the same, and the offset went past it."""
+    """The message timed out, so the flush returned without an error, and the offset must not be committed past it."""
     stage = FaultScenario(kafka, partitions=1, rows=600)
     hurried = ("--guarantee", "at-least-once", "-X", "message.timeout.ms=1000")
     with Proxy(kafka) as proxy, Driftway(*stage.worker("--bootstrap", proxy.bootstrap, *hurried)) as worker:

@@ -1,4 +1,4 @@
-"""Partitions that share what they believe: whoever dies or takes over, what was taken in is taken in again."""
+"""Model exchange between partitions (`--share`): a successor combines the same updates as the worker that died."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEARNERS = ("--learner", "dfop:mu=0.01", "--learner", "pa1", "--learner", "major
 
 
 def events(seed: int) -> list[bytes]:
-    """Of one concept, whichever partition."""
+    """Events of one concept, the same for all partitions."""
     draw, values = random.Random(seed), list[bytes]()
     for i in range(ROWS):
         x = [draw.gauss(0.0, 1.0) for _ in range(3)]
@@ -29,7 +29,7 @@ def events(seed: int) -> list[bytes]:
 
 
 def feed(kafka: str, topic: str) -> Iterator[int]:
-    """Piece by piece to all partitions; how many were sent."""
+    """Produce to all partitions piece by piece; yield the number of events sent so far."""
     streams = [events(partition) for partition in range(PARTITIONS)]
     for start in range(0, ROWS, PIECE):
         for partition, values in enumerate(streams):
@@ -38,7 +38,7 @@ def feed(kafka: str, topic: str) -> Iterator[int]:
 
 
 def took_in(kafka: str, prefix: str) -> dict[int, int]:
-    """Partition -> rounds in which something was combined."""
+    """Partition -> number of rounds in which updates of others were combined."""
     found = dict.fromkeys(range(PARTITIONS), 0)
     for record in read_all(kafka, f"{prefix}.shares"):
         found[record.partition] += any(json.loads(record.value or b"")["received"])
@@ -60,13 +60,13 @@ def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
     place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", share)
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client")
     kill_and_succeed(step, work, (victim, heir), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
-    heard = took_in(kafka, f"{topic}.{group}")
-    assert min(heard.values()) > 1, heard
+    combined = took_in(kafka, f"{topic}.{group}")
+    assert min(combined.values()) > 1, combined
     audited = driftway("audit", *place, "--json")
     assert audited.code == 0, audited
-    told = json.loads(audited.stdout)["partitions"]
-    assert [one["predictions"] for one in told] == [ROWS] * PARTITIONS
-    assert all(one["shares"] > heard[one["partition"]] and not one["unchecked"] for one in told), told
+    partitions = json.loads(audited.stdout)["partitions"]
+    assert [one["predictions"] for one in partitions] == [ROWS] * PARTITIONS
+    assert all(one["shares"] > combined[one["partition"]] and not one["unchecked"] for one in partitions), partitions
     event = ("--input", topic, "--group", group, "--bootstrap", kafka, "--partition", "1", "--offset", "555")
     explained = driftway("explain", *event, "--json")
     assert json.loads(explained.stdout)["emitted"]["verdict"] == "same", explained
@@ -122,7 +122,7 @@ def test_rounds_that_are_gone_are_not_passed_over(kafka: str) -> None:
         future.result(10)
     refused = driftway(*work, "--stop-at-end")
     assert refused.code == 4
-    assert f"is gone from {topic}.{group}.shares; --if-unrestorable replay relearns the log" in refused.stderr
+    assert f"are gone from {topic}.{group}.shares; --if-unrestorable replay relearns the log" in refused.stderr
     for _ in pieces:
         pass
     for more in (("--if-unrestorable", "fresh"), ()):

@@ -1,4 +1,4 @@
-"""The soak for a minute: that it still does what `make soak` does for an hour."""
+"""One minute of the soak test, which `make soak` runs for an hour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.soak.run import Settings, Soak
 from tests.support.brokers import own_broker
 
 SEED = 80
-"""Whose first minute has every kind of fault."""
+"""A seed whose first minute has every kind of fault."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A group that does not come to rest, and other weather: the outputs never show it."""
+"""Constant rebalances and similar disturbances never show in the outputs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.support.process import Driftway, driftway
 from tests.support.slow_restore import SlowRestoreDriftway
 
 EVERY_SECONDS = 2.0
-"""Between two members that join or leave."""
+"""Time between two members that join or leave."""
 SILENCE_SECONDS = 15.0
-"""Longest time in a storm without a new prediction; on a machine that is doing something else as well."""
+"""Longest time in a storm without a new prediction, on a busy machine."""
 GRACE_SECONDS = 20.0
 
 
 def leave(*workers: Driftway) -> None:
-    """SIGTERM to all of them; each has to end as it should."""
+    """Send SIGTERM to all workers; each must exit with code 0."""
     for worker in workers:
         worker.terminate()
     for worker in workers:
@@ -43,7 +43,7 @@ def leave(*workers: Driftway) -> None:
     ],
 )
 def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol: str, seconds: int) -> None:
-    """Every 2 s a member joins or leaves; rows come all the while, and predictions too."""
+    """A member joins or leaves every 2 s while rows keep arriving; predictions keep coming."""
     turns, per_turn = int(seconds / EVERY_SECONDS), 200
     stage = FaultScenario(kafka, partitions=4, rows=turns * per_turn)
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
@@ -62,7 +62,7 @@ def test_rebalance_storm_stops_nothing_and_changes_nothing(kafka: str, protocol:
                 left[-1].terminate()
             stage.fill(turn * per_turn, (turn + 1) * per_turn)
             await_until(lambda before=before: auditor.seen > before, SILENCE_SECONDS, "something new was predicted")
-            time.sleep(max(0.0, began + EVERY_SECONDS - time.monotonic()))  # the storm's rhythm
+            time.sleep(max(0.0, began + EVERY_SECONDS - time.monotonic()))  # pace of the storm
         await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
         leave(*members)
         for worker in left:
@@ -91,7 +91,7 @@ def test_sigterm_during_a_restore_ends_the_worker_in_time(kafka: str) -> None:
 
 
 def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
-    """Partitions that move while they are being restored are restored by whoever has them in the end."""
+    """Partitions that move during their restore are restored by their final owner."""
     stage = FaultScenario(kafka, partitions=4, rows=1000)
     with stage.auditor() as auditor:
         with Driftway(*stage.worker()) as first:
@@ -103,7 +103,7 @@ def test_rebalance_during_a_restore_starts_nothing_twice(kafka: str) -> None:
             with Driftway(*stage.worker()) as third:
                 stage.fill(500)
                 await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
-                third.await_text("subscribed")  # a SIGTERM while Python starts would simply end it
+                third.await_text("subscribed")  # a SIGTERM during Python's start would just kill it
                 leave(second, third)
     auditor.require(stage.expected)
 
@@ -134,7 +134,7 @@ def test_worker_without_partition_stands_by_and_takes_over(kafka: str) -> None:
 
 
 def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> None:
-    """Each is back before its session ends: the others see no rebalance, and nobody starts cold."""
+    """Each member is back before its session expires: the others see no rebalance, and none starts from scratch."""
     stage, names = FaultScenario(kafka, partitions=3, rows=1500), ("one", "two", "three")
     patient = ("-X", "session.timeout.ms=30000")
     with stage.auditor() as auditor, contextlib.ExitStack() as stack:
@@ -165,7 +165,7 @@ def test_rolling_restart_of_named_members_disturbs_nobody_else(kafka: str) -> No
 
 
 def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequest) -> None:
-    """And once it is there, the same command does its work."""
+    """Once the broker is up, the same command succeeds."""
     with own_broker(request.config) as kafka:
         stage = FaultScenario(kafka.bootstrap, partitions=1, rows=500)
         stage.fill()
@@ -183,7 +183,7 @@ def test_broker_that_is_down_at_the_start_is_said_so(request: pytest.FixtureRequ
 
 @pytest.mark.parametrize("protocol", ["range", pytest.param("cooperative", marks=pytest.mark.slow)])
 def test_member_that_does_not_poll_in_time_is_succeeded_and_comes_back(kafka: str, protocol: str) -> None:
-    """Its heartbeats go on, so that only `max.poll.interval.ms` shows that it is stuck."""
+    """Its heartbeats continue, so only `max.poll.interval.ms` reveals that it is stuck."""
     stage, hurried = FaultScenario(kafka, partitions=2, rows=1500), ("-X", "max.poll.interval.ms=3000")
     arguments = member(stage, protocol, "unnamed", *hurried)
     with stage.auditor() as auditor, FaultyDriftway("stall=10", Step.BEGUN, 5, *arguments) as stuck:

@@ -1,4 +1,4 @@
-"""The project's source files, and what each imports, read without importing anything."""
+"""The project's source files and their imports, found without importing anything."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("learners", "worker", "producers", "workbench")
-"""Folders at the top, each imported as `driftway.FOLDER`."""
+"""Top-level folders, each imported as `driftway.FOLDER`."""
 KERNELS = ("kernel", "kernel_without_refcounts", "fragment")
 """Names of the decorators in `driftway.learners.engine.jit`."""
 
 
 @cache
 def files(*packages: str) -> tuple[Path, ...]:
-    """Every Python file of the packages; if none is named, of all, and of the command line."""
+    """Python files of the given packages; by default those of all packages and the command line."""
     found = [p for package in packages or PACKAGES for p in sorted((ROOT / package).rglob("*.py"))]
     return tuple(found if packages else [*sorted((ROOT / "driftway").glob("*.py")), *found])
 
@@ -26,12 +26,12 @@ def tree(path: Path) -> ast.Module:
 
 
 def place(path: Path) -> str:
-    """Path from the repository's root, with slashes."""
+    """Path relative to the repository's root, with slashes."""
     return path.relative_to(ROOT).as_posix()
 
 
 def module(path: Path) -> str:
-    """Dotted name by which a file is imported."""
+    """Dotted module name of a file."""
     name = place(path).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     return f"driftway.{name}" if within(name, PACKAGES) else name
 
@@ -59,5 +59,5 @@ def imports(path: Path) -> list[tuple[int, str]]:
 
 
 def within(name: str, allowed: tuple[str, ...]) -> bool:
-    """Whether `name` is one of `allowed` or lies below one."""
+    """Whether `name` is one of `allowed` or inside one of them."""
     return any(name == a or name.startswith(a + ".") for a in allowed)

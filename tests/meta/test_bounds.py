@@ -1,4 +1,4 @@
-"""The kernels once more, as plain Python, whose arrays have bounds: compiled code reads past one without a word."""
+"""Run the kernels as plain Python, which checks array bounds; compiled code silently reads past the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.meta.sources import ROOT
 
 UNCOMPILED = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
 CHECKS = "(metrics or generator or batch_oracle) and not particle_filter"
-"""Of what is not in the conformance table; a learner's 1500 rows as plain Python would take most of the time."""
+"""Tests of what the conformance table lacks; 1500 rows of a learner in plain Python would take most of the time."""
 HALVES = [[sys.executable, "-m", "tests.support.interpreted_kernels", str(part), "2"] for part in range(2)]
 OTHERS = [
     *(sys.executable, "-m", "pytest", "-q", "-p", "tests.support.interpreted_kernels", "-p", "no:cacheprovider"),
@@ -28,7 +28,7 @@ learners.create("majority_class", 1)._run(np.zeros((1, 1)), np.array([7.0]), np.
 
 
 def output_of(command: list[str]) -> tuple[int, str]:
-    """How a command ends that runs kernels as plain Python, and what it says."""
+    """Exit code and output of a command that runs kernels as plain Python."""
     done = subprocess.run(command, cwd=ROOT, env=UNCOMPILED, capture_output=True, text=True, timeout=900, check=False)
     return done.returncode, done.stdout[-4000:] + done.stderr[-2000:]
 
@@ -43,12 +43,12 @@ def output_of(command: list[str]) -> tuple[int, str]:
     ],
 )
 def test_kernels_stay_inside_their_arrays(command, proof):
-    code, said = output_of(command)
-    assert code == 0, said
-    assert proof in said
+    code, output = output_of(command)
+    assert code == 0, output
+    assert proof in output
 
 
 def test_a_kernel_outside_its_array_is_noticed():
-    code, said = output_of([sys.executable, "-c", OUT_OF_BOUNDS])
+    code, output = output_of([sys.executable, "-c", OUT_OF_BOUNDS])
     assert code != 0
-    assert "IndexError" in said
+    assert "IndexError" in output

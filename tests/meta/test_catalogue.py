@@ -1,4 +1,4 @@
-"""docs/learners.md is what the docstrings say today."""
+"""docs/learners.md is up to date with the docstrings."""
 
 from __future__ import annotations
 

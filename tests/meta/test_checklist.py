@@ -1,4 +1,4 @@
-"""Every method that the five documents name is here, or it is said why not: the checklist.
+"""The checklist: every method named in the five documents is implemented, or its absence is explained.
 
 See docs/algorithms/checklist.md#where-everything-comes-from.
 """
@@ -37,18 +37,18 @@ GENERATED = (
     *(f"archive:{name}" for name in ("1CDT", "1CHT", "2CDT", "2CHT", "MG-2C-2D")),
 )
 ON_A_BOUNDED_SET = "i", "ii", "iii-weak", "iii", "random-stopping", "longest-survival", "average", "cutoff-average"
-"""`driftway train`: they go over all rows again and again, which a topic that goes on for ever does not have."""
+"""Methods of `driftway train`: they make repeated passes over all rows, impossible on an endless topic."""
 COMPUTED = {
-    "tune_alma": "driftway.learners.hindsight.tuning",  # a parameter from known bounds: helpers, not learners
+    "tune_alma": "driftway.learners.hindsight.tuning",  # parameter choice from known bounds, not a learner
     "tune_norma": "driftway.learners.hindsight.tuning",
-    "odm_batch": "driftway.learners.hindsight.odm_batch",  # what regret is measured against, in hindsight
+    "odm_batch": "driftway.learners.hindsight.odm_batch",  # comparator for regret, in hindsight
     "best_switching": "driftway.learners.hindsight.regret",
     "segment_costs": "driftway.learners.hindsight.regret",
     "robustness_of_errors": "driftway.workbench.paper_tables.experiments.picture",
 }
-"""Name -> the module that has it."""
+"""Function -> its module."""
 BETWEEN_PARTITIONS = {"dist_average": "average", "dist_gossip": "gossip"}
-"""Method -> what `--share` calls it: any linear learner's, no learner of its own."""
+"""Method -> its name in `--share`; it works with any linear learner and is not a learner itself."""
 
 
 def test_every_learner_is_registered():

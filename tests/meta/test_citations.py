@@ -1,4 +1,4 @@
-"""Every citation leads to a page and a heading in this repository; nothing is said of what lies outside."""
+"""Every citation leads to a page and heading in this repository; none refers to files outside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.meta.sources import ROOT
 
 CITED = re.compile(r"docs/(?:[\w-]+/)*[\w-]+(?:\.md)?(?:#[\w-]+)?(?:,? (?:and )?#[a-z][\w-]*)*")
-"""`docs/page.md#heading`, and more headings of the same page behind it; a decision by its number alone."""
+"""`docs/page.md#heading`, optionally followed by more headings of the page; a decision by its number alone."""
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"ALGORITHMS\.md|KAFKA\.md|\bDESIGN(\.md)? \d|\.\./shared|(?<!librdkafka )\bissue #?\d+")
 TEXTS = (".py", ".md", ".yml", ".yaml", ".toml", ".json")
@@ -20,7 +20,7 @@ TEXTS = (".py", ".md", ".yml", ".yaml", ".toml", ".json")
 
 @cache
 def texts() -> dict[str, str]:
-    """Path -> content of every text that the repository holds."""
+    """Path -> content of every text file in the repository."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     paths = [path for path in listed.split("\0") if path.endswith(TEXTS) or path in ("Makefile", "Dockerfile")]
     return {path: (ROOT / path).read_text(encoding="utf-8") for path in paths if (ROOT / path).is_file()}
@@ -28,7 +28,7 @@ def texts() -> dict[str, str]:
 
 @cache
 def headings(page: str) -> frozenset[str]:
-    """Anchors of a page, as GitHub makes them."""
+    """Heading anchors of a page, as GitHub generates them."""
     found: dict[str, int] = {}
     anchors = set()
     fenced = False
@@ -45,7 +45,7 @@ def headings(page: str) -> frozenset[str]:
 
 
 def leads_nowhere(citation: str) -> str | None:
-    """Why a citation leads nowhere; None: it leads somewhere."""
+    """Why a citation is broken, or None if it is valid."""
     place, *anchors = [part.strip(" ,") for part in re.split(r"(?:,? and |, | )?#", citation)]
     if re.fullmatch(r"docs/decisions/\d{4}", place):
         return None if list((ROOT / "docs" / "decisions").glob(f"{Path(place).name}-*.md")) else "no such decision"

@@ -1,4 +1,4 @@
-"""Docstrings follow STYLE.md 3 and say what the code has: parameters, state, kernels' shapes."""
+"""Docstrings follow STYLE.md 3 and match the code: parameters, state, shapes of kernels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def entries(body: str) -> list[str]:
-    """Names of `name : type` lines at the left margin; `a, b : int` names two."""
+    """Names in `name : type` lines at the left margin; `a, b : int` has two."""
     lines = re.findall(r"^([\w.]+(?:, [\w.]+)*) : \S", body, flags=re.MULTILINE)
     return [name for line in lines for name in line.split(", ")]
 
@@ -43,7 +43,7 @@ def documented(cls: type) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learner_says_what_it_does(name):
-    """Class docstring: cost and source. Each parameter says what it means, each array of the memory what is in it."""
+    """The class docstring has cost and source; each parameter and each array of the memory has a description."""
     cls = find(name)
     doc = documented(cls)
     assert set(doc) == {"Cost", "Source"}
@@ -64,7 +64,7 @@ def test_standardizer_and_metrics_say_what_they_remember():
 
 
 def functions(path):
-    """(function, class or None) of a file's top level and of its classes."""
+    """(function, class or None) of all functions at a file's top level and in its classes."""
     for node in tree(path).body:
         if isinstance(node, ast.FunctionDef):
             yield node, None
@@ -86,7 +86,7 @@ def test_kernels_state_their_shapes():
 
 
 def test_no_kernel_takes_many_arguments():
-    """What belongs together comes as one NamedTuple: nobody can count up to the fourteenth number."""
+    """Arguments that belong together are passed as one NamedTuple, as long argument lists are unreadable."""
     many = {
         f"{place(path)}:{node.lineno} {node.name}": len(node.args.args)
         for path in files("learners")
@@ -119,5 +119,5 @@ def test_no_file_is_too_long():
 
 
 def test_no_dumping_grounds():
-    # The names within the project: a clone may lie in a folder of any name.
+    # Paths relative to the project, as the clone may be in a folder of any name.
     assert [place(p) for p in files() if {*place(p).removesuffix(".py").split("/")} & BANNED_NAMES] == []

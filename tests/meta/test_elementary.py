@@ -1,4 +1,4 @@
-"""No kernel and no generator takes exp, log, sin or a power from the C library or from numpy: docs/decisions/0021."""
+"""No kernel or generator uses exp, log, sin or powers of the C library or numpy: docs/decisions/0021."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FUNCTIONS = (
     "arctan2", "arcsinh", "arccosh", "arctanh", "pow", "power", "float_power", "cbrt", "hypot", "erf", "erfc", "gamma",
     "lgamma", "dist", "emath", "einsum", "dot", "matmul", "vdot", "inner", "tensordot",
 )  # fmt: skip
-"""Transcendental ones, and products whose order of summation or fused steps the machine chooses."""
+"""Transcendental functions, and products whose summation order or fused operations depend on the machine."""
 
 REPORTS = {
     "learners/hindsight/comparators.py": "batch solvers for regret: BLAS, with a proven gap of 1e-6",
@@ -24,22 +24,22 @@ REPORTS = {
     "producers/sinks/latency.py": "a histogram of measured times",
     "producers/load_profiles.py": "when rows leave, not what is in them",
 }
-"""File -> why it may: nothing of what it computes is a score, a state or a row."""
+"""File -> why it is exempt: it computes no score, state or row."""
 
 
 def whole_number(node: ast.expr) -> bool:
-    """Whether an exponent is a small whole constant, which numba multiplies out."""
+    """Whether an exponent is a small integer constant, which numba expands to multiplications."""
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 4
 
 
 def constant(node: ast.expr) -> bool:
-    """Whether a power is one of whole constants (2**53), or an exact one of two (2.0**-53)."""
+    """Whether an exponent is an integer constant, as in 2**53 or 2.0**-53."""
     exponent = node.operand if isinstance(node, ast.UnaryOp) else node
     return isinstance(exponent, ast.Constant) and isinstance(exponent.value, int)
 
 
 def foreign(module: ast.Module) -> list[str]:
-    """`line name` of whatever takes its bits from the C library or from numpy's loops."""
+    """`line name` of each use of FUNCTIONS, of `**` except exact cases, and of `@`."""
     found = []
     for node in ast.walk(module):
         if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") in LIBRARIES and node.attr in FUNCTIONS:

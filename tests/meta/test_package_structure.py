@@ -1,4 +1,4 @@
-"""The folders: who in the worker may import whom, no circle at any level of any package, and no folder too full."""
+"""Package structure: allowed imports within the worker, no import cycles at any level, no overfull folders."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from tests.meta.sources import PACKAGES, ROOT, files, imports, module
 
 MOST_ENTRIES = {"driftway.worker": 12, "driftway.workbench": 12}
-"""Package -> the most entries of any of its folders."""
+"""Package -> maximum number of entries per folder."""
 MOST_AT_THE_TOP_OF_LEARNERS = 30
-"""Entries, README included; a family of learners has a file for each."""
+"""Maximum number of entries, README included; folders of families have a file per learner, so no limit."""
 
 MAY_IMPORT = {
     "errors": set(),
@@ -29,17 +29,17 @@ MAY_IMPORT = {
     "evaluation": {"errors", "processes", "wire", "warm_start", "kafka", "settings", "state", "plots", "cli"},
     "admin": {"errors", "wire", "warm_start", "kafka", "settings", "state", "stream", "plots", "cli"},
 }
-"""Folder, or module at the worker's top -> what of the worker it may import, lazily and for type checks too."""
+"""Top-level folder or module of the worker -> those it may import, also lazily or for type checking."""
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Dotted name -> file, of everything in the four packages."""
+    """Dotted name -> file, for all modules of the four packages."""
     return {module(path): path for path in files(*PACKAGES)}
 
 
 def arrows(imported: Mapping[str, Iterable[tuple[int, str]]]) -> set[tuple[str, str]]:
-    """(module, module that it imports), of module -> (line, name); `from a import b` names a on the way to b."""
+    """(module, imported module), of module -> (line, name); `from a import b` means a.b if that is a module, else a."""
     found = set()
     for here, wanted in imported.items():
         for line, name in wanted:
@@ -57,7 +57,7 @@ def all_arrows() -> frozenset[tuple[str, str]]:
 
 
 def within_folder(folder: str, found: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
-    """Entry of a folder -> the others that it, or anything in it, imports; its own `__init__` is an entry too."""
+    """Entry of a folder -> other entries imported by it or anything in it; `__init__` counts as an entry."""
 
     def entry(name: str) -> str | None:
         if name == folder:
@@ -74,15 +74,15 @@ def within_folder(folder: str, found: Iterable[tuple[str, str]]) -> dict[str, se
 
 
 def circle(graph: Mapping[str, set[str]]) -> list[str]:
-    """The entries that are left when everything that imports nothing left is taken away, again and again."""
+    """Entries left after repeatedly removing those that import no remaining entry; empty without cycles."""
     left = dict(graph)
-    while gone := {name for name, wanted in left.items() if not wanted & left.keys()}:
-        left = {name: wanted for name, wanted in left.items() if name not in gone}
+    while leaves := {name for name, imported in left.items() if not imported & left.keys()}:
+        left = {name: imported for name, imported in left.items() if name not in leaves}
     return sorted(left)
 
 
 def folders(names: Iterable[str]) -> list[str]:
-    """Every folder, by its dotted name."""
+    """Dotted names of all folders."""
     return sorted({name.rpartition(".")[0] for name in names if "." in name})
 
 
@@ -117,7 +117,7 @@ def test_the_table_allows_nothing_that_nobody_needs() -> None:
 
 @pytest.mark.parametrize("folder", folders(modules()))
 def test_no_circle_inside_a_folder(folder: str) -> None:
-    # At every level, so that there is none between modules either: the folder where two ways part has it.
+    # At every level, so that modules have no cycle either: it would show in their common folder.
     assert circle(within_folder(folder, all_arrows())) == []
 
 
@@ -172,6 +172,6 @@ def test_the_checks_can_fail() -> None:
 def test_the_walk_sees_every_kind_of_import() -> None:
     found = all_arrows()
     assert ("driftway.worker.stream.worker", "driftway.worker.stream.task.task") in found
-    assert ("driftway.worker.wire.events", "driftway.worker.wire.scanner") in found  # for type checks only
+    assert ("driftway.worker.wire.events", "driftway.worker.wire.scanner") in found  # under TYPE_CHECKING
     assert ("driftway.worker.cli.worker", "driftway.worker.stream.worker") in found  # inside a function
     assert (ROOT / "worker").is_dir()

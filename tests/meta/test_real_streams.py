@@ -1,6 +1,6 @@
-"""Tests look for real streams in one way, `tests.support.real_streams`, and nothing that they use leaves the checkout.
+"""Tests find real streams only through `tests.support.real_streams`, and use no other files outside the checkout.
 
-A folder beside the checkout is there on its developers' machines only: what needs it fails everywhere else.
+A folder beside the checkout exists on the developers' machines only; tests that need it fail everywhere else.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import pytest
 from tests.meta.sources import ROOT, files, place, tree
 
 ONE_WAY = "tests/support/real_streams.py", "tests/conftest.py", "tests/meta/test_real_streams.py"
-"""The fixture, the check of what DRIFTWAY_DATA says, and the examples below."""
+"""Exempt files: the fixture, the check of DRIFTWAY_DATA, and the examples below."""
 VARIABLE = re.compile(r"\b(environ\b|getenv\().*(DRIFTWAY_DATA|DATA_VARIABLE)")
 LOOKED_UP_BY = {"data_folder", "find_file", "folder_files"}
-"""Functions of `driftway.producers.streams.files` that look into the folder that DRIFTWAY_DATA names."""
+"""Functions of `driftway.producers.streams.files` that search the folder named by DRIFTWAY_DATA."""
 
 
 def above(node: ast.AST, depth: int) -> bool:
-    """Whether an expression is a folder above the checkout, in a file so many folders below its root."""
+    """Whether an expression is a folder above the checkout, in a file `depth` folders below its root."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute) and node.value.attr == "parents":
         steps = node.slice.value if isinstance(node.slice, ast.Constant) else 0
         return "__file__" in ast.unparse(node.value) and isinstance(steps, int) and steps > depth
@@ -28,7 +28,7 @@ def above(node: ast.AST, depth: int) -> bool:
 
 
 def other_ways(module: ast.Module, depth: int) -> list[str]:
-    """Expressions of a file that lead to real streams, or out of the checkout."""
+    """Expressions of a file that lead to real streams or out of the checkout."""
     found = []
     for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):

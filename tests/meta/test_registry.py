@@ -1,4 +1,4 @@
-"""Registry, files and conformance table name the same learners."""
+"""Registry, source files and conformance table contain the same learners."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOT_A_FAMILY = {
     "driftway.learners.ensembles.ensemble",
     *(f"driftway.learners.preprocessing.{name}" for name in ("feature_map", "standardizer", "wrapper")),
 }
-"""Modules whose Learner classes are made by other means than the registry."""
+"""Modules whose Learner classes are not created through the registry."""
 
 
 def learner_classes() -> set[str]:
-    """module:Class of every class derived from Learner, by reading the source."""
+    """module:Class of every class derived from Learner, found in the source."""
     return {
         f"{module(path)}:{node.name}"
         for path in files("learners")
@@ -59,7 +59,7 @@ def test_opting_out_is_rare_and_reasoned():
 
 
 def test_every_classifier_that_learns_from_features_has_an_accuracy_row():
-    """Those that read rows of a form of their own can do nothing with these streams."""
+    """Except learners with their own row format, which cannot use these streams."""
     learns = [r for r in TABLE if find(r.name).uses_features and r.form is None]
     classifies = [r for r in learns if find(r.name).tasks != ("regression",)]
     known = {row.name for row in classifies if row.accuracy} | {Spec.parse(text).name for text in ACCURACY}

@@ -1,1 +1,1 @@
-"""Commands that make the pages of docs/results: the figures of the papers and of this house, regenerated."""
+"""Commands that regenerate the pages of docs/results, with the papers' figures and our own."""

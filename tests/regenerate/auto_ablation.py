@@ -1,6 +1,6 @@
 """`python -m tests.regenerate.auto_ablation`: docs/results/auto-ablation.md, `auto` without each family of its experts.
 
-Also what no stream decides: how much the draw of the waves' frequencies matters.
+The page also shows how much the random draw of the waves' frequencies matters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from driftway.worker.evaluation.results import markdown
 PAGE = Path(__file__).parents[2] / "docs" / "results" / "auto-ablation.md"
 ROWS = 20_000
 SEEDS = (1, 2, 3)
-"""Of the waves' frequencies."""
+"""Seeds of the waves' frequencies."""
 
 HEAD = """# `auto` without one family of its experts
 
@@ -39,7 +39,7 @@ Figures = dict[str, dict[str, list[float]]]
 
 
 def measure(streams: tuple[str, ...] = tuple(STREAMS), rows: int = ROWS) -> Figures:
-    """Stream -> what is left out -> accuracy by seed."""
+    """Return stream -> family left out -> accuracies by seed."""
     found: Figures = {name: {} for name in streams}
     works = list(product(streams, (NOTHING, *FAMILIES), SEEDS))
     for name, family, seed in track(works, "auto", disable=len(works) < 100):
@@ -50,7 +50,7 @@ def measure(streams: tuple[str, ...] = tuple(STREAMS), rows: int = ROWS) -> Figu
 
 
 def table(found: Figures) -> str:
-    """A line per stream, and the means."""
+    """Return the table: one line per stream, then the means and the worst losses."""
     lines, losses = [], {family: [] for family in FAMILIES}
     for name, figures in found.items():
         whole, cells = mean(figures[NOTHING]), []

@@ -1,4 +1,4 @@
-"""`python -m tests.regenerate.catalogue`: docs/learners.md, one row per learner, in the words of its docstring."""
+"""`python -m tests.regenerate.catalogue`: docs/learners.md, one row per learner, taken from its docstring."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = ("learner", "task", "cost per row", "memory", "what it does, and when 
 
 
 def cost_and_memory(text: str) -> tuple[str, str]:
-    """The two halves of a Cost section, whose sentences are `[Form: ]TIME; BYTES.` or `[Form: ]TIME, BYTES.`"""
+    """Split a Cost section, whose sentences are `[Form: ]TIME; BYTES.` or `[Form: ]TIME, BYTES.`, into its halves."""
     times, bytes_ = [], []
     for sentence in re.split(r"(?<=\w)\.\s+", text.rstrip(".")):
         form, _, rest = sentence.rpartition(": ")
@@ -41,12 +41,12 @@ def cost_and_memory(text: str) -> tuple[str, str]:
 
 
 def paragraph(text: str) -> str:
-    """What stands in a cell of a table: one line, with no bar and no code marks of reStructuredText."""
+    """Turn reStructuredText into a Markdown table cell: one line, single backticks, escaped bars."""
     return " ".join(text.split()).replace("``", "`").replace("|", "\\|")
 
 
 def line(row: dict[str, Any]) -> str:
-    """The row of a learner."""
+    """Return a learner's row of the table."""
     summary, _, rest = row["description"].partition("\n\n")
     time, memory = cost_and_memory(row["cost"])
     about = f"{summary} {rest}".strip()
@@ -56,7 +56,7 @@ def line(row: dict[str, Any]) -> str:
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     rows = [describe(find(name)) for name in LEARNERS]
     families: dict[str, list[dict[str, Any]]] = {}
     for row in rows:

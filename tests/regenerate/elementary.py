@@ -1,7 +1,7 @@
-"""`python -m tests.regenerate.elementary`: learners/numeric/elementary/tables.py, every number of it from mpmath.
+"""`python -m tests.regenerate.elementary`: learners/numeric/elementary/tables.py, all numbers computed with mpmath.
 
-The tables are numbers that nobody can check by reading. `tests/unit/learners/test_elementary_functions.py` makes them
-again and compares.
+Nobody can check the tables by reading them, so `tests/unit/learners/test_elementary_functions.py` recomputes them and
+compares.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ ERFC_TERMS = 10
 DIGIT_BITS = 24
 DIGITS = 52
 GRID = mpf(2) ** -42
-"""Heads of logarithms are whole multiples of this, so that adding them to multiples of ln 2 rounds nothing."""
+"""The high parts of logarithms are multiples of this, so that adding them to multiples of ln 2 is exact."""
 
 
 def exponentials() -> dict[str, list[float]]:
-    """2^(j / 128) and what the rounding of it left, relative to it."""
+    """Return 2^(j / 128), rounded, and the relative rounding error."""
     true = [mpf(2) ** (mpf(j) / EXP_STEPS) for j in range(EXP_STEPS)]
     rounded = [float(value) for value in true]
     return {"EXP2": rounded, "EXP2_REST": [float(a / mpf(b) - 1) for a, b in zip(true, rounded, strict=True)]}
 
 
 def log_bins() -> list[tuple[float, float]]:
-    """The bins of z: 128 from 181/256 on, of equal width below 1 and of twice that above."""
+    """Return the 128 bins of z from 181/256 on, of equal width below 1 and twice that width above."""
     edges = [LOG_START]
     while len(edges) <= LOG_BINS:
         edges.append(edges[-1] + (2.0**-8 if edges[-1] < 1.0 else 2.0**-7))
@@ -51,7 +51,7 @@ def log_bins() -> list[tuple[float, float]]:
 
 
 def logarithms() -> dict[str, list[float]]:
-    """About 1 / z of every bin, in 9 bits, and minus its logarithm in two parts; both bins at 1 have 1 and 0."""
+    """Return 1 / z of every bin to 9 bits, and minus its logarithm in two parts; both bins at 1 have 1 and 0."""
     inverse = [1.0 if 1.0 in bin_ else float(nint(1024 / (mpf(bin_[0]) + bin_[1]))) / 512 for bin_ in log_bins()]
     true = [-log(mpf(c)) for c in inverse]
     head = [float(nint(value / GRID) * GRID) for value in true]
@@ -59,7 +59,7 @@ def logarithms() -> dict[str, list[float]]:
 
 
 def scaled_erfc() -> dict[str, list[float]]:
-    """The middle of each bin, and exp(x^2) erfc(x) about it: the constant in two parts, then powers of x - middle."""
+    """Return each bin's middle and the series of exp(x^2) erfc(x) about it: a two-part constant, then the powers."""
     middles, flat = [], []
     for i in range(ERFC_BINS):
         width = mpf(2) ** (i // 16 - 4)
@@ -73,7 +73,7 @@ def scaled_erfc() -> dict[str, list[float]]:
 
 
 def two_over_pi() -> list[int]:
-    """2/pi in digits of 24 bits, behind two of 0."""
+    """Return 2/pi in digits of 24 bits, after two leading zero digits."""
     value, digits = 2 / pi, [0, 0]
     for _ in range(DIGITS):
         value *= 2**DIGIT_BITS
@@ -83,7 +83,7 @@ def two_over_pi() -> list[int]:
 
 
 def lines(values: list[float] | list[int]) -> str:
-    """Numbers as rows of source."""
+    """Format numbers as lines of source."""
     out = "    "
     for value in values:
         word = f"{value!r},"
@@ -93,7 +93,7 @@ def lines(values: list[float] | list[int]) -> str:
 
 
 def page() -> str:
-    """The whole file."""
+    """Return the file's text."""
     with mp.workprec(2000):
         digits = two_over_pi()
     with mp.workdps(60):

@@ -1,6 +1,6 @@
-"""`python -m tests.regenerate.kernel_speed`: docs/results/kernel-speed.md, some kernels beside plain loops and River.
+"""`python -m tests.regenerate.kernel_speed`: docs/results/kernel-speed.md, some kernels against plain loops and River.
 
-Wants a quiet machine.
+Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ numba {numba}, River {river}.
 
 
 def line(name: str, d: int, n: int) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     speed = measured(name, d, n)
     theirs, times = "", ""
     if name in NEAREST:

@@ -1,7 +1,7 @@
-"""`python -m tests.regenerate.label_delay`: docs/results/label-delay.md and .png, what it costs that labels come late.
+"""`python -m tests.regenerate.label_delay`: docs/results/label-delay.md and .png, the cost of delayed labels.
 
-And whether `auto` is then as good as the better of no-change and its best expert, chosen afterwards. What an expert
-said of a row when it came is what `auto` keeps of it until its label comes, so that one run tells of them all.
+The page also shows whether `auto` is then as good as the better of no-change and its best expert in hindsight. `auto`
+keeps every expert's prediction of a row until the row's label arrives, so one run yields the accuracy of all experts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COMMAND = "python -m tests.regenerate.label_delay"
 
 DFOP, AUTO = "dfop", "auto"
 DRAWN = {"electricity": (0, 1, 12, 48, 336), "sea": (0, 10, 100, 1000, 5000)}
-"""Rows that labels are late; a day of electricity has 48."""
+"""Label delays in rows that are plotted; a day of electricity has 48 rows."""
 JUDGED = {
     "electricity": (1, 12, 48, 336),
     "sea": (10, 100, 1000, 5000),
@@ -42,10 +42,10 @@ JUDGED = {
     "usenet1": (1, 10, 50),
     "powersupply_ampm": (2, 24, 120),
 }
-"""Of most streams the delay of docs/decisions/0033, about a tenth of it, and five times as many rows."""
+"""Label delays that are judged: for most streams that of docs/decisions/0033, a tenth of it, and five times it."""
 N_CLASSES = dict.fromkeys(JUDGED, 2) | {"keystroke": 4}
 MOST_BELOW = 0.5
-"""Points by which `auto` may be below the better of no-change and its best expert."""
+"""Points by which `auto` may be worse than the better of no-change and its best expert."""
 
 KIN = ("gaussian_nb:decay=0.999", "gaussian_nb:decay=0.98", "knn_win:window=512", "knn_win:window=512,k=5")
 KIN_OF_TWO = (*KIN, "ogd_logistic:schedule=const,eta=0.05", "pa", "bayes_probit:q=1e-5", "bayes_probit:q=1e-3")
@@ -56,7 +56,7 @@ KIN_OF_MORE = (
     "ova:bayes_probit:q=1e-5",
     "ova:bayes_probit:q=1e-3",
 )
-"""Learners of the registry that come nearest to experts of `auto`."""
+"""Registered learners that are closest to experts of `auto`."""
 
 NOTES = {
     ("electricity", 336): "a week late. The weights follow whom one should have believed a week ago: with a "
@@ -74,11 +74,11 @@ NOTES = {
     "row 150 on, and by the labels that had come `auto` believed it from row 600 on. No-change is that good by chance: "
     "labels go round every 3 rows, and the last one that is known stands 51 rows back",
 }
-"""(stream, rows late) -> why `auto` is below by more than that."""
+"""(stream, delay in rows) -> why `auto` is worse by more than MOST_BELOW."""
 
 
 class Cell(NamedTuple):
-    """Of a stream and a delay, accuracies in per cent: no-change, learners by name, experts of `auto` by name."""
+    """Accuracies in per cent for a stream and a delay: no-change, learners by name, experts of `auto` by name."""
 
     no_change: float
     learners: dict[str, float]
@@ -95,7 +95,7 @@ class Cell(NamedTuple):
 
     @property
     def ahead(self) -> float:
-        """Points that `auto` is above the better of no-change and its best expert."""
+        """Points by which `auto` is better than the better of no-change and its best expert."""
         return self.learners[AUTO] - max(self.no_change, self.experts[self.best_expert])
 
 
@@ -103,12 +103,12 @@ Cells = dict[tuple[str, int], Cell]
 
 
 def said_late(stream: str, n_classes: int, delay: int, rows: int | None = None) -> dict[str, float]:
-    """Accuracy of each expert's own prediction when the row came, over the rows whose labels came."""
+    """Return the accuracy of each expert's prediction at the row's arrival, over the rows whose labels arrived."""
     X, y = rows_of(open_stream, stream, None, rows)
     auto = Auto(X.shape[1], n_classes)
     learner = OnlineStandardizer(auto)
     steps = DelaySimulator(delay, learner).arrange(X, y)
-    # A slot for each row: nothing that was said is overwritten. Labels come in the order of their rows.
+    # One slot per row, so that no prediction is overwritten. Labels arrive in the order of their rows.
     number = np.where(steps.is_row, np.cumsum(steps.is_row), np.cumsum(~steps.is_row)) - 1
     opinions = learner.prediction_cache(len(y))
     learner.predict_then_update_delayed(
@@ -116,27 +116,27 @@ def said_late(stream: str, n_classes: int, delay: int, rows: int | None = None) 
     )
     names = classification.names(auto.rule().parameters)
     known = len(y) - delay
-    told = opinions[:known, : -label_history.EXPERTS].reshape(known, len(names), -1)
-    said = (told[:, :, 0] >= 0.0).astype(int) if n_classes == 2 else told.argmax(axis=2)
-    right = 100.0 * (said == y[:known, None]).mean(axis=0)
+    outputs = opinions[:known, : -label_history.EXPERTS].reshape(known, len(names), -1)
+    predicted = (outputs[:, :, 0] >= 0.0).astype(int) if n_classes == 2 else outputs.argmax(axis=2)
+    right = 100.0 * (predicted == y[:known, None]).mean(axis=0)
     return dict(zip(names, right.tolist(), strict=True))
 
 
 def measure() -> Cells:
-    """Everything that is drawn or judged."""
-    asked = {(s, d): [DFOP, AUTO] for s, delays in DRAWN.items() for d in delays}
+    """Measure every stream and delay that is plotted or judged."""
+    requests = {(s, d): [DFOP, AUTO] for s, delays in DRAWN.items() for d in delays}
     for stream, delays in JUDGED.items():
         kin = KIN_OF_TWO if N_CLASSES[stream] == 2 else KIN_OF_MORE
         for delay in delays:
-            asked[stream, delay] = [*asked.get((stream, delay), [AUTO]), *kin]
+            requests[stream, delay] = [*requests.get((stream, delay), [AUTO]), *kin]
     return {
         (stream, delay): cell_of(stream, delay, learners)
-        for (stream, delay), learners in track(asked.items(), "delays")
+        for (stream, delay), learners in track(requests.items(), "delays")
     }
 
 
 def cell_of(stream: str, delay: int, learners: list[str], rows: int | None = None) -> Cell:
-    """What `driftway evaluate STREAM --label-delay DELAY` says of the learners, and each expert of `auto`."""
+    """Return the accuracies of `driftway evaluate STREAM --label-delay DELAY`, and those of the experts of `auto`."""
     n_classes = N_CLASSES[stream]
     target, opening = Target(CLASSIFICATION, n_classes), {"seed": 1}
     found: dict[str, dict[str, Any]] = {}
@@ -170,7 +170,7 @@ mixture alone, on what the experts had said, which gives the accuracy of `auto` 
 
 
 def delay_table(cells: Cells) -> str:
-    """All figures of the picture."""
+    """Return the table of all figures of the plot."""
     lines = []
     for stream, delays in DRAWN.items():
         for delay in delays:
@@ -188,7 +188,7 @@ def judged(cells: Cells) -> Cells:
 
 
 def judgement_table(cells: Cells) -> str:
-    """`auto` beside no-change, its best expert, and what is like its experts in the registry."""
+    """Return the table that compares `auto` with no-change, its best expert, and similar registered learners."""
     lines = []
     for (stream, delay), cell in judged(cells).items():
         expert, kin = cell.best_expert, cell.best_kin
@@ -208,7 +208,7 @@ def judgement_table(cells: Cells) -> str:
 
 
 def verdict(cells: Cells) -> str:
-    """In how many cells `auto` is good enough, and why not in the others."""
+    """Say in how many cells `auto` is good enough, and why it is not in the others."""
     found = judged(cells)
     missed = {key: cell for key, cell in found.items() if cell.ahead < -MOST_BELOW}
     text = f"It holds in {len(found) - len(missed)} of {len(found)}{':' if missed else '.'}\n"
@@ -220,7 +220,7 @@ def verdict(cells: Cells) -> str:
 
 
 def page(cells: Cells, seconds: float) -> str:
-    """The whole page."""
+    """Return the page."""
     judgement = JUDGEMENT.format(
         most=MOST_BELOW,
         experts=len(next(iter(judged(cells).values())).experts),
@@ -240,7 +240,7 @@ def page(cells: Cells, seconds: float) -> str:
 
 
 def draw(cells: Cells, path: str) -> None:
-    """The picture: accuracy over the delay, a panel for each stream; the dotted lines are what no delay gives."""
+    """Plot accuracy over the delay, one panel per stream; dotted lines show the accuracy without delay."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -254,7 +254,7 @@ def draw(cells: Cells, path: str) -> None:
         label, colour, style = BASELINES["no_change_accuracy"]
         heights = [cells[stream, delay].no_change for delay in delays]
         axes.plot(delays, heights, marker="o", ms=4, color=colour, linestyle=style, label=label)
-        axes.set_xscale("symlog", linthresh=delays[1])  # which has a place for 0
+        axes.set_xscale("symlog", linthresh=delays[1])  # includes 0
         axes.set_xticks(delays, [f"{delay:,}" for delay in delays])
         axes.minorticks_off()
         axes.set(title=stream, xlabel="rows that labels are late", ylabel="accuracy, %")
@@ -266,7 +266,7 @@ def draw(cells: Cells, path: str) -> None:
 
 
 def main() -> int:
-    """Measure, and write page and picture."""
+    """Measure, and write page and plot."""
     started = time.perf_counter()
     cells = measure()
     draw(cells, str(PAGE.with_suffix(".png")))

@@ -1,8 +1,8 @@
-"""`python -m tests.regenerate.odm_regret`: docs/results/odm-regret.md and .png, the regret of D-ODM beside its bounds.
+"""`python -m tests.regenerate.odm_regret`: docs/results/odm-regret.md and .png, the regret of D-ODM and its bounds.
 
-Streams of two Gaussian classes whose means jump k - 1 times. The comparator is refitted on each true segment, so that
-regret is what not knowing the present segment costs. Theorem 1 bounds the regret, Theorem 2 the excess risk of the mean
-weights of each segment, which is exact here: the margin of a Gaussian row is Gaussian.
+The streams have two Gaussian classes whose means jump k - 1 times. The comparator is refitted on each true segment, so
+the regret is the cost of not knowing the segments. Theorem 1 bounds the regret, Theorem 2 the excess risk of the mean
+weights of each segment, which is computed exactly here because the margin of a Gaussian row is Gaussian.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ COMMAND = "python -m tests.regenerate.odm_regret"
 
 D = 5
 SWITCHES = (1, 2, 4, 8, 16)
-"""k, segments of a stream."""
+"""k, the number of segments of a stream."""
 ROWS = (1024, 3072, 10_240, 30_720)
-"""T, divisible by every k."""
+"""T, the number of rows, divisible by every k."""
 SEEDS = range(10)
 LAM, MU, THETA = 3.0, 0.5, 0.3
-"""The learners' defaults."""
+"""Defaults of the learners."""
 BALL = math.sqrt(2 * LAM)
-"""Where every minimiser of the loss lies, of one row or of many."""
+"""Radius of a ball that contains every minimiser of the loss, of one row or of many."""
 
 AT_SWITCHES, BEST = "restarted_odm at the switches", "restarted_odm, best epoch"
 ANYTIME, ADAHEDGE, ONLINE = "d_odm", "d_odm, adahedge", "online_odm"
 CURVES = (ONLINE, BEST, AT_SWITCHES, ANYTIME, ADAHEDGE)
 WEIGHTS = (AT_SWITCHES, ANYTIME, ADAHEDGE)
-"""Curves whose mean weights are judged."""
+"""Curves for which the excess risk of the mean weights is measured."""
 
 
 class Stream(NamedTuple):
-    """Rows, class indices, and the mean of class 1 in each of the equal segments; class 0 has its negative."""
+    """Rows, class indices, and the mean of class 1 in each segment, all of equal length; class 0 has its negative."""
 
     X: np.ndarray
     y: np.ndarray
     means: np.ndarray
 
     def segments(self) -> np.ndarray:
-        """Row numbers, one line per segment."""
+        """Return the row numbers, one line per segment."""
         return np.arange(len(self.y)).reshape(len(self.means), -1)
 
 
 class Cell(NamedTuple):
-    """What the seeds gave at one k and T: regret and excess risk by curve, the best epoch, the mean V_T."""
+    """Results of all seeds at one k and T: regret and excess risk by curve, the best epoch, the mean V_T."""
 
     regret: dict[str, np.ndarray]
     excess: dict[str, np.ndarray]
@@ -61,7 +61,7 @@ class Cell(NamedTuple):
 
 
 def stream(k: int, T: int, seed: int) -> Stream:
-    """Unit variance around means of length 1 in directions drawn anew for each segment: the best error is 16 %."""
+    """Draw classes of unit variance around means of length 1, in a new direction per segment; best error 16 %."""
     rng = np.random.default_rng([seed, k, T])
     means = rng.standard_normal((k, D))
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -70,10 +70,10 @@ def stream(k: int, T: int, seed: int) -> Stream:
 
 
 def play(rows: Stream, name: str, parameters: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """The losses f_t(w_t), f8[T], and the weights w_t, f8[T, D], of a learner that runs through the stream.
+    """Run a learner over the stream; return the losses f_t(w_t), f8[T], and the weights w_t, f8[T, D].
 
-    Every learner here is linear in the row, so its score of the j-th unit vector is its j-th weight. Unlabelled rows
-    teach nothing: D of them are put before each row, and the learner's own contract shows its weights.
+    Every learner here is linear in the row, so its score of the j-th unit vector is its j-th weight. By contract,
+    unlabelled rows change nothing, so the D unit vectors before each row reveal the current weights.
     """
     T = len(rows.y)
     X, y = np.empty((T, D + 1, D)), np.full((T, D + 1), np.nan)
@@ -87,21 +87,21 @@ def play(rows: Stream, name: str, parameters: dict[str, Any]) -> tuple[np.ndarra
 
 
 def expected_excess(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """The mean of [z]+^2 of a normal z."""
-    u = np.clip(mean / np.maximum(deviation, 1e-12), -37.0, 37.0)  # beyond, the tail is less than 1e-299
+    """Return the mean of [z]+^2 of a normal z."""
+    u = np.clip(mean / np.maximum(deviation, 1e-12), -37.0, 37.0)  # beyond it, the tail is less than 1e-299
     density = np.exp(-0.5 * u * u) / math.sqrt(2 * math.pi)
     below = 0.5 * (1 + np.vectorize(math.erf)(u / math.sqrt(2)))
     return (mean**2 + deviation**2) * below + mean * deviation * density
 
 
 def risk(along: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """The mean of f(w; x) over a segment's rows, from w'mean and |w|, which are what it depends on."""
+    """Return the mean of f(w; x) over a segment's rows, which depends only on w'mean and |w|."""
     short, beyond = expected_excess(1 - THETA - along, length), expected_excess(along - 1 - THETA, length)
     return 0.5 * length**2 + LAM * (short + MU * beyond) / (1 - THETA) ** 2
 
 
 def variation(rows: Stream) -> float:
-    """V_T of the risks: the largest change within the ball at each switch; between switches a risk stays as it is."""
+    """Return V_T of the risks: the sum over the switches of the largest change within the ball."""
     length, turn = np.meshgrid(np.linspace(0, BALL, 13)[1:], np.linspace(0, 2 * math.pi, 49)[1:])
     total = 0.0
     for before, after in zip(rows.means[:-1], rows.means[1:], strict=True):
@@ -111,13 +111,13 @@ def variation(rows: Stream) -> float:
 
 
 def least_risk() -> float:
-    """The risk of the best weights, which point along the mean of class 1; the same in every segment."""
+    """Return the risk of the best weights, which point along the mean of class 1; it is the same in every segment."""
     length = np.linspace(0, BALL, 10_001)
     return float(risk(length, length).min())
 
 
 def measure(k: int, T: int) -> Cell:
-    """Every learner on the streams of every seed."""
+    """Run every learner on the streams of all seeds."""
     epochs = [2**i for i in range(4, 16) if 2**i < 2 * T]
     runs = {
         ONLINE: ("online_odm", {}),
@@ -157,12 +157,12 @@ Cells = dict[tuple[int, int], Cell]
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float]:
-    """Mean and its standard error."""
+    """Return the mean and its standard error."""
     return float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values)))
 
 
 def table(head: list[str], lines: list[list[str]]) -> str:
-    """A table of Markdown."""
+    """Return a Markdown table."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join(f"| {' | '.join(line)} |" for line in [head, rule, *lines]) + "\n"
 
@@ -177,7 +177,7 @@ def regret_table(cells: Cells) -> str:
 
 
 def exponent(points: list[tuple[int, float]]) -> float:
-    """The power of x that fits y best."""
+    """Return the power of x that fits y best."""
     return float(np.polyfit(*np.log(np.array(points)).T, 1)[0])
 
 
@@ -205,7 +205,7 @@ def excess_table(cells: Cells) -> str:
 
 
 def draw(cells: Cells) -> None:
-    """The figure: regret over k, regret over T, excess risk over T."""
+    """Plot regret over k, regret over T, and excess risk over T."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -310,7 +310,7 @@ mean weights contain the rows in which they still follow the segment before.
 
 
 def page(cells: Cells) -> str:
-    """The whole page."""
+    """Return the page."""
     T, K = ROWS[-1], SWITCHES[-1]
 
     def mean(k: int, rows: int, name: str) -> float:
@@ -340,7 +340,7 @@ def page(cells: Cells) -> str:
 
 
 def main() -> None:
-    """Measure, write the page, draw the picture."""
+    """Measure, write the page, draw the plot."""
     cells = {(k, T): measure(k, T) for k in SWITCHES for T in ROWS}
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(page(cells), encoding="utf-8")

@@ -1,7 +1,8 @@
-"""`python -m tests.regenerate.sharing`: docs/results/sharing.md, what it is worth that partitions share.
+"""`python -m tests.regenerate.sharing`: docs/results/sharing.md, the benefit of averaging between partitions.
 
-One partition that has all rows, eight that have every eighth row each and learn alone, and eight that share, as
-`driftway evaluate --partitions 8 --share ..` has them: what one tells, the others take in when they meet next.
+It compares one partition with all rows, eight partitions with every eighth row each that learn alone, and eight that
+share, as in `driftway evaluate --partitions 8 --share ..`: an update of one is merged by the others at their next
+exchange.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ SHARES = (
     SharingOption("gossip", 10),
 )
 WITHIN = 1.0
-"""Points within which eight that share are called as good as one."""
+"""Points within which eight partitions that share count as good as one."""
 
 
 def measured(stream: str, learner: str, partitions: int, share: SharingOption | None) -> float:
-    """Accuracy in percent, of all rows."""
+    """Return the accuracy over all rows, in per cent."""
     blocks = list(open_stream(stream).blocks(1 << 20))
     X, y = np.concatenate([X for X, _ in blocks]), np.concatenate([y for _, y in blocks])
     made = Evaluation(Spec.parse(learner), Target(), X.shape[1], partitions=partitions, share=share)

@@ -1,7 +1,7 @@
-"""`python -m tests.regenerate.windows_grid`: docs/results/windows-grid.md, learners on a window beside printed columns.
+"""`python -m tests.regenerate.windows_grid`: docs/results/windows-grid.md, windowed learners and published columns.
 
-The papers print neither windows nor C, kernels or scaling. Each is searched for the setting that comes nearest to what
-they print; that setting and the defaults are then measured on longer pieces. Takes some minutes.
+The papers state neither windows nor C, kernels or scaling. For each column and data set, a search finds the setting
+closest to the published accuracy; it and the defaults are then measured on longer pieces. Takes some minutes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "windows-grid.md"
 COMMAND = "python -m tests.regenerate.windows_grid"
 PROCESSES = 2
 STRETCHES, STRETCH = 3, 4_000
-"""Of a longer stream's rows so many stretches are searched, evenly over the stream: its ends may be easy ones."""
+"""Number and rows of the stretches of a longer stream used in the search, spread evenly: its ends may be easy."""
 PIECES = ((2_000, PARTS), (20_000, 2))
-"""(T, n): streams of at most T rows are measured on the first n of the ten pieces, longer ones on the first."""
+"""(T, n): streams of at most T rows are measured on the first n of the ten pieces, longer ones on the first only."""
 CONFIRMED = 3
-"""Settings that are nearest in the search, and among which longer pieces decide."""
+"""Number of the closest settings of the search that are compared on longer pieces."""
 NEAR = 2.0
-"""Points."""
+"""Points within which an accuracy counts as close to the published one."""
 
 KERNEL, C, SCALE = ("linear", "gaussian"), (0.01, 1.0, 100.0), (True, False)
 SIZES = {
@@ -52,11 +52,11 @@ NOTES = {
     "SVM-ada": "Only shorter windows than the default were searched. Electricity is so low on raw rows only.",
     "1NN-win": "Windows of 50 to 200 rows where the default has 1,000.",
 }
-"""Column -> what the papers' settings seem to have been, and what remains."""
+"""Column -> what the papers' settings seem to have been, and what remains unexplained."""
 
 
 class Setting(NamedTuple):
-    """A learner as the command line takes it, and whether it stands behind the standardiser."""
+    """A learner in command-line syntax, and whether it uses the standardiser."""
 
     text: str
     standardize: bool
@@ -67,7 +67,7 @@ class Setting(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Of a column and a data set: the printed figure, the nearest setting, and figures of it and of the defaults."""
+    """For a column and a data set: the printed figure, the closest setting, and its and the defaults' figures."""
 
     printed: float
     nearest: Setting
@@ -79,7 +79,7 @@ class Cell(NamedTuple):
 
 
 def settings(name: str) -> list[Setting]:
-    """What is tried."""
+    """Return the settings to try."""
     if name == "knn_win":
         return [Setting(f"{name}:{size}", scale) for size, scale in product(SIZES[name], SCALE)]
     found = product(SIZES[name], KERNEL, C, SCALE)
@@ -87,12 +87,12 @@ def settings(name: str) -> list[Setting]:
 
 
 def printed(column: str, data_set: str) -> float:
-    """The papers' figure; the columns that both have are the same."""
+    """Return the published figure; the papers agree on the columns they share."""
     return dfop.EXPERIMENT.printed[data_set][column].mean
 
 
 def stream_of(data_set: str) -> str:
-    """The stream of it that is there: archive streams are drawn anew."""
+    """Return the first available stream of a data set: archive streams may be generated instead."""
     from driftway.worker.errors import UsageFailure
 
     for name in DATA_SETS[data_set].streams:
@@ -105,19 +105,19 @@ def stream_of(data_set: str) -> str:
 
 
 def accuracies(jobs: list[Job]) -> list[float]:
-    """Mean over a job's pieces, per cent."""
+    """Return the mean accuracy over each job's pieces, in per cent."""
     outcomes = run_jobs(partial(run, open_stream), jobs, PROCESSES)
     return [100.0 * float(outcome.figure("accuracy").mean or 0.0) for outcome in outcomes]
 
 
 def pieces_of(stream: str, setting: Setting, parts: int) -> Job:
-    """The first pieces of a stream, of 4T/5 rows."""
+    """Return the job for the first pieces of a stream, of 4T/5 rows each."""
     spec = Spec.parse(setting.text)
     return Job(stream, spec, protocol=SEGMENTS, parts=parts, first=0, standardize=setting.standardize)
 
 
 def searches(stream: str, setting: Setting, rows: int) -> list[Job]:
-    """What a setting is tried on: all pieces, the first piece, or of a stream of many rows short stretches."""
+    """Return the jobs that try a setting: on all pieces, on the first piece, or, for a long stream, on stretches."""
     if rows <= PIECES[-1][0]:
         return [pieces_of(stream, setting, PARTS if rows <= PIECES[0][0] else 1)]
     starts = [(2 * k + 1) * rows // (2 * STRETCHES) - STRETCH // 2 for k in range(STRETCHES)]
@@ -139,14 +139,14 @@ def measure() -> Cells:
     found: dict[tuple[str, str], list[tuple[float, Setting]]] = {}
     for (c, s, one), some in zip(tried, jobs, strict=True):
         found.setdefault((c, s), []).append((fmean(islice(figures, len(some))), one))
-    kept = {
+    closest = {
         key: [one for _, one in sorted(row, key=lambda pair, key=key: abs(pair[0] - printed(*key)))[:CONFIRMED]]
         for key, row in found.items()
     }
     asked = [
         (key, one)
         for key in found
-        for one in (*kept[key], Setting(COLUMNS[key[0]], True), Setting(COLUMNS[key[0]], False))
+        for one in (*closest[key], Setting(COLUMNS[key[0]], True), Setting(COLUMNS[key[0]], False))
     ]
     pieces = {name: next((n for most, n in PIECES if lengths[name] <= most), 1) for name in sets}
     again = accuracies([pieces_of(streams[s], one, pieces[s]) for (_, s), one in asked])
@@ -154,7 +154,7 @@ def measure() -> Cells:
     for i, key in enumerate(found):
         row = [figure for figure, _ in found[key]]
         *candidates, default, raw = again[(CONFIRMED + 2) * i : (CONFIRMED + 2) * (i + 1)]
-        figure, best = min(zip(candidates, kept[key], strict=True), key=lambda pair: abs(pair[0] - printed(*key)))
+        figure, best = min(zip(candidates, closest[key], strict=True), key=lambda pair: abs(pair[0] - printed(*key)))
         cells[key] = Cell(printed(*key), best, figure, default, raw, min(row), max(row))
     return cells
 
@@ -188,7 +188,7 @@ def line(data_set: str, cell: Cell) -> str:
 
 
 def page(cells: Cells) -> str:
-    """The whole page."""
+    """Return the page."""
     text = HEAD.format(
         kernels=" or ".join(KERNEL),
         cs=", ".join(f"{c:g}" for c in C),

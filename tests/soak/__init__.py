@@ -1,4 +1,4 @@
-"""The soak: an hour of paced load and random faults, and then the whole account. `make soak`.
+"""The soak test: an hour of paced load and random faults, followed by a complete audit. `make soak`.
 
 Nothing here is part of a default test run; `tests/unit/test_soak.py` tests what needs neither Kafka nor a process.
 """

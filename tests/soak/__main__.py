@@ -1,9 +1,10 @@
 """`python -m tests.soak`: the command line of the soak.
 
-A group of workers on a local Kafka of its own learns from a paced load while members are killed, ended, frozen, added
-and taken away, and the broker is struck; all of it is drawn from one seed. A read_committed reader counts what comes
-out. At the end everything is let out, and `driftway audit` has the last word. Ctrl-C ends the load early and comes to
-the same end; a second Ctrl-C, or SIGTERM, leaves at once. Everything started is ended and every byte removed.
+A group of workers on its own local Kafka learns from a paced load while members are killed, terminated, frozen, added
+and removed, and the broker is killed and restarted; all faults are drawn from one seed. A read_committed reader counts
+the outputs. After the load the group catches up, and `driftway audit` gives the verdict. Ctrl-C ends the load early,
+with the same catching up and audit; a second Ctrl-C, or SIGTERM, exits at once. All started processes are ended and all
+files removed.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from tests.soak.run import Settings, Soak
 from tests.support.groups import PROTOCOLS
 
 ROW_BYTES = 500
-"""Disk per row at most: the event, its prediction, room."""
+"""Most bytes of disk per row: the event, its prediction, and a margin."""
 TABLE_WIDTH = 130
 LINE_SECONDS = 60.0
-"""Between two lines of progress where there is no terminal."""
+"""Interval between lines of progress where there is no terminal."""
 
 
 class Progress:
-    """Shows how far it is: one line that changes on a terminal, elsewhere a line a minute; for a ``with`` block."""
+    """Shows the progress: a changing line on a terminal, elsewhere a line a minute; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -56,7 +57,7 @@ class Progress:
             self._status.stop()
 
     def tell(self, line: str) -> None:
-        """Show a line, unless there was one a moment ago."""
+        """Show a line; without a terminal, at most one per LINE_SECONDS."""
         if self._status is not None:
             self._status.update(line)
         elif time.monotonic() - self._told_at >= LINE_SECONDS:
@@ -65,7 +66,7 @@ class Progress:
 
 
 def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) -> Figures:
-    """Start a broker, soak, show what is wrong as soon as it is over; keep what may tell why."""
+    """Start a broker, run the soak, print the unexpected exits when it is over, and keep the evidence if it failed."""
     console.print(f"{settings}; starting a local Kafka", soft_wrap=True, markup=False)
     with LocalKafka() as kafka, Progress(console) as progress:
         (kept / "members").mkdir(parents=True)
@@ -94,7 +95,7 @@ def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) ->
 
 
 def main() -> int:
-    """Soak, show, write; the exit code."""
+    """Run the soak, print and write its figures; return the exit code."""
     given = _arguments()
     share_arenas()
     console = Console(stderr=True, highlight=False)
@@ -171,7 +172,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _leave(number: int, _frame: object) -> None:
-    """SIGTERM unwinds like Ctrl-C: workers ended, Kafka stopped, its folder removed."""
+    """Unwind on SIGTERM as on Ctrl-C: workers ended, Kafka stopped, its folder removed."""
     raise SystemExit(128 + number)
 
 

@@ -1,7 +1,7 @@
-"""What is kept of a soak that has a complaint: without it nobody can tell afterwards whose fault it was.
+"""Evidence kept from a failed soak, without which the cause could not be found afterwards.
 
-Every member's log, the broker's data and logs of all its starts, and the records around the first difference of each
-partition, those that a read_committed reader is not given too.
+It consists of every member's log, the broker's data and its logs of all starts, and the records around the first
+difference of each partition, including those that a read_committed reader does not see.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ POLL_SECONDS = 5.0
 
 
 def keep(folder: Path, kafka: LocalKafka, topics: Topics, places: Mapping[int, int | None]) -> None:
-    """Dump the records around input offset `places[partition]`, and copy what the broker has; it is ended for that."""
+    """Dump the records around input offset `places[partition]`, stop the broker, and copy its data and logs."""
     folder.mkdir(parents=True, exist_ok=True)
     for partition, offset in places.items():
         if offset is not None:
@@ -38,19 +38,19 @@ def keep(folder: Path, kafka: LocalKafka, topics: Topics, places: Mapping[int, i
 
 
 def dump(file: Path, bootstrap: str, topics: Topics, partition: int, offset: int) -> None:
-    """One line per record, in the order of the log: where it is, what it answers, and whether everybody sees it."""
+    """Write one line per record in log order: its offset, the input offset it is about, and whether it is committed."""
     with file.open("w", encoding="utf-8") as out:
         for topic in (topics.predictions, topics.rejected, topics.snapshots):
-            seen = {place for place, _ in _records(bootstrap, topic, partition, "read_committed")}
-            for place, told in _records(bootstrap, topic, partition, "read_uncommitted"):
-                answered = told.get("answers")
+            committed = {place for place, _ in _records(bootstrap, topic, partition, "read_committed")}
+            for place, fields in _records(bootstrap, topic, partition, "read_uncommitted"):
+                answered = fields.get("answers")
                 if answered is None or abs(answered - offset) <= AROUND:
-                    line = {"topic": topic, "offset": place, "visible": place in seen, **told}
+                    line = {"topic": topic, "offset": place, "visible": place in committed, **fields}
                     out.write(json.dumps(line, default=repr) + "\n")
 
 
 def _records(bootstrap: str, topic: str, partition: int, level: str) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Offset, and what is told of each record up to the log's end."""
+    """Yield the offset and the described content of each record up to the end of the log."""
     own = {"enable.partition.eof": True, "isolation.level": level, "auto.offset.reset": "earliest"}
     reader = Consumer(quiet({**base_properties(bootstrap, {}), **OWN, **own}))
     reader.assign([TopicPartition(topic, partition, 0)])
@@ -71,9 +71,9 @@ def _told(message: Any) -> dict[str, Any]:
     if "offset" in headers:
         return {"answers": int(headers["offset"]), "reason": headers["reason"].decode()}
     if key is not None and key.endswith(b".position"):
-        told = read_json(value)
-        return {"answers": told["offset"], "position": told, "time": message.timestamp()[1]}
+        content = read_json(value)
+        return {"answers": content["offset"], "position": content, "time": message.timestamp()[1]}
     if key is not None:
         return {"key": key.decode(), "bytes": len(value), "time": message.timestamp()[1]}
-    told = read_json(value)
-    return {"answers": told["offset"], "score": told["score"], "time": message.timestamp()[1]}
+    content = read_json(value)
+    return {"answers": content["offset"], "score": content["score"], "time": message.timestamp()[1]}

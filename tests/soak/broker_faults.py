@@ -1,4 +1,4 @@
-"""The broker of a soak, struck by SIGKILL, away for a while, and back on the same port and data; and its network."""
+"""Broker and network faults of a soak: SIGKILL, an outage, and a restart on the same port and data."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, Pr
 ATTEMPTS = 3
 LOADED_SECONDS = 60.0
 LOSABLE = (PRODUCE, END_TXN, OFFSET_COMMIT, ADD_OFFSETS)
-"""Requests whose answers get lost, with their connection."""
+"""Requests whose replies get lost, along with their connection."""
 
 
 class NetworkFaults:
-    """The members' way to the broker: loses an answer now and then, and delivers a request late.
+    """Faults between the members and the broker: lost replies and late requests.
 
     Parameters
     ----------
     proxy : Proxy
-        Through which they go.
+        Proxy that the members connect through.
     """
 
     def __init__(self, proxy: Proxy) -> None:
@@ -31,48 +31,48 @@ class NetworkFaults:
         self._release_at: float | None = None
 
     def lose(self, choice: float) -> None:
-        """Lose the next answer to one kind of request."""
+        """Lose the next reply to one kind of request."""
         self._proxy.lose(LOSABLE[int(choice * len(LOSABLE))], cut=True)
 
     def delay(self, seconds: float) -> None:
-        """Keep the next Produce request for so long; the client will have sent it again by then, or given it up."""
+        """Hold back the next Produce request for `seconds`; by then the client has resent it or given up."""
         self._proxy.hold(PRODUCE)
         self._release_at = time.monotonic() + seconds
 
     def tend(self) -> None:
-        """Deliver what has been kept long enough."""
+        """Deliver the requests that have been held back long enough."""
         if self._release_at is not None and time.monotonic() >= self._release_at:
             self._release_at = None
             self._proxy.release()
 
     def settle(self) -> None:
-        """Deliver everything, and do nothing any more."""
+        """Drop all pending faults and deliver everything held back."""
         self._proxy.forget()
         self._proxy.release()
 
 
 class BrokerFaults:
-    """Strikes the broker beside the main loop, one strike at a time.
+    """Kills and restarts the broker in a background thread, one strike at a time.
 
     Parameters
     ----------
     kafka : LocalKafka
-        Running.
+        A running broker.
     answers : callable
-        Whether it can be used, all of it: a broker that takes connections may still be loading its coordinators.
+        Whether it is fully usable: a broker that accepts connections may still be loading its coordinators.
     """
 
     def __init__(self, kafka: LocalKafka, answers: Callable[[], bool]) -> None:
         self.kafka, self._answers = kafka, answers
         self.away: list[tuple[float, float]] = []
-        """From when until when it could not be used, on the clock of `time.monotonic`; infinity: still away."""
+        """Start and end of each outage, by `time.monotonic`; the end is infinite while it lasts."""
         self.failure: Failure | None = None
         """Why it did not come back."""
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
     def strike(self, seconds: float) -> bool:
-        """Kill the broker and start it again after `seconds`; False if the last strike is not over yet."""
+        """Kill the broker and restart it after `seconds`; return False if the last strike is not over yet."""
         if self._thread is not None and self._thread.is_alive():
             return False
         self._thread = threading.Thread(target=self._strike, args=(seconds,), name="weather", daemon=True)
@@ -81,12 +81,12 @@ class BrokerFaults:
         return True
 
     def settle(self) -> None:
-        """Have the broker back, now.
+        """End the current outage now, and wait for the broker.
 
         Raises
         ------
         Failure
-            It does not come back.
+            The broker does not come back.
         """
         self._hurry.set()
         if self._thread is not None:
@@ -99,11 +99,11 @@ class BrokerFaults:
             raise self.failure
 
     def away_between(self, begin: float, end: float) -> float:
-        """Seconds of that time that it was away."""
+        """Return the seconds of outage between two moments."""
         return sum(max(0.0, min(end, until) - max(begin, since)) for since, until in self.away)
 
     def away_lately(self, seconds: float) -> bool:
-        """Whether it was away at any moment of the last `seconds`."""
+        """Return whether there was an outage at any moment of the last `seconds`."""
         return bool(self.away) and self.away[-1][1] > time.monotonic() - seconds
 
     def _strike(self, seconds: float) -> None:
@@ -118,7 +118,7 @@ class BrokerFaults:
 
     def _start(self) -> None:
         log = self.kafka.log
-        if log.exists():  # the next start begins a new one
+        if log.exists():  # the next start writes a new one
             log.replace(log.with_name(f"server-{len(self.away)}.log"))
         for attempt in range(1, ATTEMPTS + 1):
             try:

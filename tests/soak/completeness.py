@@ -1,17 +1,17 @@
-"""Does every input offset come out once, and in order? One partition, in bounded memory, while it is read."""
+"""Check that every input offset of a partition comes out once and in order, while reading and in bounded memory."""
 
 from __future__ import annotations
 
 MOST_HOLES = 1_000_000
-"""Offsets remembered that predictions have passed. More are lost for good: who comes late then, counts as twice."""
+"""Most skipped offsets that are remembered; any beyond these that arrive late are counted as duplicates."""
 TOLD = 5
 
 
 class Completeness:
     """Checks off the input offsets of one partition's predictions and rejections.
 
-    The two topics are read side by side, so a rejection may be seen before or after the predictions around it. Each
-    topic by itself has to rise.
+    The two topics are read in parallel, so a rejection may be seen before or after the predictions around it. Within
+    each topic the offsets must increase.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Completeness:
         self.duplicates = 0
         self.disordered = 0
         self.complaints: list[str] = []
-        """The first few."""
+        """The first TOLD complaints."""
         self._wrong: int | None = None
         self._last_predicted = -1
         self._last_rejected = -1
@@ -33,7 +33,7 @@ class Completeness:
         return self.predicted + self.rejected
 
     def predict(self, offset: int) -> None:
-        """A prediction of this input offset is visible."""
+        """Record a visible prediction of this input offset."""
         last = self._last_predicted
         if offset <= last:
             self._predict_late(offset)
@@ -50,7 +50,7 @@ class Completeness:
             self.predicted += 1
 
     def reject(self, offset: int) -> None:
-        """A rejection of this input offset is visible."""
+        """Record a visible rejection of this input offset."""
         known = offset in self._early or (offset <= self._last_predicted and offset not in self._holes)
         if known:
             self._twice(offset, "rejected, and accounted for before")
@@ -66,11 +66,11 @@ class Completeness:
             self._holes.discard(offset)
 
     def gaps(self, end: int) -> int:
-        """How many of the offsets before `end` have not been seen; negative: some were seen beyond it."""
+        """Return how many offsets before `end` have not been seen; negative if offsets beyond it were seen."""
         return end - self.accounted
 
     def first_gap(self, end: int) -> int | None:
-        """The first offset before `end` that has not been seen, as far as that is remembered."""
+        """Return the first offset before `end` that has not been seen, as far as that is remembered."""
         after = self._last_predicted + 1
         while after in self._early:
             after += 1
@@ -78,7 +78,7 @@ class Completeness:
         return first if first < end else None
 
     def first_difference(self, end: int) -> int | None:
-        """The first offset before `end` that is missing, or that came twice or in the wrong order, if it did sooner."""
+        """Return the lower of the first missing offset before `end` and the first one found duplicate or disordered."""
         found = [offset for offset in (self.first_gap(end), self._wrong) if offset is not None]
         return min(found, default=None)
 

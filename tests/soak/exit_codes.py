@@ -1,4 +1,4 @@
-"""Which ends of a member are as documented (docs/reference/command-line.md, exit codes), given what was done to it."""
+"""Which exits of a member are as documented (docs/reference/command-line.md, exit codes), given what was done to it."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ DONE, FENCED, UNREACHABLE = 0, 3, 5
 
 @dataclass(frozen=True)
 class ExitCode:
-    """How a member ended, and what may have been the reason.
+    """How a member ended, and the possible reasons.
 
     Parameters
     ----------
     code : int
-        Exit code; a signal's number below 0.
+        Exit code; negative for a signal.
     killed, terminated : bool
-        We sent it SIGKILL, or SIGTERM.
+        Whether it was sent SIGKILL, or SIGTERM.
     silent : bool
-        It had not told a single event: it was still starting, or could not, and nobody listened to SIGTERM.
+        Whether it had not logged a single event: it was still starting, or failed to, and had no SIGTERM handler.
     thawed : bool
-        It was frozen not long before: others may have taken its place.
+        Whether it was frozen shortly before, so that others may have taken over its partitions.
     broker_away : bool
-        The broker was, not long before.
+        Whether there was a broker outage shortly before.
     traceback : bool
-        Its output has one.
+        Whether its output has a traceback.
     """
 
     code: int
@@ -38,7 +38,7 @@ class ExitCode:
 
     @property
     def as_documented(self) -> bool:
-        """Whether nobody needs to look at it."""
+        """Whether the exit needs no attention."""
         excuses = {
             DONE: self.terminated,
             FENCED: self.thawed,

@@ -1,4 +1,4 @@
-"""What a soak's group is told: its topics, its workers' arguments, and those of the audit that must fit them."""
+"""Configuration of a soak's group: its topics, its workers' arguments, and the matching arguments of the audit."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from tests.soak.load import FEATURES
 from tests.support.groups import PROTOCOLS, set_session
 
 SESSION_MS = 2000
-"""A dead member is noticed after this long, a third of the worker's own default. Deaths come every 19 s here, and one
-that happens while the group waits for another makes it wait again: three in a row, with 6 s more than is allowed, come
-some 14 times an hour."""
+"""Session timeout, a third of the worker's default. Here a member dies every 19 s, and a death while the group waits
+for another dead member makes it wait again: with 6 s, three in a row would take longer than is allowed some 14 times an
+hour."""
 LEARNING = ("--learner", "dfop:mu=0.01", "--learner", "arow", "--features", str(FEATURES))
 SNAPSHOT_ROWS = 5_000
-"""At the usual rates snapshots are then due by time as well as by count."""
+"""Small enough that at the usual rates snapshots are due by time as well as by count."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """One consumer group on one input.
+    """One consumer group on one input topic.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     way : str
-        How the members reach it.
+        Bootstrap address that the members use, that of the proxy.
     partitions : int
-        Of the input.
+        Partitions of the input topic.
     protocol : str
-        Of `tests.support.groups.PROTOCOLS`.
+        Key of `tests.support.groups.PROTOCOLS`.
     client : str
-        How the members talk to Kafka.
+        Kafka client of the members (`--client`).
     """
 
     bootstrap: str
@@ -48,14 +48,14 @@ class Group:
     topics: Topics = field(default=Topics("events", "soak"))
 
     def create(self) -> None:
-        """Make all topics; in the new protocol the session timeout is the broker's to know."""
+        """Create all topics; in the new group protocol, also set the session timeout on the broker."""
         plan = {self.topics.input: (self.partitions, {}), **output_plan(self.topics, self.partitions)}
         create_topics(self.bootstrap, {}, plan)
         if PROTOCOLS[self.protocol].by_broker:
             set_session(self.bootstrap, self.topics.group, SESSION_MS)
 
     def answers(self) -> bool:
-        """Whether the group's coordinator has loaded what it knows."""
+        """Return whether the group's coordinator has loaded its offsets."""
         place, properties = TopicPartition(self.topics.input, 0), {"group.id": self.topics.group}
         with contextlib.closing(Consumer(quiet({"bootstrap.servers": self.bootstrap, **properties}))) as one:
             try:
@@ -64,7 +64,7 @@ class Group:
                 return False
 
     def worker(self, name: str) -> list[str]:
-        """The command line of a member; `name` matters only where members have one."""
+        """Return the command line of a member; `name` matters only with static membership."""
         kind = PROTOCOLS[self.protocol]
         properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
         if not kind.by_broker:
@@ -79,7 +79,7 @@ class Group:
         return [sys.executable, "-P", "-m", "driftway", "worker", *self._place(self.way), *own]
 
     def audit(self) -> list[str]:
-        """The arguments of `driftway` that audit the group."""
+        """Return the arguments of `driftway` that audit the group."""
         return ["audit", *self._place(self.bootstrap)]
 
     def _place(self, bootstrap: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""The paced load: drifting rows, about one in a thousand malformed, none of them lost by a broker that goes away."""
+"""The paced load: drifting rows, about one in a thousand malformed; none are lost during a broker outage."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ FEATURES = 8
 BLOCK_ROWS = 2_000
 DIGITS = 6
 TURN_ROWS = 200_000
-"""Rows in which the rule that makes labels turns once around."""
+"""Rows in which the labelling rule rotates once."""
 FLIP_ROWS = 150_000
-"""Rows between two sudden drifts: the rule changes its sign."""
+"""Rows between two sudden drifts, where the rule changes its sign."""
 NOISE = 0.3
 BAD_SHARE = 1e-3
 BAD: tuple[bytes | None, ...] = (
     b"{not json", b"[1,2]", b'{"y":1}', b'{"id":7,"y":1}', b'{"x":[1,2,3],"y":0}', b'{"x":[0,0,0,0,0,0,0,"a"],"y":0}',
     b'{"x":[0,0,0,0,0,0,0,0],"y":7}', b'{"x":{"a":1},"y":0}', b"", None,
 )  # fmt: skip
-"""One for each way in which an event can be unusable."""
+"""One value per way in which an event can be unusable."""
 
 SLICE_SECONDS = 0.01
 PATIENCE: dict[str, int] = {"message.timeout.ms": 0, "reconnect.backoff.max.ms": 500}
-"""A row is sent until the broker has it: nothing times out."""
+"""A row is retried until the broker has it: nothing times out."""
 JOIN_SECONDS = 10.0
 
 
 def events(seed: int) -> Iterator[bytes | None]:
-    """The values of a seed's rows, without end."""
+    """Yield the values of a seed's rows, without end."""
     rng = np.random.default_rng(seed)
     first = 0
     while True:
@@ -53,20 +53,20 @@ def events(seed: int) -> Iterator[bytes | None]:
 
 
 class Load(threading.Thread):
-    """Rows at a fixed rate, dealt over the partitions, until `finish` or the end of its ``with`` block.
+    """Thread that sends rows at a fixed rate to all partitions, until `finish` or the end of its ``with`` block.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     topic : str
-        The input.
+        Input topic.
     partitions : int
-        Of it.
+        Partitions of the topic.
     rate : float
-        Rows a second of all partitions. What is due while the broker is away is sent when it is back.
+        Rows per second over all partitions. Rows due during a broker outage are sent after it.
     seed : int
-        Of the rows.
+        Seed of the rows.
     """
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, rate: float, seed: int) -> None:
@@ -86,7 +86,7 @@ class Load(threading.Thread):
         self.join(JOIN_SECONDS)
 
     def run(self) -> None:
-        """Send what is due."""
+        """Send the rows that are due."""
         started = time.monotonic()
         try:
             while not self._ended.wait(SLICE_SECONDS):
@@ -98,17 +98,17 @@ class Load(threading.Thread):
             self._error = error
 
     def require_well(self) -> None:
-        """Raise Failure if it has ended by itself."""
+        """Raise Failure if the load has ended by itself."""
         if self._error is not None:
             raise Failure(f"the load has ended: {self._error!r}") from self._error
 
     def finish(self) -> int:
-        """Stop, and wait for the broker's answers; the number of rows.
+        """Stop, wait for the delivery reports, and return the number of rows.
 
         Raises
         ------
         Failure
-            It did not take them all.
+            The load had ended by itself, or the broker did not accept all rows.
         """
         self._ended.set()
         self.join(JOIN_SECONDS)

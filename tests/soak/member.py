@@ -1,4 +1,4 @@
-"""One `driftway worker` process, from its start to its end; the guard ends it even if the soak is killed."""
+"""One `driftway worker` process, from start to exit; `SupervisedProcess` ends it even if the soak is killed."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from driftway.workbench.broker.supervised import SupervisedProcess
 from tests.soak.exit_codes import ExitCode
 
 THAWED_SECONDS = 60.0
-"""How long after its thaw a zombie may learn that others have its place."""
+"""How long after its thaw a zombie may find out that it is fenced."""
 TRACEBACK = b"Traceback (most recent call last)"
 TOLD_BYTES = 6_000
 PIECE_BYTES = 1 << 20
 
 
 class Member:
-    """A worker that has just been started; `close` is due, whatever happens.
+    """A worker process, started on construction; `close` must be called in any case.
 
     Parameters
     ----------
     argv : list of str
         Its command line.
     kept : Path or None
-        Its log, if that is to stay.
+        Where to write its log if it is to be kept; None for a temporary file.
     """
 
     def __init__(self, argv: list[str], kept: Path | None = None) -> None:
@@ -36,9 +36,9 @@ class Member:
         self.killed = False
         self.terminated_at: float | None = None
         self.thaw_at: float | None = None
-        """When a freeze is over; None: it is not frozen."""
+        """When the current freeze is over; None if it is not frozen."""
         self.running = False
-        """Whether it has ever run a partition."""
+        """Whether any partition has ever been running."""
         self._thawed_at = float("-inf")
         self._read = 0
         self._tail = b""
@@ -53,61 +53,61 @@ class Member:
             raise
 
     def close(self) -> None:
-        """End it by SIGKILL if it still runs, and remove its log. May be called twice."""
+        """SIGKILL it if it still runs, and remove its temporary folder. May be called twice."""
         self._guarded.close()
 
     def ended(self, broker_away: bool) -> ExitCode | None:
-        """How it ended; None while it runs. Also reads what it has told since the last time."""
+        """Return how it ended, or None while it runs; also read its new output."""
         code = self._guarded.exit_code()
         self._listen()
         if code is None:
             return None
         thawed = time.monotonic() - self._thawed_at < THAWED_SECONDS
-        # Before its first event nobody listens to SIGTERM; nor behind a sentence of why it cannot start.
+        # SIGTERM has no handler before the first event, nor after the message that it cannot start.
         silent = not self._read or (self._tail.startswith(b"driftway: ") and self._read == len(self._tail))
         terminated = self.terminated_at is not None
         return ExitCode(code, self.killed, terminated, silent, thawed, broker_away, self._traceback)
 
     @property
     def awake(self) -> bool:
-        """Whether something may be done to it: it is neither frozen nor on its way out."""
+        """Whether a fault may be injected: it is neither frozen nor being ended."""
         return self.thaw_at is None and self.terminated_at is None and not self.killed
 
     def kill(self) -> None:
-        """SIGKILL."""
+        """Send SIGKILL."""
         self.killed = True
         self._signal(signal.SIGKILL)
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self.terminated_at = time.monotonic()
         self._signal(signal.SIGTERM)
 
     def freeze(self, seconds: float) -> None:
-        """SIGSTOP: alive for the kernel, silent for everybody else."""
+        """Send SIGSTOP: the process is alive, but no longer responds."""
         self.thaw_at = time.monotonic() + seconds
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT, if it is frozen."""
+        """Send SIGCONT if it is frozen."""
         if self.thaw_at is not None:
             self.thaw_at, self._thawed_at = None, time.monotonic()
             self._signal(signal.SIGCONT)
 
     def story(self) -> str:
-        """Command and the end of what it has told."""
+        """Return its command and the end of its output."""
         return f"{' '.join(self.argv[2:])}\n{self._tail.decode(errors='replace')}"
 
     def last_line(self) -> str:
-        """The last line it has told: the sentence, where it ended with one."""
+        """Return the last line of its output, which is the error message if it ended with one."""
         return (self._tail.decode(errors="replace").strip().splitlines() or [""])[-1]
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError):  # it has ended by itself a moment ago
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             os.kill(self.pid, number)
 
     def _listen(self) -> None:
-        """Read what is new in its log, and keep the end of it."""
+        """Read the new part of its log, and keep the tail."""
         with contextlib.suppress(FileNotFoundError), self._log.open("rb") as log:
             log.seek(self._read)
             while piece := log.read(PIECE_BYTES):

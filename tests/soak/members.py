@@ -1,7 +1,7 @@
-"""The group's members and their supervisor: faults happen to them, and whoever ended is started again.
+"""The group's members and their supervisor: faults are injected, and members that ended are restarted.
 
-The supervisor does what systemd with ``Restart=always`` does. One member is steady: it is spared kills and freezes, so
-that what it holds can be watched over hours. It still lives through every rebalance and everything the broker does.
+The supervisor acts like systemd with ``Restart=always``. One member is steady: no faults are injected into it, so that
+its resources can be watched over hours. It still goes through every rebalance and every broker fault.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tests.soak.schedule import Fault
 
 STEADY = "steady"
 START_SECONDS = 240.0
-"""Until a worker runs: a first start on a machine compiles all kernels."""
+"""Timeout until a worker runs: the first start on a machine compiles all kernels."""
 AGAIN_SECONDS, AGAIN_LATER_SECONDS = 1.0, 5.0
-"""Between an end and the next start; the longer one where the broker was unreachable."""
+"""Delays between an exit and the next start; the longer one if the broker was unreachable."""
 AWAY_SECONDS = 120.0
-"""How long after an outage a member may say that it could not reach the broker: its budgets are up to a minute each."""
+"""How long after an outage a member may still exit as unable to reach the broker: its timeouts are up to a minute."""
 END_SECONDS = 120.0
-"""Within which a member ends after SIGTERM, whatever the broker does."""
+"""Time within which a member must end after SIGTERM, whatever the broker does."""
 CALM_SECONDS, CALM_BROKER_SECONDS = 15.0, 75.0
-"""Of every member's life, and since the broker was away, before all are dismissed: longer than any budget of theirs."""
+"""Least age of every member, and time since the last outage, before the final SIGTERM: longer than any timeout."""
 MOST_GUESTS = 2
 FEWEST = 2
 MOST_STORIES = 20
@@ -40,7 +40,7 @@ TICK_SECONDS = 0.1
 
 @dataclass
 class Slot:
-    """A place in the herd: its member now, and when there will be one again."""
+    """A place in the group: its current member, or when the next one is to be started."""
 
     name: str
     member: Member | None = None
@@ -50,18 +50,18 @@ class Slot:
 
 
 class MemberGroup:
-    """Members of a group, for a ``with`` block that ends with none of them left.
+    """Members of a consumer group; a context manager that ends all of them.
 
     Parameters
     ----------
     argv : callable
         The command line of a member, given its name.
     size : int
-        Members at the start, the steady one among them.
+        Members at the start, including the steady one.
     away : callable
-        Whether the broker was away in so many seconds before now.
+        Whether there was a broker outage within the last given number of seconds.
     logs : Path or None
-        Where every member leaves its whole log.
+        Folder in which every member's complete log is kept.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class MemberGroup:
         self.slots = [Slot(STEADY), *(Slot(f"member-{n}") for n in range(1, size))]
         self._guests = 0
         self.deeds: Counter[str] = Counter()
-        """How often each fault has happened."""
+        """How often each fault was injected."""
         self.exits: Counter[int] = Counter()
-        """Exit codes of the members that were started again."""
+        """Exit codes of the members that were restarted."""
         self.unexpected: list[str] = []
-        """The stories of members that did not end as documented, the first few of them whole."""
+        """Reports on members that did not end as documented; the first MOST_STORIES include the output."""
         self.farewells: Counter[int] = Counter()
-        """Exit codes of those who were dismissed at the end."""
+        """Exit codes of the members after the final SIGTERM."""
         self.sentences: list[str] = []
-        """What members said that nobody had killed or ended, the first few."""
+        """Last lines of members that ended without being killed or terminated, the first MOST_SENTENCES."""
         self._parting = False
 
     def __enter__(self) -> Self:
@@ -91,29 +91,31 @@ class MemberGroup:
                 slot.member.close()
 
     def start(self, over: Callable[[], bool]) -> None:
-        """Start the steady member and, once it runs, the others; it compiles what they all load.
+        """Start the steady member, which compiles the kernels for all, and wait until it runs.
+
+        `tend` then starts the others.
 
         Raises
         ------
         Failure
-            It does not run in time.
+            The steady member does not run in time.
         """
         steady, deadline = self.slots[0], time.monotonic() + START_SECONDS
         self._start(steady)
         while steady.member is not None and not steady.member.running and not over():
             self._reap(steady, time.monotonic())
             if self.unexpected or time.monotonic() > deadline:
-                told = self.unexpected or [steady.member.story() if steady.member else ""]
-                raise Failure(f"the first member does not run within {START_SECONDS:.0f} s: {told[0]}")
+                reports = self.unexpected or [steady.member.story() if steady.member else ""]
+                raise Failure(f"the first member does not run within {START_SECONDS:.0f} s: {reports[0]}")
             time.sleep(TICK_SECONDS)
 
     def living(self) -> list[Living]:
-        """Every process there is, for the gauge."""
+        """Return all running members, for the resource monitor."""
         return [Living(slot.name, slot.lives, slot.member.pid) for slot in self.slots if slot.member is not None]
 
     def inject(self, fault: Fault) -> None:
-        """Let a fault happen to one of the members that it may happen to, if there is one."""
-        spared = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.awake]
+        """Inject a fault into one of the eligible members, if there is one."""
+        eligible = [slot for slot in self.slots[1:] if slot.member is not None and slot.member.awake]
         deed = fault.deed
         if deed == schedule.JOIN and len(self.slots) >= self._size + MOST_GUESTS:
             deed = schedule.LEAVE
@@ -123,15 +125,15 @@ class MemberGroup:
             self._guests += 1
             self.slots.append(Slot(f"guest-{self._guests}"))
             self._start(self.slots[-1])
-        elif not spared:
+        elif not eligible:
             return
         else:
-            slot = spared[int(fault.choice * len(spared))]
+            slot = eligible[int(fault.choice * len(eligible))]
             self._hit(slot, deed, fault.seconds)
         self.deeds[deed] += 1
 
     def tend(self) -> None:
-        """Thaw whose time has come, note who has ended, start whoever is due. Called several times a second."""
+        """Thaw, reap and restart the members that are due. Called several times a second."""
         now = time.monotonic()
         for slot in list(self.slots):
             member = slot.member
@@ -145,18 +147,18 @@ class MemberGroup:
                 self._start(slot)
 
     def stop_faults(self) -> bool:
-        """Whether everybody has been there for a while, and so has the broker: nothing is left of any fault."""
-        begun = [slot.member.started_at if slot.member is not None else time.monotonic() for slot in self.slots]
-        return time.monotonic() - max(begun) > CALM_SECONDS and not self._away(CALM_BROKER_SECONDS)
+        """Return whether members and broker have been up so long that no effect of any fault is left."""
+        started = [slot.member.started_at if slot.member is not None else time.monotonic() for slot in self.slots]
+        return time.monotonic() - max(started) > CALM_SECONDS and not self._away(CALM_BROKER_SECONDS)
 
     def settle(self) -> None:
-        """Thaw everybody."""
+        """Thaw all members."""
         for slot in self.slots:
             if slot.member is not None:
                 slot.member.thaw()
 
     def terminate_all(self) -> None:
-        """SIGTERM to everybody, and wait until the last one has ended; the broker excuses nobody any more."""
+        """Send SIGTERM to all members and wait until all have ended; broker outages are no excuse any more."""
         self.settle()
         self._parting = True
         for slot in self.slots:
@@ -183,7 +185,7 @@ class MemberGroup:
             slot.member.terminate()
 
     def _reap(self, slot: Slot, now: float) -> None:
-        """Judge a member that has ended; a member that does not end after SIGTERM is judged and killed."""
+        """Check the exit of a member that has ended; report and kill one that does not end after SIGTERM."""
         member = slot.member
         if member is None:
             return
@@ -213,5 +215,5 @@ class MemberGroup:
 
 
 def first_lines(stories: Sequence[str]) -> list[str]:
-    """What each story is about."""
+    """Return the first line of each report."""
     return [story.partition("\n")[0] for story in stories]

@@ -1,4 +1,4 @@
-"""A read_committed reader beside the workers: continuity of every partition, and how long it stood still."""
+"""A read_committed reader that checks the continuity of every partition and how long it stood still."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driftway.worker.wire.codec import read_json
 from tests.soak.completeness import Completeness
 
 OWN = {
-    "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
+    "group.id": "driftway-reader",  # the client requires one; assign() never joins a group
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "auto.offset.reset": "error",
@@ -33,38 +33,38 @@ MOST_NOTES = 20
 
 @dataclass(frozen=True)
 class Silence:
-    """Nothing new of a partition was visible for so long."""
+    """A time in which nothing new of a partition was visible."""
 
     seconds: float
     partition: int = -1
     since: float = 0.0
-    """On the clock of `time.monotonic`."""
+    """Its start, by `time.monotonic`."""
 
 
 class Reader(threading.Thread):
-    """Reads predictions and rejections from the start until the end of its ``with`` block.
+    """Thread that reads predictions and rejections from the beginning until the end of its ``with`` block.
 
     Parameters
     ----------
     bootstrap : str
-        The broker.
+        Bootstrap address of the broker.
     topics : Topics
-        All of them exist.
+        Topics, which must exist.
     partitions : int
-        Of each.
+        Partitions of each topic.
     away : callable
-        How long the broker was away between two moments.
+        Seconds of broker outage between two moments.
     """
 
     def __init__(self, bootstrap: str, topics: Topics, partitions: int, away: Callable[[float, float], float]) -> None:
         super().__init__(name="reader", daemon=True)
         self.partitions = [Completeness() for _ in range(partitions)]
         self.silence, self.own_silence = Silence(0.0), Silence(0.0)
-        """The longest; the longest without the time that the broker was away."""
+        """The longest silence, and the longest not counting broker outages."""
         self.failure: str | None = None
-        """Why reading cannot go on."""
+        """Why reading cannot continue."""
         self.notes: list[str] = []
-        """The first few errors that pass by themselves."""
+        """The first MOST_NOTES transient errors."""
         self._topics, self._away = topics, away
         self._heard = [time.monotonic()] * partitions
         self._reader = Consumer(quiet({**base_properties(bootstrap, {}), **OWN}))
@@ -88,12 +88,12 @@ class Reader(threading.Thread):
         return sum(partition.accounted for partition in self.partitions)
 
     def begin(self) -> None:
-        """Silence counts from now on: the load has begun."""
+        """Start measuring silence, when the load starts."""
         self._heard = [time.monotonic()] * len(self.partitions)
         self.silence = self.own_silence = Silence(0.0)
 
     def run(self) -> None:
-        """Read."""
+        """Poll until the end of the ``with`` block, or until reading fails."""
         try:
             while not self._ended.is_set() and self.failure is None:
                 first = self._reader.poll(POLL_SECONDS)

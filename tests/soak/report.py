@@ -1,4 +1,4 @@
-"""What a soak has found: the table for people, the object for programs, and the verdict."""
+"""Results of a soak: the table for people, the object for programs, and the verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SAID_LINES = 4
 
 @dataclass(frozen=True)
 class Audit:
-    """What `driftway audit` said at the end: its exit code and its last lines."""
+    """Result of `driftway audit`: its exit code, its duration, and its last lines of output."""
 
     code: int
     seconds: float
@@ -29,41 +29,41 @@ class Figures:
     Parameters
     ----------
     settings : dict
-        What was asked for, and the seed.
+        The requested settings, including the seed.
     minutes : float
-        Of load.
+        Duration of the load.
     produced, predicted, rejected : int
-        Rows on the input, and what became of them.
+        Rows sent, predicted, and rejected.
     faults : dict
-        Fault -> how often it happened.
+        Fault -> how often it was injected.
     restarts : dict
-        Exit code -> how many members ended with it and were started again.
+        Exit code -> members that ended with it and were restarted.
     farewells : dict
-        Exit code -> how many ended with it after the last SIGTERM.
+        Exit code -> members that ended with it after the final SIGTERM.
     duplicates, gaps, disordered : int
         Input offsets that came out twice, not at all, in the wrong order.
     away_seconds, longest_away_seconds : float
-        The broker, in all and at a time.
+        Broker outages: total, and the longest.
     silence_seconds, own_silence_seconds : float
-        Longest time in which nothing of some partition came out; and without the time that the broker was away.
+        Longest time without outputs of some partition, with and without broker outages counted.
     catch_up_seconds : float
-        From the end of the load until everything was out.
+        From the end of the load until the last output.
     steady, soak : dict of Trend
         RSS, descriptors and threads of the steady member's longest life, and of the soak itself.
     steady_lives : int
-        1: it lived from the beginning to the end.
+        Processes of the steady member; 1 if it lived from beginning to end.
     steady_seconds : float
-        Length of the longest life.
+        Length of its longest life.
     others_most : dict
         The largest figures of all other members.
     complaints : list of str
-        Whatever is wrong, in sentences.
+        Everything that is wrong, in sentences.
     notes : list of str
-        What else was said: by the reader, and by members that ended by themselves.
+        Other messages, of the reader and of members that ended by themselves.
     first_differences : dict
-        Partition -> the first input offset that is missing, came twice, or in the wrong order; None: none.
+        Partition -> the first missing, duplicate or disordered input offset; None if there is none.
     audit : Audit or None
-        None: it did not come to that.
+        None if it was not run.
     """
 
     settings: dict[str, Any]
@@ -94,16 +94,16 @@ class Figures:
 
     @property
     def holds(self) -> bool:
-        """Whether the soak is passed."""
-        whole = not (self.duplicates or self.gaps or self.disordered or self.complaints)
-        return whole and self.audit is not None and self.audit.code == 0
+        """Whether the soak passed."""
+        complete = not (self.duplicates or self.gaps or self.disordered or self.complaints)
+        return complete and self.audit is not None and self.audit.code == 0
 
     def as_object(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """Return the object written by ``--json``."""
         return {**asdict(self), "holds": self.holds}
 
     def table(self) -> Table:
-        """For people."""
+        """Return the figures as a table."""
         made = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         made.add_column(justify="left", no_wrap=True)
         made.add_column(justify="left", overflow="fold")

@@ -1,4 +1,4 @@
-"""What processes hold, sampled: resident bytes, descriptors, threads; and how fast that grows. Linux only."""
+"""Sample the resources of processes (resident bytes, descriptors, threads) and how fast they grow. Linux only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 SAMPLE_SECONDS = 5.0
 WARM_UP_SECONDS = 300.0
 WARM_UP_SHARE = 1 / 3
-"""Of a short life; a start takes memory that has nothing to do with growth."""
+"""Share of a short life that counts as warm-up: memory taken at the start has nothing to do with growth."""
 HOUR = 3600.0
 
 
 class Sample(NamedTuple):
-    """What a process holds at a moment of `time.monotonic`."""
+    """Resources of a process at a moment of `time.monotonic`."""
 
     at: float
     rss: float
@@ -28,17 +28,17 @@ class Sample(NamedTuple):
 
 
 class Living(NamedTuple):
-    """A process to be looked at."""
+    """A process to be sampled."""
 
     name: str
     life: int
-    """Counts its starts."""
+    """Number of the start, from 1."""
     pid: int
 
 
 @dataclass(frozen=True)
 class Trend:
-    """A figure over a life, after the warm-up; the slope is that of the least squares' line."""
+    """A figure over a life, after the warm-up; the slope is that of the least-squares line."""
 
     first: float
     last: float
@@ -48,7 +48,7 @@ class Trend:
 
 
 def look(pid: int, at: float) -> Sample | None:
-    """What a process holds now; None if it has ended."""
+    """Return the current resources of a process, or None if it has ended."""
     proc = Path(f"/proc/{pid}")
     try:
         pairs = (line.partition(":") for line in (proc / "status").read_text().splitlines())
@@ -59,7 +59,7 @@ def look(pid: int, at: float) -> Sample | None:
 
 
 def trend(at: Sequence[float], figures: Sequence[float]) -> Trend:
-    """The line through the figures of the moments `at`, in seconds."""
+    """Fit a line through figures at the moments `at`, in seconds."""
     seconds, values = np.asarray(at) - at[0], np.asarray(figures, dtype=float)
     spread = seconds - seconds.mean()
     square = float(spread @ spread)
@@ -69,19 +69,19 @@ def trend(at: Sequence[float], figures: Sequence[float]) -> Trend:
 
 
 def warm(samples: Sequence[Sample]) -> Sequence[Sample]:
-    """The samples after the warm-up."""
+    """Return the samples after the warm-up."""
     life = samples[-1].at - samples[0].at
     begin = samples[0].at + min(WARM_UP_SECONDS, life * WARM_UP_SHARE)
     return [sample for sample in samples if sample.at >= begin]
 
 
 class ResourceMonitor:
-    """Keeps the samples of the processes that live long, and of all others the largest figures only.
+    """Keeps all samples of the watched processes, and only the largest figures of the others.
 
     Parameters
     ----------
-    watched : collection of str
-        Names whose samples are kept, one list for each of their lives.
+    watched : iterable of str
+        Names whose samples are kept, one list for each life.
     """
 
     def __init__(self, watched: Iterable[str]) -> None:
@@ -90,7 +90,7 @@ class ResourceMonitor:
         """The largest figures of the processes that are not watched."""
 
     def sample(self, living: Iterable[Living], now: float) -> None:
-        """Look at all of them."""
+        """Sample all given processes."""
         for one in living:
             seen = look(one.pid, now)
             if seen is None:
@@ -101,20 +101,20 @@ class ResourceMonitor:
                 self.peak = Sample(*map(max, self.peak, seen))
 
     def longest(self, name: str) -> list[Sample]:
-        """The samples of a watched process's longest life; none if it was never seen."""
+        """Return the samples of a watched process's longest life; empty if it was never seen."""
         return max(self._lives[name].values(), key=lambda life: life[-1].at - life[0].at, default=[])
 
     def lives(self, name: str) -> int:
-        """How often a watched process has been seen to live."""
+        """Return the number of lives in which a watched process was sampled."""
         return len(self._lives[name])
 
     def newest(self, name: str) -> Sample | None:
-        """The last sample of a watched process."""
+        """Return the last sample of a watched process, or None."""
         lives = self._lives[name]
         return lives[max(lives)][-1] if lives else None
 
     def trends(self, name: str) -> dict[str, Trend]:
-        """RSS, descriptors and threads over a watched process's longest life; empty if it was never seen."""
+        """Return the trends of RSS, descriptors and threads over its longest life; empty if it was never seen."""
         samples = self.longest(name)
         if not samples:
             return {}

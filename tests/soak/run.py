@@ -1,4 +1,4 @@
-"""The run of a soak: load, faults, supervision and gauge for its time; then peace, catching up, and the audit."""
+"""The run of a soak: load, faults, supervision and sampling for its duration; then settling, catching up, the audit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.support.proxy import Proxy
 TICK_SECONDS = 0.1
 ITSELF = "soak"
 STUCK_SECONDS = 120.0
-"""Without anything new at the end, before what is missing counts as lost: longer than any budget of a worker."""
+"""Time without new outputs at the end after which missing rows count as lost: longer than any timeout of a worker."""
 AUDIT_SECONDS = 3600.0
 OF_BROKER = (schedule.RESTART, schedule.OUTAGE)
 OF_NETWORK = (schedule.LOST, schedule.LATE)
@@ -36,26 +36,26 @@ OF_NETWORK = (schedule.LOST, schedule.LATE)
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for.
+    """Settings of a soak.
 
     Parameters
     ----------
     minutes : float
-        Of load.
+        Duration of the load.
     rate : float
-        Rows a second.
+        Rows per second.
     seed : int
-        Of faults and rows.
+        Seed of faults and rows.
     partitions, members : int
-        Of the input; of the group at the start.
+        Partitions of the input topic; members of the group at the start.
     protocol : str
-        Of `tests.support.groups.PROTOCOLS`.
+        Key of `tests.support.groups.PROTOCOLS`.
     client : str
-        How the members talk to Kafka.
+        Kafka client of the members (`--client`).
     broker_seconds : float
-        Between two faults of the broker, in the mean.
+        Mean time between broker faults.
     standstill : float
-        Longest time without anything new of a partition, beyond the broker's own absence, in seconds.
+        Longest allowed time without new outputs of a partition, not counting broker outages, in seconds.
     """
 
     minutes: float = 60.0
@@ -70,18 +70,18 @@ class Settings:
 
 
 class Soak:
-    """One soak on a broker that is its own to strike.
+    """One soak, on a broker of its own.
 
     Parameters
     ----------
     kafka : LocalKafka
-        Running, and empty.
+        A running, empty broker.
     settings : Settings
-        What to do.
+        Settings of the soak.
     tell : callable
         Called with a line of progress, several times a second.
     logs : Path
-        An empty folder for the members' logs.
+        Empty folder for the members' logs.
     """
 
     def __init__(self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None], logs: Path) -> None:
@@ -95,46 +95,46 @@ class Soak:
         self.resources = ResourceMonitor((STEADY, ITSELF))
         self.members = MemberGroup(self.group.worker, settings.members, self.broker_faults.away_lately, logs)
         self.over = threading.Event()
-        """Set from outside to end the load early; catching up and audit follow all the same."""
+        """Set from outside to end the load early; catching up and audit still follow."""
         self.complaints: list[str] = []
         self._ends = dict.fromkeys(range(settings.partitions), 0)
         self._minutes = self._catch_up = 0.0
 
     def run(self) -> Figures:
-        """Do all of it.
+        """Run the soak and return its figures.
 
         Raises
         ------
         Failure
-            The broker does not come back, the load is not taken, or no member runs: nothing can be said then.
+            The broker does not come back, the load fails, or no member runs, so that there is no result.
         """
         given, group = self.settings, self.group
         group.create()
         load = Load(group.bootstrap, group.topics.input, given.partitions, given.rate, given.seed)
         reader = Reader(group.bootstrap, group.topics, given.partitions, self.broker_faults.away_between)
-        with self.proxy, reader, self.members as herd:
-            herd.start(self.over.is_set)
+        with self.proxy, reader, self.members as members:
+            members.start(self.over.is_set)
             with load:
                 self._inject_faults(load, reader)
                 self._settle(load)
             self._catch_up_with(reader)
-            herd.terminate_all()
+            members.terminate_all()
         audit = self._audit()
         return self._figures(load, reader, audit)
 
     def _inject_faults(self, load: Load, reader: Reader) -> None:
-        """Load and faults for the time that was asked for."""
-        began = time.monotonic()
+        """Inject faults under load for the requested time."""
+        started = time.monotonic()
         reader.begin()
-        coming = schedule.faults(self.settings.seed, SESSION_MS / 1000, self.settings.broker_seconds)
-        fault, sample_at = next(coming), 0.0
+        faults = schedule.faults(self.settings.seed, SESSION_MS / 1000, self.settings.broker_seconds)
+        fault, sample_at = next(faults), 0.0
         while not self.over.wait(TICK_SECONDS):
-            elapsed = time.monotonic() - began
+            elapsed = time.monotonic() - started
             if elapsed >= 60 * self.settings.minutes:
                 break
             while fault.at <= elapsed:
                 self._strike(fault)
-                fault = next(coming)
+                fault = next(faults)
             self.members.tend()
             self.network.tend()
             self.broker_faults.require_well()
@@ -143,7 +143,7 @@ class Soak:
                 sample_at = elapsed + SAMPLE_SECONDS
                 self._sample()
             self._tell(self._progress(elapsed, load, reader))
-        self._minutes = (time.monotonic() - began) / 60
+        self._minutes = (time.monotonic() - started) / 60
 
     def _strike(self, fault: schedule.Fault) -> None:
         if fault.deed in OF_BROKER:
@@ -158,7 +158,7 @@ class Soak:
             self.members.inject(fault)
 
     def _settle(self, load: Load) -> None:
-        """End the faults and the load; note where the input ends."""
+        """End the faults and the load; record the end offsets of the input."""
         self.broker_faults.settle()
         self.network.settle()
         self.members.settle()
@@ -170,50 +170,50 @@ class Soak:
             self.complaints.append(f"the load sent {produced} rows, the input has {sum(self._ends.values())}")
 
     def _catch_up_with(self, reader: Reader) -> None:
-        """Let the members go on until everything is out and they have come to rest, or nothing new comes any more."""
-        began = changed = time.monotonic()
-        seen, wanted = -1, sum(self._ends.values())
+        """Wait until all rows are out and the members are calm, or until no new outputs arrive any more."""
+        started = changed = time.monotonic()
+        seen, expected = -1, sum(self._ends.values())
         while (
-            (seen < wanted or not self.members.stop_faults())
+            (seen < expected or not self.members.stop_faults())
             and time.monotonic() - changed < STUCK_SECONDS
             and reader.failure is None
         ):
             self.members.tend()
             if reader.accounted != seen:
                 seen, changed = reader.accounted, time.monotonic()
-            self._tell(f"catching up: {seen:,} of {wanted:,} rows are out")
+            self._tell(f"catching up: {seen:,} of {expected:,} rows are out")
             time.sleep(TICK_SECONDS)
-        self._catch_up = changed - began
+        self._catch_up = changed - started
 
     def _audit(self) -> Audit:
-        """The real command, on the topics as they are."""
-        began = time.monotonic()
+        """Run `driftway audit` on the topics."""
+        started = time.monotonic()
         with Driftway(*self.group.audit()) as child:
             while child.process.poll() is None:
-                self._tell(f"audit: {time.monotonic() - began:.0f} s")
-                if time.monotonic() - began > AUDIT_SECONDS:
+                self._tell(f"audit: {time.monotonic() - started:.0f} s")
+                if time.monotonic() - started > AUDIT_SECONDS:
                     raise Failure(f"the audit is not done after {AUDIT_SECONDS:.0f} s: {child.story()}")
                 time.sleep(TICK_SECONDS)
-            said = [line.rstrip() for line in (child.stdout + child.stderr).splitlines() if line.strip()]
-            return Audit(child.process.poll() or 0, time.monotonic() - began, said[-SAID_LINES:])
+            output = [line.rstrip() for line in (child.stdout + child.stderr).splitlines() if line.strip()]
+            return Audit(child.process.poll() or 0, time.monotonic() - started, output[-SAID_LINES:])
 
     def _sample(self) -> None:
         self.resources.sample([*self.members.living(), Living(ITSELF, 1, os.getpid())], time.monotonic())
 
     def _progress(self, elapsed: float, load: Load, reader: Reader) -> str:
         newest, deeds = self.resources.newest(STEADY), self.members.deeds
-        held = f"{newest.rss / MEGABYTE:.0f} MB, {newest.descriptors:.0f} descriptors" if newest else "not there"
+        resources = f"{newest.rss / MEGABYTE:.0f} MB, {newest.descriptors:.0f} descriptors" if newest else "not there"
         return (
             f"minute {elapsed / 60:.1f} of {self.settings.minutes:g}: {load.sent:,} rows, "
             f"{load.sent - reader.accounted:,} not out yet, {deeds.total()} faults, "
             f"{self.members.exits.total()} restarts, {len(self.members.unexpected)} unexpected ends, "
-            f"{reader.own_silence.seconds:.1f} s still at most; steady member: {held}"
+            f"{reader.own_silence.seconds:.1f} s still at most; steady member: {resources}"
         )
 
     def _figures(self, load: Load, reader: Reader, audit: Audit) -> Figures:
-        partitions, herd, away = reader.partitions, self.members, self.broker_faults.away
+        partitions, members, away = reader.partitions, self.members, self.broker_faults.away
         gaps = {p: partitions[p].gaps(end) for p, end in self._ends.items()}
-        complaints = [*self.complaints, *first_lines(herd.unexpected)]
+        complaints = [*self.complaints, *first_lines(members.unexpected)]
         complaints += [f"partition {p}: {text}" for p, one in enumerate(partitions) for text in one.complaints]
         complaints += [
             f"partition {p}: {n} offsets missing, first {partitions[p].first_gap(self._ends[p])}"
@@ -229,21 +229,21 @@ class Soak:
             )
         complaints += [f"the reader cannot go on: {reader.failure}"] * (reader.failure is not None)
         life = self.resources.longest(STEADY)
-        lasted = [until - since for since, until in away]
+        outages = [until - since for since, until in away]
         return Figures(
             settings={**asdict(self.settings), "processors": os.cpu_count()},
             minutes=self._minutes,
             produced=load.sent,
             predicted=sum(one.predicted for one in partitions),
             rejected=sum(one.rejected for one in partitions),
-            faults={deed: herd.deeds[deed] for deed in (*schedule.WEIGHTS, *OF_BROKER, *OF_NETWORK)},
-            restarts=_by_code(herd.exits),
-            farewells=_by_code(herd.farewells),
+            faults={deed: members.deeds[deed] for deed in (*schedule.WEIGHTS, *OF_BROKER, *OF_NETWORK)},
+            restarts=_by_code(members.exits),
+            farewells=_by_code(members.farewells),
             duplicates=sum(one.duplicates for one in partitions),
             gaps=sum(abs(n) for n in gaps.values()),
             disordered=sum(one.disordered for one in partitions),
-            away_seconds=sum(lasted),
-            longest_away_seconds=max(lasted, default=0.0),
+            away_seconds=sum(outages),
+            longest_away_seconds=max(outages, default=0.0),
             silence_seconds=reader.silence.seconds,
             own_silence_seconds=reader.own_silence.seconds,
             catch_up_seconds=self._catch_up,
@@ -257,7 +257,7 @@ class Soak:
                 "threads": self.resources.peak.threads,
             },
             complaints=complaints,
-            notes=[*(f"reader: {note}" for note in reader.notes), *herd.sentences],
+            notes=[*(f"reader: {note}" for note in reader.notes), *members.sentences],
             first_differences={p: partitions[p].first_difference(end) for p, end in self._ends.items()},
             audit=audit,
         )

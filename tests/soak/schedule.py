@@ -1,4 +1,4 @@
-"""What happens to the group and to its broker, and when: endless faults, drawn from one seed."""
+"""The schedule of faults of the group, the broker and the network: endless, and drawn from one seed."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ RESTART, OUTAGE = "broker restart", "broker outage"
 LOST, LATE = "reply lost", "request late"
 
 MEMBER_SECONDS = 10.0
-"""Between two faults of members, in the mean; they come as they like, also in quick succession."""
+"""Mean time between member faults, exponentially distributed, so that they may come in quick succession."""
 WEIGHTS = {KILL: 4, TERM: 2, FREEZE: 3, JOIN: 2, LEAVE: 2}
 FREEZE_SESSIONS = (1.25, 3.0)
-"""How long a freeze lasts, in session timeouts: the group always goes on without the frozen member."""
+"""Length of a freeze, in session timeouts: always so long that the group goes on without the frozen member."""
 
 BROKER_SECONDS = 120.0
-"""Between two faults of the broker, in the mean; from two thirds of it to four thirds, 30 to 60 s of 45."""
+"""Mean time between broker faults; they come 2/3 to 4/3 of it apart, for example 30 to 60 s with a mean of 45."""
 OUTAGE_SHARE = 0.35
-"""Of the broker's faults; in the others it is started again at once."""
+"""Share of the broker faults that are outages; in the others it is restarted at once."""
 OUTAGE_SECONDS = (10.0, 20.0)
 LONG_SHARE, LONG_SECONDS = 0.15, (20.0, 45.0)
-"""Of the outages, and how long they last: with Kafka's own start some are longer than a worker's commit budget."""
+"""Share of the outages that are long, and their length: with Kafka's start, some exceed a worker's commit timeout."""
 
 
 NETWORK_SECONDS = 15.0
-"""Between two faults of the network, in the mean: a lost answer, or a request that arrives late."""
+"""Mean time between network faults: a lost reply, or a request that arrives late."""
 LOST_SHARE = 0.6
 LATE_SECONDS = (0.5, 6.0)
 
 
 class Fault(NamedTuple):
-    """Something that happens at a time, in seconds since the load began."""
+    """A fault at a time in seconds since the start of the load."""
 
     at: float
     deed: str
     choice: float
-    """Which member it happens to, as a share of those that it may happen to."""
+    """Which member (or kind of request) it affects, as a position in [0, 1) among the eligible ones."""
     seconds: float
-    """How long a freeze or an outage lasts."""
+    """How long a freeze, an outage or a delay lasts."""
 
 
 def faults(seed: int, session_seconds: float, broker_seconds: float = BROKER_SECONDS) -> Iterator[Fault]:
-    """The faults of a seed in the order of time, without end; the broker's come `broker_seconds` apart in the mean.
+    """Yield the faults of a seed in order of time, without end; broker faults come `broker_seconds` apart on average.
 
-    Members, broker and network have chances of their own, so that tuning one leaves the others' faults as they were.
+    Members, broker and network have separate generators, so that tuning one leaves the faults of the others unchanged.
     """
     broker = _of_broker(Random(f"broker {seed}"), broker_seconds)
     network = _of_network(Random(f"network {seed}"))

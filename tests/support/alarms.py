@@ -1,4 +1,4 @@
-"""What the topic of alarms must hold: computed offline, by detectors that no worker has seen."""
+"""Expected content of the alarms topic, computed offline by separate detectors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Told = list[tuple[bytes, bytes]]
 
 
 def expected_alarms(stage: FaultScenario) -> dict[int, Told]:
-    """Partition -> what the stage's detectors call about its learner over all its rows."""
-    told: dict[int, Told] = {}
+    """Partition -> alarms of the stage's detectors over all errors of its learner."""
+    alarms: dict[int, Told] = {}
     for partition, events in stage.events.items():
         y = np.array([read_json(event)["y"] for event in events], np.float64)
         scores = np.array([stage.expected[partition, offset] for offset in range(len(y))])
@@ -33,8 +33,10 @@ def expected_alarms(stage: FaultScenario) -> dict[int, Told]:
             spec = Spec.parse(text)
             rows = np.flatnonzero(create(spec.name, **dict(spec.parameters)).observe(errors) == DRIFT)
             found += [(offset, place) for offset in rows.tolist()]
-        told[partition] = [_record(stage, partition, offset, stage.detectors[place]) for offset, place in sorted(found)]
-    return told
+        alarms[partition] = [
+            _record(stage, partition, offset, stage.detectors[place]) for offset, place in sorted(found)
+        ]
+    return alarms
 
 
 def _record(stage: FaultScenario, partition: int, offset: int, detector: str) -> tuple[bytes, bytes]:
@@ -54,7 +56,7 @@ def _record(stage: FaultScenario, partition: int, offset: int, detector: str) ->
 
 
 def seen_alarms(stage: FaultScenario) -> dict[int, Told]:
-    """Partition -> what a read_committed reader finds."""
+    """Partition -> alarms that a read_committed reader sees."""
     found: dict[int, Told] = defaultdict(list)
     for record in read_all(stage.bootstrap, f"{stage.prefix}.alarms"):
         found[record.partition].append((record.key or b"", record.value or b""))
@@ -62,9 +64,9 @@ def seen_alarms(stage: FaultScenario) -> dict[int, Told]:
 
 
 def require_alarms(stage: FaultScenario) -> None:
-    """Every alarm of the offline run once, byte for byte and in order, and no other."""
+    """Fail unless the topic holds exactly the alarms of the offline run, once, in order and byte for byte."""
     expected, seen = expected_alarms(stage), seen_alarms(stage)
-    for partition, told in expected.items():
-        assert told, "the test would see nothing"
-        assert seen[partition] == told, f"partition {partition}"
+    for partition, alarms in expected.items():
+        assert alarms, "the test would see nothing"
+        assert seen[partition] == alarms, f"partition {partition}"
     assert seen.keys() == expected.keys()

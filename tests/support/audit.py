@@ -1,4 +1,4 @@
-"""The two sides of promises P1 and P2: what should come out, and what a read_committed reader sees."""
+"""Both sides of promises P1 and P2: the expected output, and the output that a read_committed reader sees."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support.kafka import await_until
 
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]
-"""(partition, offset) -> score; a list of them where there are more classes than two."""
+"""(partition, offset) -> score, or a list of scores for more than two classes."""
 
 
 def expected_scores(
     learner: str, parts: dict[int, tuple[Array, Array]], standardize: bool = True, task: str = "classification"
 ) -> Scores:
-    """The offline prequential run: each partition's rows, (X, y) in offset order, through a learner of its own."""
+    """Scores of an offline prequential run with one learner per partition over its rows (X, y) in offset order."""
     scores: Scores = {}
     for partition, (X, y) in parts.items():
         model = learners.Spec.parse(learner).create(X.shape[1], task=task, standardize=standardize)
@@ -35,37 +35,37 @@ def expected_scores(
 
 
 def dealt(X: Array, y: Array, partitions: int) -> dict[int, tuple[Array, Array]]:
-    """The rows as `driftway replay` deals them: row i to partition i mod partitions."""
+    """Distribute rows as `driftway replay` does: row i to partition i mod partitions."""
     return {p: (X[p::partitions], y[p::partitions]) for p in range(partitions)}
 
 
 def placed_score(value: bytes) -> tuple[tuple[int, int], Any]:
-    """Input partition and offset, and the score, of a prediction of either format."""
+    """((input partition, offset), score) of a prediction in either format."""
     if is_packed(value):
         found = decode_predictions([value])
         scores = found.scores[0].tolist()
         return (int(found.partition[0]), int(found.offset[0])), scores if len(scores) > 1 else scores[0]
-    told = read_json(value)
-    return (told["partition"], told["offset"]), told["score"]
+    prediction = read_json(value)
+    return (prediction["partition"], prediction["offset"]), prediction["score"]
 
 
 def bits(score: Any) -> bytes:
-    """The bytes of a score: -0.0 is not 0.0 here, and NaN is itself."""
+    """Bytes of a score, for comparisons in which -0.0 differs from 0.0 and NaN equals itself."""
     return np.asarray(score, np.float64).tobytes()
 
 
 class Auditor(threading.Thread):
-    """A read_committed reader of predictions and rejections that runs beside the workers.
+    """A read_committed reader of predictions and rejections, concurrent with the workers; a context manager.
 
-    Use as a context manager. `complaints` fills with every duplicate or gap, as they are seen: in a partition of
-    the predictions topic, the input offsets of predictions and rejections together must count up without a hole.
+    `complaints` collects reader errors, input offsets seen twice (as predictions or rejections), and predictions of a
+    partition that are out of order. Missing offsets are found by `require`.
 
     Parameters
     ----------
     bootstrap : str
         The broker.
     prefix : str
-        What the names of the group's outputs begin with; they must exist.
+        Common prefix of the names of the group's outputs; the topics must exist.
     """
 
     def __init__(self, bootstrap: str, prefix: str) -> None:
@@ -89,7 +89,7 @@ class Auditor(threading.Thread):
 
     @property
     def seen(self) -> int:
-        """Input offsets accounted for."""
+        """Number of input offsets with a prediction or rejection."""
         return len(self.scores) + len(self.rejected)
 
     def run(self) -> None:
@@ -138,11 +138,11 @@ class Auditor(threading.Thread):
         self.arrivals[place] = time.monotonic()
 
     def await_all(self, count: int, seconds: float = 30.0) -> None:
-        """Wait until that many input offsets are accounted for."""
+        """Wait until `count` input offsets have a prediction or rejection."""
         await_until(lambda: self.seen >= count, seconds, f"{count} offsets accounted for")
 
     def require(self, expected: Scores) -> None:
-        """Fail unless exactly `expected` was seen, bit for bit, each offset once and in order."""
+        """Fail unless exactly the `expected` predictions were seen, bit for bit, each once and in order."""
         assert not self.complaints, self.complaints[:5]
         missing = sorted(expected.keys() - self.scores.keys())
         assert not missing, f"{len(missing)} predictions are missing, first {missing[:3]}"
@@ -156,7 +156,7 @@ class Auditor(threading.Thread):
 
 
 def tampered(value: bytes) -> bytes:
-    """A prediction of either format with the last bit of its score flipped, and nothing else."""
+    """Return a prediction, in either format, with only the last bit of its score flipped."""
     if is_packed(value):
         at = PREDICTION_HEAD.itemsize
         return value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]

@@ -1,8 +1,8 @@
 """`python -m tests.support.bits OWN [OTHER]`: digests of what every learner and generator computes, as JSON.
 
-Writes a snapshot of each learner, and of whole models of a partition, half way, into the folder OWN. With OTHER, the
-folder of a run on another machine, the second half goes on from that run's snapshots. Rows are made without the C
-library: else they would differ.
+Half way, it writes a snapshot of each learner, and of complete models of a partition, into the folder OWN. With OTHER,
+the folder of a run on another machine, the second half continues from that run's snapshots. Rows are generated without
+the C library, with which they would differ between machines.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def digest(*arrays: np.ndarray | bytes) -> str:
 
 
 def rows(kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Uniform features of different widths, and labels by comparisons and one product at a time."""
+    """Uniform features of different ranges; labels use comparisons and separate products only."""
     rng = np.random.default_rng(11)
     X = (rng.random((2 * HALF, D)) - 0.4) * np.array([1.0, 3.0, 0.5, 8.0, 2.0])
     value = X[:, 0] * 2.0 - X[:, 1] + X[:, 2]
@@ -68,7 +68,7 @@ def rows(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def learned(learner: Learner, case: Case, part: slice) -> str:
-    """Digest of the scores of some rows, of what probabilities they stand for, and of the state behind them."""
+    """Digest of the scores of some rows, of their probabilities, and of the state after them."""
     X, y = case.formed(rows(case.kind))
     score = np.empty((HALF, learner.n_scores))
     learner.predict_then_update(np.ascontiguousarray(X[part]), np.ascontiguousarray(y[part]), score)
@@ -77,7 +77,7 @@ def learned(learner: Learner, case: Case, part: slice) -> str:
 
 
 def both_halves(case: Case, name: str, own: Path, other: Path | None) -> list[str]:
-    """Digests before and after a snapshot, which is restored from the other run's if there is one."""
+    """Digests of both halves; the second one starts from a snapshot, the other run's if given."""
     learner = case.make(D, CLASSES)
     first = learned(learner, case, slice(0, HALF))
     file = f"{digest(name.encode())}.snapshot"
@@ -98,7 +98,7 @@ def learner_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
 
 
 def model_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
-    """Bytes of predictions and accuracy points, and of the snapshots, of models that have maps, scaling and metrics."""
+    """Digests of predictions, accuracy points and snapshots of models with maps, scaling and metrics."""
     found = {}
     for kind, texts in MODELS.items():
         for maps in ((), (Spec.parse("fourier:D=20"),)):
@@ -118,12 +118,12 @@ def model_digests(own: Path, other: Path | None) -> dict[str, list[str]]:
 
 
 def said(outputs: Outputs) -> str:
-    """Digest of what a batch adds to the output topics."""
+    """Digest of the predictions and accuracy points of a batch."""
     return digest(*outputs.predictions, *(value for _, value in outputs.points))
 
 
 def mapped(text: str) -> np.ndarray:
-    """The rows behind a feature map."""
+    """The rows after a feature map."""
     X, _ = rows("binary")
     spec = Spec.parse(text)
     made = find_map(spec.name)(D, **dict(spec.parameters))
@@ -142,7 +142,7 @@ def stream_digests() -> dict[str, list[str]]:
 
 
 def library_digests() -> dict[str, list[str]]:
-    """What this project does not use any more, to see whether the machines differ at all."""
+    """Digests of library functions that this project no longer uses, to see whether the machines differ at all."""
     values = np.random.default_rng(3).random(200_000) * 40.0 - 20.0
     plain = values.tolist()
     functions = (math.exp, math.sin, math.cos, lambda x: math.pow(abs(x), 1.7), lambda x: math.log(abs(x)))

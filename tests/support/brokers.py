@@ -1,4 +1,4 @@
-"""Brokers that a test may kill: they keep port and data, and come back when they are told to."""
+"""Brokers that a test may kill and restart, with the same port and data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftway.worker.errors import Failure
 
 @contextlib.contextmanager
 def own_broker(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalKafka]:
-    """A local Kafka that no other test uses, with properties of its own; skips where there can be none."""
+    """A local Kafka for one test, with its own properties; skips the test if none can be started."""
     if os.environ.get("DRIFTWAY_BOOTSTRAP"):
         pytest.skip("kills its broker, and DRIFTWAY_BOOTSTRAP's is not ours to kill")
     kafka = LocalKafka(heap="256m", properties=properties)

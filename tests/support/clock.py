@@ -1,10 +1,10 @@
-"""Time that a test moves."""
+"""A clock that tests advance."""
 
 from __future__ import annotations
 
 
 class Clock:
-    """Stands still until `now` is moved; in the place of the module `time`, or of a function that tells the time."""
+    """Stands still until `now` is set; replaces the module `time`, or a function that returns the time."""
 
     def __init__(self, now: float = 100.0) -> None:
         self.now = now

@@ -1,7 +1,7 @@
 """A worker whose wall clock jumps: `python -m tests.support.clock_jumps worker ...`.
 
-SIGUSR1 sets it an hour forward, SIGUSR2 an hour back, for everything in Python that asks what time it is. Nothing else
-changes: the monotonic clock, timeouts of the operating system and the client's own threads go on as they were.
+SIGUSR1 sets it an hour forward, SIGUSR2 an hour back, for all Python code that reads the wall clock. The monotonic
+clock, timeouts of the operating system and the client's own threads are unaffected.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ HOUR = 3600
 
 
 class ClockJumpDriftway(Driftway):
-    """`driftway` with a clock that can be set; ``Jumping("worker", ...)``."""
+    """`driftway` with a clock that can be set; ``ClockJumpDriftway("worker", ...)``."""
 
     module = "tests.support.clock_jumps"
 
     def jump(self, hours: int) -> None:
-        """Set its clock, once it is far enough to hear of it, an hour forward (1) or back (-1)."""
+        """Set its clock an hour forward (1) or back (-1); it must have installed its signal handlers."""
         self.process.send_signal(signal.SIGUSR1 if hours > 0 else signal.SIGUSR2)
 
 
 def set_clocks(shift: Callable[[], int]) -> None:
-    """Let every wall clock of the module `time` be `shift()` seconds ahead."""
+    """Shift all wall clock functions of the module `time` forward by `shift()` seconds."""
     now, now_ns, real = time.time, time.time_ns, {name: getattr(time, name) for name in ("localtime", "gmtime")}
     strftime, ctime = time.strftime, time.ctime
 

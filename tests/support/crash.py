@@ -1,16 +1,16 @@
-"""A worker with a fault in it: `python -m tests.support.crash FAULT STEP NTH worker ...` runs the real command line.
+"""A worker with an injected fault: `python -m tests.support.crash FAULT STEP NTH worker ...` runs the command line.
 
-The commit's probe lets FAULT happen right after the NTH time that STEP was reached. A FAULT is one word:
+The commit's probe injects FAULT right after STEP was reached for the NTH time. A FAULT is one word:
 
 | fault | what happens |
 |---|---|
-| ``kill`` | SIGKILL to the own process: nothing survives that moment, no cleanup, no flush, no goodbye |
-| ``stop`` | SIGSTOP to the own process, until somebody sends SIGCONT |
-| ``raise`` | an exception nobody expects |
-| ``kill=PID`` | SIGKILL to another process: the broker |
-| ``stall=SECONDS`` | the thread that reached the step does nothing for so long; the client's own threads go on |
-| ``second`` | another producer initialises the same transactional id, as a second owner would |
-| ``call=PORT`` | somebody who listens there is told, and does what he likes before he answers; see `Listener` |
+| ``kill`` | SIGKILL to itself: no cleanup, no flush, no leaving of the group |
+| ``stop`` | SIGSTOP to itself, until it receives SIGCONT |
+| ``raise`` | an unexpected exception |
+| ``kill=PID`` | SIGKILL to another process, the broker |
+| ``stall=SECONDS`` | the thread that reached the step sleeps; the client's own threads run on |
+| ``second`` | another producer initialises the same transactional id, as a second owner does |
+| ``call=PORT`` | calls a listener on that port, which acts before it answers; see `Listener` |
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SECOND_SECONDS = 20.0
 
 
 class FaultyDriftway(Driftway):
-    """`driftway` to which something happens at a commit step; ``FaultyDriftway("kill", Step.FLUSHED, 3, "worker")``."""
+    """`driftway` with a fault at a commit step; ``FaultyDriftway("kill", Step.FLUSHED, 3, "worker")``."""
 
     module = "tests.support.crash"
 
@@ -45,17 +45,17 @@ class FaultyDriftway(Driftway):
 
     @property
     def frozen(self) -> bool:
-        """Whether a SIGSTOP holds it."""
+        """Whether the process is stopped by SIGSTOP."""
         with open(f"/proc/{self.pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()[0] == "T"
 
     @property
     def ended(self) -> bool:
-        """Whether the process is over."""
+        """Whether the process has ended."""
         return self.process.poll() is not None
 
     def await_frozen(self, seconds: float = 30.0) -> None:
-        """Wait until a SIGSTOP holds it."""
+        """Wait until the process is stopped by SIGSTOP."""
         await_until(lambda: self.ended or self.frozen, seconds, "the process is stopped")
         assert not self.ended, self.story()
 
@@ -68,12 +68,12 @@ class CrashingDriftway(FaultyDriftway):
 
 
 class Listener:
-    """Does something in the test's process, once, while a worker waits at its step; a context manager.
+    """Runs a callback in the test's process, once, while a worker waits at its step; a context manager.
 
     Parameters
     ----------
     deed : callable
-        What.
+        The callback.
     """
 
     def __init__(self, deed: Callable[[], object]) -> None:
@@ -83,7 +83,7 @@ class Listener:
 
     @property
     def fault(self) -> str:
-        """The worker's fault that calls here."""
+        """Fault that makes a worker call this listener."""
         return f"call={self._server.getsockname()[1]}"
 
     def __enter__(self) -> Self:
@@ -103,11 +103,11 @@ class Listener:
 
 
 class Mishap(Exception):
-    """What ``raise`` raises."""
+    """Raised by the fault ``raise``."""
 
 
 def happen(fault: str, partition: int, arguments: list[str]) -> None:
-    """Let `fault` happen, in the worker that was started with `arguments`."""
+    """Inject `fault` into this process, a worker started with `arguments`."""
     name, _, value = fault.partition("=")
     if name == KILL:
         os.kill(int(value) if value else os.getpid(), signal.SIGKILL)
@@ -133,7 +133,7 @@ def take_over(arguments: list[str], partition: int) -> None:
     given = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     name = f"{given['--group']}/{given['--input']}/{partition}"
     producer = Producer(quiet({"bootstrap.servers": given["--bootstrap"], "transactional.id": name}))
-    producer.list_topics(given["--input"], SECOND_SECONDS)  # knowing its broker it finds the coordinator at once
+    producer.list_topics(given["--input"], SECOND_SECONDS)  # with known brokers it finds the coordinator at once
     producer.init_transactions(SECOND_SECONDS)
 
 
@@ -141,7 +141,7 @@ def main() -> None:
     """Run the command line with the fault as its probe."""
     from driftway import cli
 
-    faulthandler.register(signal.SIGUSR1)  # for whoever wants to see why it hangs
+    faulthandler.register(signal.SIGUSR1)  # for debugging a hang
     fault, step, nth, arguments = sys.argv[1], Step[sys.argv[2]], int(sys.argv[3]), sys.argv[4:]
     seen = count(1)
 

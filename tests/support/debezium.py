@@ -1,4 +1,4 @@
-"""A table of orders as Debezium tells of it, and what docs/reference/events.md says must become of each change."""
+"""Debezium changes of a table of orders, and the outcome of each by docs/reference/events.md."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ OPTIONS = (
     *(word for feature in FEATURES for word in ("--feature", feature)),
 )  # fmt: skip
 UNKNOWN = ("comment", "address")
-"""Columns of the table that no option names."""
+"""Columns of the table that no option refers to."""
 VISITS, FIRST_TIME, TIMES = 1, 13, 3
-"""Columns of a row that are filled with the mean and the last value."""
+"""Column filled with the mean; first column and number of columns filled with the last value."""
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 DELETED, TOMBSTONE = "debezium: the row was deleted", "null value"
 HASHED = 8
@@ -40,22 +40,22 @@ class Change(NamedTuple):
     key: bytes
     value: bytes | None
     reason: str
-    """Why it must be rejected; empty: it must be predicted."""
+    """Expected reason of rejection; empty if it must be predicted."""
     row: list[float]
-    """Its columns, NaN where a value is missing; nothing of a rejected one."""
+    """Its columns, NaN where a value is missing; empty if rejected."""
     y: float
-    """NaN: not known."""
+    """NaN if unknown."""
     id: int
     unknown: frozenset[str]
 
 
 class Orders:
-    """Makes the changes of a table.
+    """Generator of the changes of a table.
 
     Parameters
     ----------
     seed : int
-        Of everything.
+        Seed of all random draws.
     """
 
     def __init__(self, seed: int) -> None:
@@ -64,7 +64,7 @@ class Orders:
         self._next, self._minutes = 0, 0
 
     def records(self, changes: int, partitions: int) -> dict[int, list[Change]]:
-        """So many changes, and a tombstone behind each deletion, by the partition of their key."""
+        """Make `changes` changes, each deletion followed by a tombstone; partitioned by key."""
         found: dict[int, list[Change]] = {p: [] for p in range(partitions)}
         for _ in range(changes):
             self._minutes += 15 * self._draw.randrange(3)
@@ -74,8 +74,8 @@ class Orders:
             ms = int(
                 (BEGIN + timedelta(minutes=self._minutes, milliseconds=self._draw.randrange(1000))).timestamp() * 1000
             )
-            told = {"before": before, "after": after, "source": {"table": "orders", "ts_ms": ms}, "op": op, "ts_ms": ms}
-            event = {"schema": {"type": "struct"}, "payload": told} if self._draw.random() < 0.5 else told
+            body = {"before": before, "after": after, "source": {"table": "orders", "ts_ms": ms}, "op": op, "ts_ms": ms}
+            event = {"schema": {"type": "struct"}, "payload": body} if self._draw.random() < 0.5 else body
             at.append(
                 Change(
                     name,
@@ -90,7 +90,7 @@ class Orders:
         return found
 
     def _change(self) -> tuple[int, str, Any, Any]:
-        """Primary key, operation, row before and after."""
+        """Make a change: primary key, operation, row before and after."""
         kind, key = self._draw.random(), self._next - self._draw.randrange(500)
         if kind < 0.1 and key in self._table:
             return key, "d", self._table.pop(key), None
@@ -103,7 +103,7 @@ class Orders:
         return key, op, before, self._table[key]
 
     def _row(self, key: int) -> dict[str, Any]:
-        """A row, with some values missing, in another form, or wrong."""
+        """Make a row in which some values are missing, in another form, or wrong."""
         draw = self._draw
         amount, visits = round(draw.gauss(50, 20), 2), draw.randrange(20)
         country, merchant = draw.choice(["de", "fr", "it", "pl"]), f"shop {draw.randrange(40)} für alles"
@@ -128,7 +128,7 @@ class Orders:
         return self._draw.choice(others) if self._draw.random() < 0.04 else value
 
     def _written(self, time: datetime) -> Any:
-        """A time in one of the ways that a time is written."""
+        """Format a time in a random one of several formats."""
         way = self._draw.randrange(4)
         if way == 0:
             return int(time.timestamp()) * 10 ** self._draw.choice([0, 3, 6])
@@ -142,7 +142,7 @@ class Wrong(Exception):
 
 
 def outcome(after: dict[str, Any] | None, op: str, ms: int) -> tuple[str, list[float], float]:
-    """Reason, row and label of a change, by what docs/reference/events.md says and without the code that is tested."""
+    """Reason, row and label of a change by docs/reference/events.md, computed without the code under test."""
     if after is None:
         return DELETED, [], math.nan
     try:
@@ -171,7 +171,7 @@ def number(row: dict[str, Any], name: str) -> float:
 
 
 def one_of(row: dict[str, Any], name: str, categories: tuple[str, ...]) -> list[float]:
-    """A column for each category, and one for all others."""
+    """One column per category, and one for all others."""
     value = row.get(name)
     if isinstance(value, list | dict):
         raise Wrong(f"{name} is no category")
@@ -181,7 +181,7 @@ def one_of(row: dict[str, Any], name: str, categories: tuple[str, ...]) -> list[
 
 
 def hashed(row: dict[str, Any], name: str) -> list[float]:
-    """FNV-1a of a text, or of a number's eight bytes behind the kind's; its high half folded in."""
+    """One-hot of the FNV-1a hash, high half folded in, of a text or of the byte 1 and a number's eight bytes."""
     value = row.get(name)
     if isinstance(value, list | dict):
         raise Wrong(f"{name} is no category")
@@ -222,7 +222,7 @@ def label(row: dict[str, Any]) -> float:
 
 
 def learned(changes: list[Change]) -> tuple[Array, Array, list[int]]:
-    """What a partition's learner gets: X f8[n, d] without gaps, y f8[n]; and the offsets of these rows."""
+    """Input of a partition's learner: X f8[n, d] with missing values filled, y f8[n], and the offsets of these rows."""
     offsets = [offset for offset, change in enumerate(changes) if not change.reason]
     mean, seen, last = 0.0, 0, [0.0] * TIMES
     X = []

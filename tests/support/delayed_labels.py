@@ -1,4 +1,4 @@
-"""A stream whose labels come late, and a worker on it that is killed."""
+"""A stream with delayed labels, and a worker on it that is killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ D = 3
 
 
 def late_stream(n: int, seed: int, delay: int = 20, task: str = "classification") -> list[bytes]:
-    """Events of two classes, or with targets; some labelled at once, most late, in disorder, some never or twice."""
+    """Events of two classes, or with targets: some labelled at once, most late and unordered, some never or twice."""
     draw, due, values = random.Random(seed), dict[int, list[dict[str, Any]]](), list[bytes]()
     for i in range(n):
         x = [draw.gauss(0.0, 1.0) for _ in range(D)]
@@ -37,17 +37,17 @@ def late_stream(n: int, seed: int, delay: int = 20, task: str = "classification"
 
 
 class Outputs(NamedTuple):
-    """Where a group writes."""
+    """Output topics of a group."""
 
     kafka: str
     prefix: str
 
     def records(self, kind: str) -> list[Any]:
-        """Those of one of its topics."""
+        """All committed records of one of the topics."""
         return read_all(self.kafka, f"{self.prefix}.{kind}")
 
     def written(self, partition: int) -> tuple[list[tuple[int, float]], list[str]]:
-        """Offset and score of every prediction of a partition, and the reasons of all that was rejected."""
+        """(offset, score) of every prediction of a partition, and the reasons of its rejections."""
         predictions = [
             json.loads(one.value or b"") for one in self.records("predictions") if one.partition == partition
         ]
@@ -58,9 +58,9 @@ class Outputs(NamedTuple):
 def kill_and_succeed(
     step: Step, work: tuple[str, ...], clients: tuple[str, str], feed: Iterator[int], outputs: Outputs, commits: int = 6
 ) -> None:
-    """A worker, fed until it dies at the step of a commit, and another one that reads to the end.
+    """Feed a worker until it dies at a step of a commit, then run a second worker to the end.
 
-    `feed` sends the next piece of the stream and gives how many events have been sent.
+    `feed` sends the next piece of the stream and yields the number of events sent so far.
     """
     with CrashingDriftway(step, commits, *work, clients[0]) as worker:
         worker.await_text("running partition=1")

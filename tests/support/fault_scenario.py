@@ -1,4 +1,4 @@
-"""A stage for fault tests: an input topic with known rows, and what its predictions must be."""
+"""Scenario of fault tests: an input topic with known rows, and the expected predictions."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from tests.support.process import Driftway
 LEARNER = "dfop:mu=0.01"
 OUTPUTS = ("predictions", "accuracy", "rejected")
 DETECTORS = "ddm:min_n=5,warn=0.2,drift=0.5", "hddm_w:drift_conf=0.2,warn_conf=0.3"
-"""So sensitive that they call a drift every ten rows or so: hardly a commit has no alarm."""
+"""So sensitive that they report a drift about every ten rows: almost every commit has an alarm."""
 SESSION_MS = 2000
-"""A dead member is noticed after this long."""
+"""Session timeout: a dead member is detected after this time."""
 
 
 @dataclass
 class FaultScenario:
-    """Rows on a topic, one group, and the scores that the group must emit.
+    """Rows on a topic, one group, and the scores that the group must write.
 
     Parameters
     ----------
     bootstrap : str
         The broker.
     partitions, rows : int
-        Of the input; `rows` per partition.
+        Number of input partitions, and of rows per partition.
     seed : int
-        Of the rows.
+        Seed of the rows.
     at_first : int or None
-        Partitions that the topics have before `grow`; None: all of them.
+        Number of partitions of the topics before `grow`; all of them if None.
     configs : dict
-        Output -> settings of its topic, with _ for a dot.
+        Output -> settings of its topic, with _ for a dot in their names.
     detectors : tuple of str
-        What watches the learner; without any there is no topic of alarms.
+        Drift detectors of the learner; without any there is no alarms topic.
     """
 
     bootstrap: str
@@ -56,7 +56,7 @@ class FaultScenario:
 
     @property
     def prefix(self) -> str:
-        """What the names of the group's outputs begin with."""
+        """Common prefix of the names of the group's outputs."""
         return Topics(self.topic, self.group).prefix
 
     def __post_init__(self) -> None:
@@ -80,23 +80,23 @@ class FaultScenario:
         self._producer = Producer(quiet(self._properties))
 
     def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
-        """Write the rows from `first` to `last` of every partition, or of those `among`."""
+        """Produce rows `first` to `last` of every partition, or of the partitions `among`."""
         self._produce(first, last, self.events if among is None else among)
         assert self._producer.flush(30) == 0
 
     def write(self, *values: bytes, partition: int = 0) -> None:
-        """Write other values than the stage's rows."""
+        """Produce values that are not the stage's rows."""
         self._producer.produce_batch(self.topic, [{"value": value} for value in values], partition=partition)
         assert self._producer.flush(30) == 0
 
     def grow(self, *names: str) -> None:
-        """Give the topics of these names, or else the input, all the partitions that the stage has rows for."""
+        """Extend the named topics, by default the input, to all partitions of the stage."""
         from confluent_kafka.admin import NewPartitions
 
-        client = admin(self.bootstrap)  # a client that is garbage never answers
+        client = admin(self.bootstrap)  # keep a reference: a collected client never answers
         for topic in names or (self.topic,):
             client.create_partitions([NewPartitions(topic, self.partitions)])[topic].result(timeout=30)
-        self._producer = Producer(quiet(self._properties))  # one that knows the new partitions
+        self._producer = Producer(quiet(self._properties))  # a new client, to know the new partitions
 
     def _produce(self, first: int, last: int | None, among: Collection[int]) -> None:
         for partition in among:
@@ -104,7 +104,7 @@ class FaultScenario:
             self._producer.produce_batch(self.topic, [{"value": e} for e in events[first:last]], partition=partition)
 
     def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
-        """Write the rows piece by piece, each after the last was predicted; all at once when `victim` has ended."""
+        """Produce the rows in pieces, each once the one before is predicted; do not wait once `victim` has ended."""
         for first in range(0, self.rows, piece):
             self.fill(first, first + piece)
             wanted = (first + piece) * self.partitions
@@ -115,9 +115,9 @@ class FaultScenario:
             )
 
     def feed_until(self, auditor: Auditor, over: Callable[[], bool], last: int, piece: int = 100) -> int:
-        """Write rows piece by piece, each after the one before was predicted, until `over`; return how many.
+        """Produce rows in pieces, each once the one before is predicted, until `over`; return how many.
 
-        Fails if the rows up to `last` do not suffice: what was to happen did not.
+        Fails if `over` is still false after `last` rows.
         """
         for first in range(0, last, piece):
             fed = min(first + piece, last)
@@ -131,7 +131,7 @@ class FaultScenario:
         raise AssertionError(f"nothing happened in {last} rows")
 
     def worker(self, *more: str) -> tuple[str, ...]:
-        """Arguments of a worker of the group that commits often and notices dead members soon."""
+        """Arguments of a worker of the group with frequent commits and a short session timeout."""
         return (
             "worker", "--input", self.topic, "--group", self.group, "--bootstrap", self.bootstrap,
             "--learner", LEARNER, "--commit-interval", "0.05", "--snapshot-rows", "300",
@@ -140,7 +140,7 @@ class FaultScenario:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The options that name the detectors."""
+        """Command-line options of the detectors."""
         return tuple(word for text in self.detectors for word in ("--detector", text))
 
     def auditor(self) -> Auditor:

@@ -1,4 +1,4 @@
-"""What tests cannot do without: it is started, or they fail where it is required and are skipped elsewhere."""
+"""Services that tests depend on: started, or else the tests fail (with --require-broker) or are skipped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.worker.errors import Failure
 def provided_or_skip(
     request: pytest.FixtureRequest, make: Callable[[], AbstractContextManager[str]], what: str
 ) -> Iterator[str]:
-    """The address of what `make` starts, and its end: the body of a fixture."""
+    """Start a service, yield its address and stop it: the body of a fixture."""
     try:
         given = make()
         address = given.__enter__()

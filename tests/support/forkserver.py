@@ -1,8 +1,8 @@
-"""Child processes that begin where imports end: nine tenths of a command's start are imports.
+"""Child processes that start with the imports done: imports are nine tenths of a command's start.
 
-multiprocessing's fork server has imported what commands import; a process is a fork of it, which runs its module as
-``python -m`` does. What a variable of the environment decides while modules are imported is decided by then: a process
-with variables of its own must be started as users start it.
+multiprocessing's fork server has imported what the commands import. Each process is a fork of it and runs its module as
+``python -m`` does. Environment variables that are read during imports have no effect in a fork, so a process with
+variables of its own must be started as users start it.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = sys.platform.startswith("linux")
-"""Whether forks are safe: elsewhere a system's libraries have threads of their own."""
+"""Whether forking is safe: on other systems, system libraries run threads of their own."""
 
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(["tests.support.preload"])
 
 
 class ForkedProcess:
-    """As much of `subprocess.Popen` as tests ask for.
+    """The part of `subprocess.Popen` that tests use.
 
     Parameters
     ----------
     module : str
-        What is run.
+        Module to run.
     arguments : sequence of str
-        Of the command line.
+        Command-line arguments.
     environment : mapping
-        All of it; what differs from this process's reaches no import.
+        The complete environment; differences from this process's come too late for imports.
     stdout, stderr : Path
         Files to write to.
     """
@@ -42,8 +42,8 @@ class ForkedProcess:
     def __init__(
         self, module: str, arguments: Sequence[str], environment: Mapping[str, str], stdout: Path, stderr: Path
     ) -> None:
-        told = module, list(arguments), dict(environment), stdout, stderr
-        self._process = _server.Process(target=_run, args=told)
+        args = module, list(arguments), dict(environment), stdout, stderr
+        self._process = _server.Process(target=_run, args=args)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid

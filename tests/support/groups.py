@@ -1,4 +1,4 @@
-"""The ways in which a group hands its partitions over, as options of `driftway worker`."""
+"""The rebalance protocols of a group, as options of `driftway worker`."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import END_SECONDS, admin
 
 HEARTBEAT_MS = 500
-"""The least that the broker lets a group of the new protocol have."""
+"""The shortest heartbeat interval that the broker allows for groups of the new protocol."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """How members come, go and are noticed to be dead.
+    """How members join, leave and are detected as dead.
 
     Parameters
     ----------
     properties : tuple of str
         Client properties, ``key=value``.
     static : bool
-        Members have names: the successor of a member is let in under its name, at once.
+        Static membership: the successor of a member joins under its name at once.
     by_broker : bool
-        Session and heartbeat are the broker's to say, not the client's.
+        Session timeout and heartbeat interval are set on the broker, not by the client.
     """
 
     properties: tuple[str, ...]
@@ -39,9 +39,9 @@ PROTOCOLS = {
 
 
 def member(stage: FaultScenario, protocol: str, name: str, *more: str) -> list[str]:
-    """Arguments of a member of the stage's group; `name` matters only where members have one.
+    """Arguments of a member of the stage's group; `name` is used by static members only.
 
-    In the new protocol the group's session timeout is set on the broker, as short as the stage's.
+    For the new protocol, also set the group's session timeout on the broker, to the same value as the stage's.
     """
     kind = PROTOCOLS[protocol]
     properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
@@ -63,5 +63,5 @@ def set_session(bootstrap: str, group: str, session_ms: int) -> None:
         ConfigEntry(key, str(value), incremental_operation=AlterConfigOpType.SET) for key, value in settings.items()
     ]
     resource = ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
-    client = admin(bootstrap)  # a client that is garbage never answers
+    client = admin(bootstrap)  # keep a reference: a collected client never answers
     client.incremental_alter_configs([resource])[resource].result(timeout=END_SECONDS)

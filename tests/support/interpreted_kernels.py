@@ -1,9 +1,9 @@
-"""Kernels as plain Python, in which an index past the end of an array raises; to be loaded before any of them.
+"""Run kernels as plain Python, in which an out-of-bounds index raises; import this module before any kernel.
 
-Compiled code reads on without a word. With NUMBA_DISABLE_JIT=1 numba leaves every function as it is written. What
-the compiler puts in by other means than Python, and words of 64 bits that wrap, are put in here.
+Compiled code reads out of bounds silently. With NUMBA_DISABLE_JIT=1 numba leaves functions uncompiled. Intrinsics,
+which have no Python body, and functions that rely on 64-bit wrap-around are replaced here.
 
-`python -m tests.support.interpreted_kernels I N` runs part I of N of the conformance table so.
+`python -m tests.support.interpreted_kernels I N` runs part I of N of the conformance table this way.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ WORD = (1 << 64) - 1
 
 
 def number_of(bits: int) -> float:
-    """`driftway.learners.numeric.elementary.words.number_of`, whose argument wraps in compiled code."""
+    """`driftway.learners.numeric.elementary.words.number_of`; in compiled code its argument wraps."""
     return float(np.uint64(bits & WORD).view(np.float64))
 
 
 def member(stacked: Any, i: int) -> Any:
-    """`driftway.learners.engine.jit.member`, of arrays and of tuples of them."""
+    """`driftway.learners.engine.jit.member`, for arrays and tuples of arrays."""
     return stacked[i] if isinstance(stacked, np.ndarray) else type(stacked)(*(member(one, i) for one in stacked))
 
 
@@ -44,17 +44,17 @@ if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     driftway.learners.engine.jit.trailing_zeros = trailing_zeros
 
 ROWS = 240
-"""Of plain data: the last line of a kernel that is not run before is run in row 197, where a pool of learn_pp_nse is
-full; windows and budgets of the table's variants are full, and were turned over, long before."""
+"""Rows of plain data. The last kernel line to be reached first runs in row 197, when a pool of learn_pp_nse is full;
+the windows and budgets of the table's variants are full and have wrapped around long before."""
 HOSTILE, WIDE = 120, 30
-"""Of rows that no kernel likes (the last line that only these run: in row 95, of fogd), and of rows so wide that
-matrices are multiplied by columns (in the first)."""
+"""Rows of hostile data (the last line that only these reach first runs in row 95, in fogd), and rows so wide that
+matrices are multiplied by columns (reached in the first row)."""
 LATE, WAITING = 60, 4
-"""Of rows that wait for their labels, and how many wait at a time."""
+"""Rows with delayed labels, and how many wait at a time."""
 
 
 def streams(case: Case) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The kinds of rows that a case is run on."""
+    """Kind -> rows to run a case on."""
     from tests.conformance.rows import hostile, rows
 
     made = {
@@ -66,7 +66,7 @@ def streams(case: Case) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def past_an_array(case: Case) -> list[str]:
-    """Run a case once on each kind of rows, row by row; say where it goes past an array."""
+    """Run a case row by row on each kind of rows; return where it indexes out of bounds."""
     from tests.conformance.checks import scores
 
     found = []
@@ -80,12 +80,12 @@ def past_an_array(case: Case) -> list[str]:
                 break
             except (ArithmeticError, ValueError):
                 if name != "hostile":
-                    raise  # on those, compiled code goes on with inf or nan
+                    raise  # on hostile rows, compiled code continues with inf or nan
     return found
 
 
 def past_an_array_late(case: Case) -> list[str]:
-    """As `past_an_array`, where rows wait for their labels; every fifth of these never comes."""
+    """As `past_an_array`, with delayed labels, of which every fifth never arrives."""
     from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 
     X, y = streams(case)["plain"]
@@ -107,16 +107,16 @@ def past_an_array_late(case: Case) -> list[str]:
 
 
 def main(part: int, parts: int) -> int:
-    """Run every case; say which go past an array."""
+    """Run every case of the part; print which index out of bounds."""
     from tests.conformance.table import cases
 
     failed = 0
-    met = set()
+    seen = set()
     for number, case in enumerate(cases()):
         kind = case.kind, case.row.name
-        if number % parts != part or (case.standardize and kind in met):
+        if number % parts != part or (case.standardize and kind in seen):
             continue
-        met |= {kind} if case.standardize else set()
+        seen |= {kind} if case.standardize else set()
         for complaint in past_an_array(case) + past_an_array_late(case):
             print(complaint)
             failed += 1

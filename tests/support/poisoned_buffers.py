@@ -1,7 +1,7 @@
-"""`python -m tests.support.poisoned_buffers worker ...`: the command line; its free buffers hold rubbish.
+"""`python -m tests.support.poisoned_buffers worker ...`: the command line, with free buffers overwritten.
 
-A batch's text and messages are rubbish from the next take on, a buffer of predictions as soon as it was given back. Who
-looks at them later than he may writes rubbish, or learns it.
+The text and messages of a batch are overwritten at the next poll, a buffer of predictions as soon as it is returned to
+the pool. Code that reads them too late then writes or learns garbage.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ RUBBISH = 0xA5
 
 
 class PoisonedDriftway(Driftway):
-    """`driftway` with rubbish in its free buffers."""
+    """`driftway` with its free buffers overwritten."""
 
     module = "tests.support.poisoned_buffers"
 
 
 def main() -> None:
-    """Spoil what is free, and run the command line."""
+    """Patch the buffers to be overwritten when free, and run the command line."""
     from driftway import cli
     from driftway.worker.kafka.librdkafka import consumer_queue
     from driftway.worker.wire import packed, writer

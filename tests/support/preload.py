@@ -1,4 +1,4 @@
-"""What commands import before they do anything; see `tests.support.forkserver`."""
+"""Imports shared by the commands; preloaded by `tests.support.forkserver`."""
 
 import gc
 from importlib import import_module

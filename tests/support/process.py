@@ -1,4 +1,4 @@
-"""The real command line as a child process: started, watched, killed, and never left behind."""
+"""The real command line as a child process that tests start, watch and kill, and that never outlives them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tests.support.kafka import await_until
 
 END_SECONDS = 30.0
 PARENTS = {("demo",), ("broker",)}
-"""Commands with children of their own."""
+"""Commands that start child processes."""
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without DRIFTWAY_* (they would change the child's options), with `more`.
+    """This process's environment without DRIFTWAY_* (they would change the child's options), plus `more`.
 
-    But for DRIFTWAY_CLIENT: `DRIFTWAY_CLIENT=native pytest ..` is how a suite goes over the other way to Kafka.
+    DRIFTWAY_CLIENT is kept, so that `DRIFTWAY_CLIENT=native pytest ..` runs a suite through the other Kafka client.
     """
     kept = {
         key: value for key, value in os.environ.items() if not key.startswith("DRIFTWAY_") or key == "DRIFTWAY_CLIENT"
@@ -41,14 +41,14 @@ class Finished(NamedTuple):
 
 
 class Driftway:
-    """``driftway ARGUMENTS`` as a child process, for a ``with`` block that ends with the process reaped.
+    """``driftway ARGUMENTS`` as a child process; a context manager that kills and reaps it.
 
     Parameters
     ----------
     *arguments : str
         As on the command line: ``Driftway("worker", "--input", topic, ...)``.
     env : mapping, optional
-        Environment variables over the present ones (of which DRIFTWAY_* are dropped).
+        Environment variables on top of `clean_environment`.
 
     Examples
     --------
@@ -89,11 +89,11 @@ class Driftway:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.process.poll() is None:
-            if self.arguments[:1] in PARENTS:  # they clear up their own children, given the chance
+            if self.arguments[:1] in PARENTS:  # they stop their own children on SIGTERM
                 self.process.terminate()
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self.process.wait(END_SECONDS)
-            self.process.kill()  # also ends what is frozen
+            self.process.kill()  # also ends a stopped process
         self.process.wait()
         if error is not None:
             error.add_note(self.story())
@@ -106,23 +106,23 @@ class Driftway:
 
     @property
     def stdout(self) -> str:
-        """What it has written to stdout so far."""
+        """Its stdout so far."""
         return self._stdout.read_text(errors="replace")
 
     @property
     def stderr(self) -> str:
-        """What it has written to stderr so far."""
+        """Its stderr so far."""
         return self._stderr.read_text(errors="replace")
 
     def story(self) -> str:
-        """Command, exit code and the end of both outputs, for messages."""
+        """Command, exit code and the tail of both outputs, for failure messages."""
         return (
             f"driftway {' '.join(self.arguments)}: exit code {self.process.poll()}\n"
             f"stdout: {self.stdout[-2000:]}\nstderr: {self.stderr[-4000:]}"
         )
 
     def await_condition(self, condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
-        """Wait for `condition`; fail at the deadline or as soon as the process has ended without it."""
+        """Wait for `condition`; fail at the deadline, or if the process ends before the condition holds."""
 
         def met_or_ended() -> str:
             if condition():
@@ -137,7 +137,7 @@ class Driftway:
             raise AssertionError(f"ended before: {what}\n{self.story()}")
 
     def await_text(self, text: str, seconds: float = 60.0) -> None:
-        """Wait until `text` stands in stdout or stderr."""
+        """Wait until `text` appears in stdout or stderr."""
         self.await_condition(lambda: text in self.stdout or text in self.stderr, f"{text!r} printed", seconds)
 
     def wait(self, seconds: float = 60.0) -> int:
@@ -148,20 +148,20 @@ class Driftway:
             raise AssertionError(f"still running after {seconds:.0f} s\n{self.story()}") from None
 
     def terminate(self) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         self.process.terminate()
 
     def kill(self) -> None:
-        """SIGKILL, and wait for the end."""
+        """Send SIGKILL and wait for the end."""
         self.process.kill()
         self.process.wait()
 
     def freeze(self) -> None:
-        """SIGSTOP: alive for the kernel, silent for everybody else."""
+        """Send SIGSTOP: the process still exists but does not respond."""
         self.process.send_signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """SIGCONT."""
+        """Send SIGCONT."""
         self.process.send_signal(signal.SIGCONT)
 
 

@@ -1,4 +1,4 @@
-"""Enough of PromQL to see what our rules and panels say of scrapes; parsed by the parser that Prometheus' kin use."""
+"""A subset of PromQL to evaluate our rules and panels on scrapes, with the parser of Prometheus-like systems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MERGED: dict[str, Callable[[list[float]], float]] = {
 
 
 def selectors(expression: str) -> list[Any]:
-    """The selectors of an expression; fails if that is none."""
+    """Return the selectors of an expression; fail if it does not parse."""
     found: list[Any] = []
     promql.walk(promql.parse(expression), lambda node: _note(found, node))
     return found
@@ -39,20 +39,20 @@ def _note(found: list[Any], node: Any) -> bool:
 
 
 class Scrapes:
-    """What a Prometheus has scraped of one worker."""
+    """The samples that a Prometheus has scraped from one worker."""
 
     def __init__(self) -> None:
         self._series: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[float, float]]] = defaultdict(list)
 
     def take(self, registry: CollectorRegistry, at: float, **labels: str) -> None:
-        """One scrape, at a time in seconds."""
+        """Add a scrape taken at the time `at`, in seconds."""
         for family in registry.collect():
             for sample in family.samples:
                 place = sample.name, tuple(sorted({**sample.labels, **labels}.items()))
                 self._series[place].append((at, sample.value))
 
     def ask(self, expression: str, at: float) -> Vector:
-        """What an expression yields at a time."""
+        """Evaluate an expression at a time."""
         return self._value(promql.parse(expression), at)  # type: ignore[no-any-return]
 
     def _value(self, node: Any, at: float) -> Any:
@@ -104,7 +104,7 @@ def _slope(seen: list[tuple[float, float]]) -> float:
 
 
 def _kept(modifier: str, labels: Labels) -> tuple[tuple[str, str], ...]:
-    """The labels that a `by`, `on` or `ignoring` leaves."""
+    """Return the labels that a `by`, `on` or `ignoring` keeps."""
     named = re.match(r"\s*(by|on|ignoring)?\s*\(([^)]*)\)", modifier)
     if named is None:
         return tuple(sorted(labels.items()))

@@ -1,7 +1,7 @@
-"""A proxy between a client and the broker that knows where frames begin: it can lose, falsify and hold them back.
+"""A frame-aware proxy between a client and the broker: it can drop, falsify and delay frames.
 
-A client asks the broker for its address and would go there directly: in replies to Metadata and FindCoordinator the
-broker's port is replaced by the proxy's, which takes as many bytes.
+A client learns the broker's address from the broker and would connect to it directly. So in replies to Metadata and
+FindCoordinator the broker's port is replaced by the proxy's, which has the same length.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from typing import Self
 
 PRODUCE, METADATA, OFFSET_FETCH, FIND_COORDINATOR = 0, 3, 9, 10
 INIT_PRODUCER_ID, ADD_PARTITIONS, ADD_OFFSETS, END_TXN, OFFSET_COMMIT = 22, 24, 25, 26, 28
-"""Api keys of requests; the last five are those of a transactional producer."""
+"""Api keys of requests; the last five are sent by transactional producers."""
 HEARTBEAT = 68
-"""Of the `consumer` group protocol."""
+"""Api key of ConsumerGroupHeartbeat, of the `consumer` group protocol."""
 IN_TRANSACTION = (PRODUCE, ADD_PARTITIONS, ADD_OFFSETS, OFFSET_COMMIT, END_TXN)
-"""What a transaction consists of."""
+"""Requests that make up a transaction."""
 ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
-"""Error codes that make a transaction abortable: as an answer to the offsets', and to anything."""
+"""Error codes that make a transaction abortable: the first in the reply to TxnOffsetCommit, the second in any."""
 UNKNOWN_SERVER_ERROR, GROUP_ID_NOT_FOUND = -1, 69
 HOST = "127.0.0.1"
 AFTER_SECONDS = 30.0
-"""Longest that a false reply waits for its moment."""
+"""Longest time that a falsified reply waits for its condition."""
 
 
 @dataclass
 class Rule:
-    """What happens to the next requests, or replies to requests, of an api.
+    """What to do with the next requests of some apis, or with the replies to them.
 
     Parameters
     ----------
     apis : tuple of int
-        Keys of the requests.
+        Api keys of the requests.
     about : bytes
-        Only requests that hold these bytes: a topic's name, a record's key.
+        Match only requests that contain these bytes, such as a topic name or a record key.
     left : int
-        How many are still to come.
+        How many more requests the rule applies to.
     cut : bool
-        The client's connection is closed with each.
+        Also close the client's connection each time.
     error : int or None
-        Error code that the reply is given; None: the reply is lost.
+        Error code to put into the reply; None drops the reply.
     after : callable
-        A false reply waits until this is true.
+        A falsified reply is sent once this returns true.
     """
 
     apis: tuple[int, ...]
@@ -59,19 +59,19 @@ class Rule:
     after: Callable[[], bool] = field(default=lambda: True)
 
     def matches(self, api: int, request: bytes) -> bool:
-        """Whether this one is meant."""
+        """Whether the rule applies to this request."""
         return self.left > 0 and api in self.apis and self.about in request
 
 
 class Proxy:
-    """A listener whose connections lead to the broker at `bootstrap`; a context manager.
+    """A listener that forwards connections to the broker at `bootstrap`; a context manager.
 
     Attributes
     ----------
     lost, failed, held : Counter
-        Api key -> replies lost, replies falsified, requests held back so far.
+        Api key -> number of replies dropped, replies falsified, requests held back so far.
     shut : bool
-        New connections are refused; those that there are go on.
+        Whether new connections are refused; open ones stay open.
     """
 
     def __init__(self, bootstrap: str) -> None:
@@ -92,28 +92,28 @@ class Proxy:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients go."""
+        """Address for clients to connect to."""
         return f"{HOST}:{self._port}"
 
     def lose(self, *apis: int, replies: int = 1, cut: bool = False, about: bytes = b"") -> None:
-        """Lose the next replies to one of the apis; with `cut`, the connection along with each."""
+        """Drop the next replies to the apis; with `cut`, close the connection each time."""
         self._add(self._of_replies, Rule(apis, about, replies, cut))
 
     def fail(
         self, api: int, error: int, about: bytes = b"", replies: int = 1, after: Callable[[], bool] = lambda: True
     ) -> None:
-        """Make errors of the next replies to AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit or a heartbeat.
+        """Turn the next replies to AddPartitionsToTxn, AddOffsetsToTxn, TxnOffsetCommit or a heartbeat into errors.
 
-        The broker has done what it was asked for; the client is told otherwise, as soon as `after` is true.
+        The broker has executed the request; the client receives the error once `after` returns true.
         """
         self._add(self._of_replies, Rule((api,), about, replies, error=error, after=after))
 
     def hold(self, *apis: int, requests: int = 1, about: bytes = b"") -> None:
-        """Keep the next requests of the apis, as a slow network does; the client loses its connection with each."""
+        """Hold back the next requests of the apis, as a slow network does; close the client's connection each time."""
         self._add(self._of_requests, Rule(apis, about, requests, cut=True))
 
     def release(self) -> None:
-        """Let the broker have what was kept, over the connections on which it came."""
+        """Send the held requests to the broker, each over its original connection."""
         with self._lock:
             held, self._held = self._held, []
         for broker, frame in held:
@@ -121,11 +121,11 @@ class Proxy:
                 broker.sendall(struct.pack(">i", len(frame)) + frame)
 
     def missed(self, api: int, seconds: float = 0.5) -> Callable[[], bool]:
-        """A condition: a request lost its reply, or was held back, so long ago that the client has noticed."""
+        """Return a condition: the last dropped reply or held request of `api` is so old that the client has noticed."""
         return lambda: time.monotonic() - self._missed_at.get(api, float("inf")) > seconds
 
     def forget(self) -> None:
-        """Do nothing to anybody any more; what is kept stays kept."""
+        """Remove all rules; requests held back remain held."""
         with self._lock:
             self._of_replies.clear()
             self._of_requests.clear()
@@ -147,13 +147,13 @@ class Proxy:
             while True:
                 client, _ = self._listener.accept()
                 broker = self._connected()
-                if broker is None:  # the client is told so by the end of its connection
+                if broker is None:  # closing the connection tells the client
                     _close(client)
                     continue
                 self._sockets = [one for one in self._sockets if one.fileno() >= 0] + [client, broker]
                 asked: dict[int, tuple[int, bytes]] = {}
-                for target, ways in ((self._ask, (client, broker)), (self._reply, (broker, client))):
-                    threading.Thread(target=target, args=(*ways, asked), daemon=True, name="proxy").start()
+                for target, ends in ((self._ask, (client, broker)), (self._reply, (broker, client))):
+                    threading.Thread(target=target, args=(*ends, asked), daemon=True, name="proxy").start()
 
     def _connected(self) -> socket.socket | None:
         with contextlib.suppress(OSError):
@@ -161,7 +161,7 @@ class Proxy:
         return None
 
     def _ask(self, client: socket.socket, broker: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
-        """Pass requests on, but for those to be held back; note what each correlation id asks."""
+        """Forward requests, except those to hold back; remember the request of each correlation id."""
         held = False
         with contextlib.suppress(OSError):
             while frame := _frame(client):
@@ -176,11 +176,11 @@ class Proxy:
                 asked[correlation] = api, frame
                 broker.sendall(struct.pack(">i", len(frame)) + frame)
         _close(client)
-        if not held:  # else what was kept still has to go that way
+        if not held:  # held requests still have to be sent over it
             _close(broker)
 
     def _reply(self, broker: socket.socket, client: socket.socket, asked: dict[int, tuple[int, bytes]]) -> None:
-        """Pass replies on, but for those to be lost or falsified."""
+        """Forward replies, except those to drop or falsify."""
         sending = threading.Lock()
         with contextlib.suppress(OSError):
             while frame := _frame(broker):
@@ -204,7 +204,7 @@ class Proxy:
         _close(client), _close(broker)
 
     def _take(self, rules: list[Rule], api: int, request: bytes) -> Rule | None:
-        """The rule for this request, if there is one, and one less to come."""
+        """Return the rule that matches this request, if any, and count its use."""
         with self._lock:
             found = next((rule for rule in rules if rule.matches(api, request)), None)
             if found is not None:
@@ -212,7 +212,7 @@ class Proxy:
             return found
 
     def _lie(self, client: socket.socket, reply: bytes, rule: Rule, sending: threading.Lock) -> None:
-        """Send a false reply when its moment has come; those that come after it do not wait: clients go by the id."""
+        """Send a falsified reply once its condition holds; later replies may overtake it, as clients match ids."""
         deadline = time.monotonic() + AFTER_SECONDS
         while not rule.after() and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -221,7 +221,7 @@ class Proxy:
 
 
 def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
-    """A reply whose error code, that of the topic `about` where it tells of several, is replaced."""
+    """Return the reply with its error code replaced; if it lists several topics, only that of the topic `about`."""
     made = bytearray(reply)
     if api == ADD_OFFSETS:  # version 0: correlation, throttle, error
         places = [8]
@@ -252,7 +252,7 @@ def _errors_of_partitions(reply: bytes, about: bytes) -> list[int]:
 
 
 def _address(port: int) -> bytes:
-    """Host and port as they stand in a reply, behind the length of the host."""
+    """Host and port as encoded in a reply, without the length prefix of the host."""
     return HOST.encode() + struct.pack(">i", port)
 
 

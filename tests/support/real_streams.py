@@ -1,7 +1,7 @@
-"""The real streams that some tests need, found or skipped: no test looks for them in any other way.
+"""The only way for tests to look up real streams; a test is skipped if its streams are absent.
 
-They are in the folder that DRIFTWAY_DATA names, or where `driftway streams fetch` keeps what it brings. Most machines
-have none of them.
+They are in the folder that DRIFTWAY_DATA names, or where `driftway streams fetch` stores downloads. Most machines have
+none of them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from driftway.producers.streams.catalogue import CATALOGUE
 from driftway.producers.streams.files import DATA_VARIABLE, data_folder, find_file
 
 ABSENT = "needs real streams that are not on this machine"
-"""Why a test was skipped: one text for all of them, so that pytest counts them in one line."""
+"""Reason of all skips: the same text, so that pytest counts them in one line."""
 
 PROPERTY = "absent real stream"
-"""Of a skipped test: the name of a stream that it needs."""
+"""User property of a skipped test: the name of an absent stream."""
 
 
 class RealStreams:
-    """The real streams for one test.
+    """Access to real streams for one test.
 
     Parameters
     ----------
     item : pytest.Item
-        The test: it is skipped if a stream that it asks for is not here.
+        The test; it is skipped if a requested stream is absent.
     """
 
     def __init__(self, item: pytest.Item) -> None:
@@ -42,7 +42,7 @@ class RealStreams:
         self._folder = None if folder is None else str(folder)
 
     def data_dir(self, *names: str) -> str | None:
-        """What `open_stream` takes as `data_dir` to find all of `names`."""
+        """Return the `data_dir` for `open_stream` to find all of `names`."""
         absent = [name for name in names if find_file(name, self._folder) is None]
         self._item.user_properties += [(PROPERTY, name) for name in absent]
         if absent:
@@ -50,13 +50,13 @@ class RealStreams:
         return self._folder
 
     def file(self, name: str) -> Path:
-        """The file of a stream."""
+        """Path of the file of a stream."""
         path = find_file(name, self.data_dir(name))
         assert path is not None
         return path
 
     def rows(self, name: str, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """X and y of the first rows of a stream, which tests share and must not write to."""
+        """X and y of the first rows of a stream; tests share them and must not modify them."""
         return _rows(self.file(name), count)
 
 
@@ -68,7 +68,7 @@ def _rows(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def how_to_get(names: Iterable[str]) -> list[str]:
-    """Lines that say how to bring absent streams to this machine."""
+    """Lines that explain how to get absent streams."""
     absent = sorted(set(names))
     public = [name for name in absent if name in CATALOGUE]
     others = [name for name in absent if name not in CATALOGUE]

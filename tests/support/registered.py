@@ -1,4 +1,4 @@
-"""Events written with the client's own serialisers, and the plain objects that they are."""
+"""Events written with the client's own serialisers, and the plain objects expected when they are read."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ AVRO_FIELDS: list[tuple[str, Any, Any, Any]] = [
     ("raw", {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"}, bytes(16), str(uuid.UUID(int=0))),
     ("money", {"type": "fixed", "name": "M", "size": 8, **DECIMAL, "precision": 10, "scale": 3}, CENTS, 1234.567),
 ]  # fmt: skip
-"""Name, type, what is written, what is read."""
+"""(name, type, value written, value read)."""
 
 
 def avro(url: str) -> tuple[bytes, Any]:
@@ -69,12 +69,12 @@ def avro(url: str) -> tuple[bytes, Any]:
 
 
 def write_avro(url: str, schema: str | Schema, given: Any, topic: str = "avro") -> bytes:
-    """A value as the client's serialiser writes it."""
+    """Serialize a value with the client's serialiser."""
     return AvroSerializer(client(url), schema, conf=BY_TOPIC)(given, SerializationContext(topic, "value"))
 
 
 def avro_with_references(url: str) -> tuple[bytes, Any]:
-    """An event whose schema refers to two others, one of which refers to the other."""
+    """An event whose schema refers to two others, one of which also refers to the other."""
     registry = client(url)
     money = {
         "type": "fixed",
@@ -109,7 +109,7 @@ JSON_SCHEMA = {
 
 
 def json_schema(url: str, given: Any = None) -> tuple[bytes, Any]:
-    """An event in JSON with a schema."""
+    """A JSON event with a schema."""
     given = given or {"a": 1.5, "b": None, "big": 2**63 - 1, "list": [1, {"t": True}]}
     write = JSONSerializer(json.dumps(JSON_SCHEMA), client(url), conf=BY_TOPIC)
     return write(given, SerializationContext("json", "value")), given
@@ -193,7 +193,7 @@ FIELDS = [
 
 @cache
 def pool() -> DescriptorPool:
-    """With `files` and all that they import."""
+    """Pool of `files` and everything they import."""
     made = DescriptorPool()
     for known in (timestamp_pb2, duration_pb2, struct_pb2, wrappers_pb2, decimal_pb2):
         made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
@@ -203,7 +203,7 @@ def pool() -> DescriptorPool:
 
 
 def protobuf(url: str, name: str = "t.All", **changed: Any) -> tuple[bytes, Any]:
-    """An event with every kind of field, or one of a message inside."""
+    """An event with every kind of field, or one of another message type."""
     kind = GetMessageClass(pool().FindMessageTypeByName(name))
     message = kind(**(changed if name != "t.All" else {**GIVEN, **changed}))
     if name == "t.All":
@@ -235,6 +235,6 @@ ROUND_TRIPS = {
     "json-schema": json_schema,
     "json-schema with references": json_schema_with_references,
 }
-"""Form, and what is special -> what writes an event to a registry, and says what it is."""
+"""Format and variant -> function that writes an event with a registry and returns it with the expected object."""
 QUICK = {"retries.wait.ms": "1", "max.retries": "2", "timeout": "20"}
-"""Properties of a reader that is not to wait long."""
+"""Properties of a reader that gives up soon."""

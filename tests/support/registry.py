@@ -1,7 +1,7 @@
-"""Schema registries for tests: a real one, Apicurio's, and a few calls of Confluent's over HTTP that can go wrong.
+"""Schema registries for tests: a real one, Apicurio, and a stub of Confluent's HTTP calls that can fail.
 
-Confluent's own is in no package registry that tests may use. Apicurio speaks its interface (``/apis/ccompat/v7``), but
-for serialized Protobuf schemas; these, and answers that a healthy registry does not give, come from the `Stub`.
+Confluent's registry is in no package registry that tests may use. Apicurio implements its interface
+(``/apis/ccompat/v7``) except for serialized Protobuf schemas. These, and error responses, come from the `Stub`.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from tests.support.secure import free_port
 APICURIO = "io.apicurio", "apicurio-registry-app", "3.3.3"
 START_SECONDS = 120
 BY_TOPIC = {"subject.name.strategy": topic_subject_name_strategy}
-"""For serialisers: the default asks the registry for what only Confluent's cloud has."""
+"""Setting of serialisers: the default strategy needs an endpoint that only Confluent's cloud has."""
 
 
 def client(url: str) -> SchemaRegistryClient:
-    """For serialisers. Closes its connections when nobody has it any more."""
+    """A client for serialisers, which closes its connections when it is garbage-collected."""
     made = SchemaRegistryClient({"url": url, "timeout": 20.0})
     weakref.finalize(made, made._rest_client.session.close)
     return made
 
 
 def apicurio_home() -> Path:
-    """Apicurio's folder, downloaded at the first use (158 MB) and kept beside Kafka's jars."""
+    """Apicurio's folder, downloaded on first use (158 MB) and kept beside Kafka's jars."""
     kept = distribution.cache_home().parent / "tests"
     home = kept / "-".join(APICURIO[1:])
     if home.is_dir():
@@ -56,14 +56,14 @@ def apicurio_home() -> Path:
     with tempfile.TemporaryDirectory(dir=kept) as staging:
         with tarfile.open(packed) as archive:
             archive.extractall(Path(staging) / "home", filter="data")
-        with contextlib.suppress(OSError):  # somebody else was quicker
+        with contextlib.suppress(OSError):  # another process was faster
             os.replace(Path(staging) / "home", home)
     return home
 
 
 @contextlib.contextmanager
 def apicurio() -> Iterator[str]:
-    """The URL of a real registry, empty and in memory."""
+    """Run a real registry, empty and in memory; yield its URL."""
     home, port = apicurio_home(), free_port()
     settings = {
         "QUARKUS_HTTP_HOST": "127.0.0.1",
@@ -93,9 +93,9 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 class Stub:
-    """The calls of Confluent's registry that serialisers and readers make, in this process.
+    """An in-process stub of the Confluent registry calls that serialisers and readers make.
 
-    Schemas are given as they were registered. So are serialized ones, which is how the Python client registers them.
+    Schemas are returned as they were registered, also serialized ones, as the Python client registers them.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
@@ -105,10 +105,10 @@ class Stub:
         self.asked: list[str] = []
         self.authorizations: set[str | None] = set()
         self.status = 0
-        """With which everything is answered, if it is not 0."""
+        """Status of all responses, if not 0."""
         self.body: Any = {"error_code": 50001, "message": "out of order"}
         self.hidden = 0
-        """How often a schema is still said to be unknown."""
+        """How many more lookups of a schema by id return 404."""
 
     def __enter__(self) -> Self:
         stub = self
@@ -123,8 +123,8 @@ class Stub:
             def answer(self, given: Any) -> None:
                 stub.asked.append(self.path)
                 stub.authorizations.add(self.headers["Authorization"])
-                status, told = (stub.status, stub.body) if stub.status else stub.tell(self.path, given)
-                text = told.encode() if isinstance(told, str) else json.dumps(told).encode()
+                status, body = (stub.status, stub.body) if stub.status else stub.tell(self.path, given)
+                text = body.encode() if isinstance(body, str) else json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()
@@ -135,7 +135,7 @@ class Stub:
 
         class Server(ThreadingHTTPServer):
             def handle_error(self, *_: Any) -> None:
-                """Who does not trust us goes away in the middle of a sentence."""
+                """Ignore clients that do not trust the certificate and drop the connection."""
 
         self._server = Server(("127.0.0.1", 0), Handler)
         if self._tls is not None:
@@ -154,7 +154,7 @@ class Stub:
         return f"http{'s' if self._tls else ''}://127.0.0.1:{self._server.server_port}"
 
     def tell(self, path: str, given: Any) -> tuple[int, Any]:
-        """Status and body of an answer."""
+        """Status and body of the response to a request."""
         steps = path.partition("?")[0].strip("/").split("/")
         if steps[:2] == ["schemas", "ids"]:
             number = int(steps[2])
@@ -181,6 +181,6 @@ class Stub:
         return {"subject": subject, "id": number, "version": version, **self.schemas[number - 1]}
 
     def add(self, **schema: Any) -> int:
-        """Have a schema, as the registry writes it down; its id."""
+        """Register a schema in the registry's own form and return its id."""
         self.schemas.append(schema)
         return len(self.schemas)

@@ -1,4 +1,4 @@
-"""A Kafka that asks who is there: SCRAM or mutual TLS on a listener of its own, ACLs for everybody but the test."""
+"""A Kafka with authentication: SCRAM or mutual TLS on a second listener, and ACLs for all users but the test."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ AUTHORIZED = {
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
 
 Grant = tuple[str, str, str]
-"""(resource type, name, operation); a name that ends in * is a prefix."""
+"""(resource type, name, operation); a trailing * in the name makes it a prefix."""
 
 
 @dataclass(frozen=True)
 class Secured:
-    """A running broker.
+    """Addresses of a running broker.
 
     Parameters
     ----------
     plain : str
-        Address of the listener where everybody may do everything.
+        Address of the listener without authentication, where everything is allowed.
     guarded : str
-        Address of the listener that asks.
+        Address of the listener with authentication.
     """
 
     plain: str
@@ -53,7 +53,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def scram_kafka() -> Iterator[Secured]:
-    """Users with passwords, SCRAM-SHA-256."""
+    """A broker with SCRAM-SHA-256 users."""
     guarded = f"{HOST}:{free_port()}"
     properties = {
         **AUTHORIZED,
@@ -67,7 +67,7 @@ def scram_kafka() -> Iterator[Secured]:
 
 @contextlib.contextmanager
 def tls_kafka(folder: Path) -> Iterator[Secured]:
-    """Certificates on both sides, PEM; a client's principal is its certificate's common name."""
+    """A broker with mutual TLS (PEM); a client's principal is the common name of its certificate."""
     guarded = f"{HOST}:{free_port()}"
     properties = {
         **AUTHORIZED,
@@ -84,7 +84,7 @@ def tls_kafka(folder: Path) -> Iterator[Secured]:
 
 
 def add_user(bootstrap: str, name: str, password: str) -> None:
-    """Make a SCRAM user and wait until the broker knows it."""
+    """Create a SCRAM user and wait until the broker knows it."""
     from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
     client = admin(bootstrap)
@@ -95,14 +95,14 @@ def add_user(bootstrap: str, name: str, password: str) -> None:
     def known() -> bool:
         try:
             return bool(client.describe_user_scram_credentials([name])[name].result(timeout=5))
-        except KafkaException:  # RESOURCE_NOT_FOUND until the broker has read its own metadata log that far
+        except KafkaException:  # RESOURCE_NOT_FOUND until the broker has applied the metadata record
             return False
 
     await_until(known, 20, f"user {name}")
 
 
 def grant(bootstrap: str, user: str, grants: Iterable[Grant]) -> None:
-    """Allow `user` these, and wait until the broker says so."""
+    """Grant ACLs to `user` and wait until the broker lists them."""
     bindings = [_binding(user, one) for one in grants]
     client = admin(bootstrap)
     for future in client.create_acls(bindings).values():
@@ -144,7 +144,7 @@ def _binding(user: str, one: Grant) -> Any:
 def make_certificates(folder: Path, *names: str, password: str | None = None) -> None:
     """Write ca.pem, and for each name NAME.pem (key and certificate), NAME.key and NAME.crt.
 
-    All are for this host, for some hours; the .key files are encrypted if there is a password.
+    All are valid for this host for some hours; the .key files are encrypted if a password is given.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
@@ -170,7 +170,7 @@ def make_certificates(folder: Path, *names: str, password: str | None = None) ->
             .not_valid_after(now + datetime.timedelta(hours=6))
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(alternative, critical=False)
-            # Without these Python refuses a certificate from 3.13 on.
+            # Python 3.13 and later reject certificates without these.
             .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(root.public_key()), critical=False)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .add_extension(usage(authority), critical=True)

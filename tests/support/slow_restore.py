@@ -1,6 +1,6 @@
-"""A worker whose restores take their time: `python -m tests.support.slow_restore SECONDS worker ...`.
+"""A worker with slow restores: `python -m tests.support.slow_restore SECONDS worker ...`.
 
-The restore is the real one; it begins SECONDS later, as behind a slow broker. What happens meanwhile is then no race.
+The restore is the real one, started SECONDS later, as with a slow broker. So a test can act during it without a race.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.support.process import Driftway
 
 
 class SlowRestoreDriftway(Driftway):
-    """`driftway` with slow restores; ``SlowlyRestoring(2.0, "worker", ...)``."""
+    """`driftway` with slow restores; ``SlowRestoreDriftway(2.0, "worker", ...)``."""
 
     module = "tests.support.slow_restore"
 
@@ -22,7 +22,7 @@ class SlowRestoreDriftway(Driftway):
 
 
 def main() -> None:
-    """Run the command line with `driftway.worker.stream.task.restore.restore` behind a wait."""
+    """Run the command line with a sleep before `driftway.worker.stream.task.restore.restore`."""
     from driftway import cli
     from driftway.worker.stream.background import restores
 

@@ -1,4 +1,4 @@
-"""The command line on a terminal: what it draws there, and Ctrl-C."""
+"""Run the command line on a terminal: capture what it draws there, and press Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 from driftway.cli import main
 sys.exit(main())
 """
-"""What a script runs in its background ignores Ctrl-C from the start, and the tests may run there."""
+"""Restores the SIGINT handler: a shell starts background jobs with SIGINT ignored, and the tests may be such a job."""
 
 
 def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int = 1) -> Finished:
-    """Run ``driftway ARGUMENTS`` with a terminal for its stderr, to its end.
+    """Run ``driftway ARGUMENTS`` to its end, with a terminal as stderr.
 
     Parameters
     ----------
     *arguments : str
         As on the command line.
     interrupt_at : str, optional
-        A pattern; Ctrl-C is sent as soon as it has been drawn.
+        A pattern; Ctrl-C is sent as soon as the output matches it.
     presses : int
-        How often, quickly.
+        How many times Ctrl-C is sent, in quick succession.
     """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
@@ -51,26 +51,26 @@ def on_terminal(*arguments: str, interrupt_at: str | None = None, presses: int =
         stderr=theirs,
         text=True,
     ) as child:
-        os.close(theirs)
         try:
             drawn = _drawn(child, ours, interrupt_at, presses)
             stdout, _ = child.communicate(timeout=SECONDS)
         finally:
             child.kill()
             os.close(ours)
+            os.close(theirs)  # not earlier: when its last end closes, a terminal may lose what was just written
     return Finished(child.returncode, stdout, drawn)
 
 
 def _drawn(child: subprocess.Popen[str], terminal: int, interrupt_at: str | None, presses: int) -> str:
-    """What is drawn until the child lets go of the terminal."""
+    """Return everything drawn until the child has ended."""
     drawn, until = "", time.monotonic() + SECONDS
     while time.monotonic() < until:
-        if not select.select([terminal], [], [], 1.0)[0]:
+        ended = child.poll() is not None
+        if not select.select([terminal], [], [], 0.1)[0]:
+            if ended:
+                return drawn
             continue
-        try:
-            drawn += os.read(terminal, 65536).decode(errors="replace")
-        except OSError:  # nobody has the other end open any more
-            return drawn
+        drawn += os.read(terminal, 65536).decode(errors="replace")
         if interrupt_at is not None and re.search(interrupt_at, drawn):
             interrupt_at = None
             for _ in range(presses):

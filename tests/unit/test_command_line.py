@@ -1,4 +1,4 @@
-"""The command line up to where Kafka would be needed: help, configuration, `evaluate`, `learners`, wrong usage."""
+"""The command line as far as it works without Kafka: help, configuration, `evaluate`, `learners`, wrong usage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(*arguments: str, **env: str) -> Result:
 
 
 def refusal(*arguments: str, **env: str) -> str:
-    """The one sentence, on standard error, with exit code 2."""
+    """Return the one sentence on standard error; fail unless the exit code is 2."""
     done = run(*arguments, **env)
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
@@ -96,7 +96,7 @@ def test_examples_name_options_that_exist(names: tuple[str, ...]) -> None:
         _, name, *words = example.split()
         commands = leaves(load(name))
         command = commands[words.pop(0)] if "" not in commands else commands[""]
-        with click.Context(command, help_option_names=["-h", "--help"]) as ctx:  # click keeps the first
+        with click.Context(command, help_option_names=["-h", "--help"]) as ctx:  # click caches the first names
             command.make_parser(ctx).parse_args(words)
 
 
@@ -104,7 +104,7 @@ def test_examples_name_options_that_exist(names: tuple[str, ...]) -> None:
 
 
 def window_of(config: str | None, tmp_path: Path, *flags: str, **env: str) -> int:
-    """The --window that `evaluate` works with."""
+    """Return the --window that `evaluate` uses."""
     before: tuple[str, ...] = ()
     if config is not None:
         (tmp_path / "config.toml").write_text(config)
@@ -273,7 +273,7 @@ def test_partitions_equal_separate_runs(tmp_path: Path) -> None:
 
 
 def test_partitions_count_on_from_block_to_block() -> None:
-    """Blocks need not be a multiple of the partitions: row i stays with partition i mod N."""
+    """Blocks need not be a multiple of the partitions: row i stays in partition i mod N."""
     target, spec = Target(), learners.Spec.parse("arow")
     (block,) = open_stream(ROWS, seed=1).blocks(10_000)
     cut, whole = (Evaluation(spec, target, 3, partitions=4) for _ in range(2))
@@ -299,7 +299,7 @@ CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,2\n"
         (("evaluate",), "Missing argument 'STREAM...'"),
         (("evaluate", "absent.csv"), "there is no file absent.csv"),
         (("evaluate", "quux"), "there is no stream 'quux'"),
-        (("evaluate", "{csv}"), "label 2 in row 2 is not one of 0, 1: say how many classes there are with --classes,"),
+        (("evaluate", "{csv}"), "label 2 in row 2 is not one of 0, 1: give the number of classes with --classes,"),
         (("evaluate", "{csv}", "--label", "z"), "'z'"),
         (("evaluate", "{csv}", "--labels", "0"), "name two or more different labels"),
         (("evaluate", "{csv}", "--scores", "{dir}/no/such"), "cannot write"),

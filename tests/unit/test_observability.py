@@ -1,4 +1,4 @@
-"""Dashboard, rules and documents name metrics that there are; each rule fires on what it is about, and only then."""
+"""Dashboard, rules and documents name existing metrics; each rule fires on its cause, and only then."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def panels() -> list[dict[str, Any]]:
 
 
 def asked() -> list[str]:
-    """Every expression of the rules and the dashboard, as Prometheus gets it."""
+    """Return every expression of the rules and the dashboard, as Prometheus gets it."""
     targets = [target["expr"] for panel in panels() for target in panel["targets"]]
     every = [re.sub(r"\$(instance|group|topic)", ".*", text.replace("$__rate_interval", "1m")) for text in targets]
     return [*every, *(rule["expr"] for rule in rules().values())]
 
 
-TALK: Any = SimpleNamespace(figures=lambda: {"meetings": 3, "refused": 0, "unlike": 0}, oldest_sent_at=1000)
+TALK: Any = SimpleNamespace(figures=lambda: {"rounds": 3, "refused": 0, "incompatible": 0}, oldest_sent_at=1000)
 TOLD: Any = SimpleNamespace(key=b"3/1", value=b"{}")
 
 
 class Life:
-    """A worker's metrics over half an hour, scraped; `deed` is what happens to it between two scrapes."""
+    """A worker's metrics over half an hour, scraped; `deed` is what happens to it before each scrape."""
 
     def __init__(self, deed: Callable[[WorkerMetrics, Any, Any, int], None] = lambda *_: None) -> None:
         self.metrics, self.scrapes = worker_metrics(), Scrapes()
@@ -79,7 +79,7 @@ class Life:
             self.scrapes.take(self.metrics.registry, EVERY_SECONDS * step, instance="w:8000")
 
     def fires(self, rule: dict[str, Any]) -> bool:
-        """Whether a rule has been true for as long as it asks, at the end."""
+        """Return whether a rule has been true for as long as it requires, at the end."""
         waits = re.fullmatch(r"(\d+)([sm])", rule.get("for", "0s"))
         assert waits is not None
         last = HISTORY_SECONDS - EVERY_SECONDS
@@ -114,11 +114,11 @@ def failing(what: str) -> Callable[[WorkerMetrics, Any, Any, int], None]:
 
 
 def mending(metrics: WorkerMetrics, task: Any, _pulse: Any, step: int) -> None:
-    metrics.partition_metric(metrics.mends, task.partition).inc(step == 20)
+    metrics.partition_metric(metrics.output_repairs, task.partition).inc(step == 20)
 
 
 def straying(metrics: WorkerMetrics, task: Any, _pulse: Any, step: int) -> None:
-    metrics.partition_metric(metrics.strays, task.partition).inc(step == 20)
+    metrics.partition_metric(metrics.wrong_offsets, task.partition).inc(step == 20)
 
 
 def late(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
@@ -139,8 +139,8 @@ def learning_nothing(_telemetry: WorkerMetrics, task: Any, _pulse: Any, _step: i
 CAUSES = {
     "DriftwayClusterSilent": silent, "DriftwayLoopStuck": stuck, "DriftwayNotRunning": restoring,
     "DriftwayLagRising": behind, "DriftwayRejecting": rejecting, "DriftwayCommitsFail": failing("commit failed"),
-    "DriftwayRestoresFail": failing("restore failed"), "DriftwayOutputsMended": mending,
-    "DriftwayRowsFromElsewhere": straying, "DriftwaySlowToSee": late, "DriftwayLearnsNothing": learning_nothing,
+    "DriftwayRestoresFail": failing("restore failed"), "DriftwayOutputsRepaired": mending,
+    "DriftwayWrongOffsets": straying, "DriftwaySlowToSee": late, "DriftwayLearnsNothing": learning_nothing,
 }  # fmt: skip
 
 

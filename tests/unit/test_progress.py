@@ -1,4 +1,4 @@
-"""Long work shows how far it is, on a terminal and nowhere else."""
+"""Long work shows its progress, on a terminal and nowhere else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG = {
         r"draw (\d+) of 10000000",
     ),
 }
-"""What to run -> the command, and what it draws again and again."""
+"""What to run -> the command, and a pattern of the progress that it draws."""
 
 LOST = """
 import ctypes, signal, time

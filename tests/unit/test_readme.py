@@ -1,6 +1,6 @@
 """What README and pages tell readers to type exists: commands, options, streams, learners.
 
-Where their links lead is looked at in tests/meta/test_citations.py.
+The links are checked in tests/meta/test_citations.py.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ PAGES = [
 ]
 MOST_LINES, LONGEST_LINE = 200, 160
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-"""A block: the language, if it is not a shell's, and what is in it."""
+"""A code block: its language (empty for a shell), and its content."""
 COLUMNS = 12
-"""Features where the line names none; pairs and triplets of items can be made of as many."""
+"""Number of features if the line names none; enough for pairs and triplets of items."""
 
 
 def typed(page: Path) -> list[str]:
-    """What a page has readers type, without comments and redirections; a line that ends in \\ goes on."""
+    """Return what a page has readers type, without comments and redirections; lines that end in \\ are joined."""
     blocks = [text for language, text in FENCED.findall(page.read_text(encoding="utf-8")) if not language]
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     words = [line.partition(" #")[0].partition(" > ")[0].strip() for line in lines]
@@ -47,7 +47,7 @@ LINES = sorted({line for page in PAGES for line in typed(page) if re.match(r"dri
 
 
 def parsed(line: str) -> tuple[str, dict]:
-    """Command and parameters of a line that may be typed."""
+    """Return command and parameters of a line to type."""
     _, name, *words = shlex.split(line)
     assert name in COMMANDS, name
     commands = leaves(load(name))

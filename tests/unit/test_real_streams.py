@@ -1,4 +1,4 @@
-"""Real streams are found in the user's folder or among fetched ones; tests without them are skipped in one line."""
+"""Real streams are found in the user's folder or among fetched ones; tests without theirs are skipped in one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS = "a,b,y\n1,2,0\n3,4,1\n5,6,0\n"
 
 @pytest.fixture
 def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without streams, and a folder of them that nobody has named yet."""
+    """Set up a home without streams; return a folder for them that is not configured yet."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)

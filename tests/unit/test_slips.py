@@ -31,17 +31,17 @@ def test_unknown_variable_is_refused_with_the_nearest_name() -> None:
 
 def test_option_before_the_command_is_said_to_stand_there() -> None:
     words = refusal("evaluate", "sea", "--config", "some.toml")
-    assert words.endswith("It stands before the command: driftway --config FILE COMMAND ...")
+    assert words.endswith("It goes before the command: driftway --config FILE COMMAND ...")
 
 
 def test_web_address_is_no_bootstrap() -> None:
     words = refusal("worker", "--input", "E", "--group", "g", "--bootstrap", "http://localhost:9092/")
-    assert "'http://localhost:9092/' is a web address; say HOST:PORT, as in 'localhost:9092'." in words
+    assert "'http://localhost:9092/' is a URL; write HOST:PORT, as in 'localhost:9092'." in words
 
 
 def test_learner_of_two_classes_names_the_reduction_for_more() -> None:
     words = refusal("evaluate", "sea:rows=50", "--classes", "3", "--learner", "pa1")
-    assert "pa1 does not learn 3 classes; it does: binary (ova:pa1 learns them one against all)" in words
+    assert "pa1 does not learn 3 classes; it learns: binary (ova:pa1 learns them one against all)" in words
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:
     ],
 )
 def test_shell_completes_commands_options_learners_and_streams(words: list[str], begun: str, wanted: set[str]) -> None:
-    """As the scripts do that click makes for bash, zsh and fish."""
+    """Done like the scripts that click makes for bash, zsh and fish."""
     typed = ["driftway", *words, begun]
     asked = {"_DRIFTWAY_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(typed), "COMP_CWORD": str(len(typed) - 1)}
     finished = CliRunner(env=asked).invoke(main, prog_name="driftway")
@@ -92,7 +92,7 @@ def test_shell_completes_commands_options_learners_and_streams(words: list[str],
 
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_narrow_terminal_cuts_no_number(columns: int) -> None:
-    """On a terminal of its own; wide tables are wrapped by it."""
+    """On a real terminal, to which wide tables are wrapped."""
     mine, its = pty.openpty()
     arguments = ["evaluate", "sea:rows=2000", "--learner", "dfop", "--learner", "arow"]
     environment = clean_environment(COLUMNS=str(columns), TERM="xterm")

@@ -1,4 +1,4 @@
-"""The parts of the soak that need neither Kafka nor a process; `make soak` runs the whole."""
+"""The parts of the soak test that need neither Kafka nor a process; `make soak` runs all of it."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_slope_of_a_known_line() -> None:
 
 
 def test_slope_of_noise_is_about_none_and_of_one_sample_none() -> None:
-    chance = Random(1)
+    rng = Random(1)
     at = [5.0 * i for i in range(720)]
-    assert abs(trend(at, [chance.gauss(250.0, 5.0) for _ in at]).per_hour) < 3
+    assert abs(trend(at, [rng.gauss(250.0, 5.0) for _ in at]).per_hour) < 3
     assert trend([5.0], [3.0]).per_hour == 0.0
 
 
@@ -102,7 +102,7 @@ def test_a_process_is_seen_as_it_is() -> None:
 
 
 def checked(text: str) -> Completeness:
-    """What is found when `p3` (a prediction of offset 3) and `r3` (a rejection) come in this order."""
+    """Return the result if `p3` (a prediction for offset 3) and `r3` (a rejection) arrive in this order."""
     found = Completeness()
     for word in text.split():
         (found.predict if word[0] == "p" else found.reject)(int(word[1:]))

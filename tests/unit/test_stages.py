@@ -1,4 +1,4 @@
-"""The stages of `make test`: they stop at the first failure, and say what was not reached."""
+"""The stages of `make test`: they stop at the first failure and report what was not reached."""
 
 from __future__ import annotations
 

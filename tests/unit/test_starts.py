@@ -1,4 +1,4 @@
-"""A start imports the project's own code, whatever files stand in the folder that the user works in."""
+"""A start imports the project's own code, whatever files are in the user's working folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.meta.sources import PACKAGES, ROOT, files, place, tree
 from tests.support.process import Finished, clean_environment
 
 USERS_FILES = ("worker.py", "learners/__init__.py", "click.py", "producers.py", "workbench.py")
-"""Named as a folder of the project or one of its libraries; each raises an exception when imported."""
+"""Named like a folder of the project or one of its libraries; each raises an exception when imported."""
 LOADED = "import driftway, driftway.learners as l; print(type(l.create('pa1', n_features=3)).__name__)"
 EVALUATE = ("evaluate", "sea", "--limit", "200", "--learner", "no_change", "--json")
 
@@ -42,7 +42,7 @@ def start(folder: Path, *arguments: str) -> Finished:
 
 
 def lists_that_start_python(source: ast.Module) -> list[ast.List | ast.Tuple]:
-    """Every list or tuple, literal or part of a sum, whose first element is `sys.executable`."""
+    """Return every list or tuple, literal or part of a sum, whose first element is `sys.executable`."""
     return [
         node
         for node in ast.walk(source)
@@ -51,7 +51,7 @@ def lists_that_start_python(source: ast.Module) -> list[ast.List | ast.Tuple]:
 
 
 def looks_into_the_current_folder(argv: ast.List | ast.Tuple) -> bool:
-    """Whether neither -P nor -I stands right behind `sys.executable`."""
+    """Return whether neither -P nor -I comes right after `sys.executable`."""
     second = argv.elts[1] if len(argv.elts) > 1 else None
     return not (isinstance(second, ast.Constant) and second.value in ("-P", "-I"))
 
@@ -84,7 +84,7 @@ def test_every_child_of_ours_is_started_past_the_current_folder() -> None:
 
 
 def test_executable_is_named_in_such_lists_only() -> None:
-    """Where it is put together in another way, the test above would not see it."""
+    """If it were assembled in another way, the test above would miss it."""
     for path in files():
         source = tree(path)
         named = sum(

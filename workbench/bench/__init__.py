@@ -1,6 +1,6 @@
-"""The bench: the worker beside two that only copy, the bare client and the C library, in one run, on the same messages.
+"""Benchmark the worker against two copiers, the bare Python client and the C library, on the same messages.
 
-One module per concern: `cases` what is measured, `workload` the rows and topics, `passthrough` the bare client, `limit`
-the C library, `gauge` a process's cost, `contest` the sides in turn, `throughput` and `latency` the two yardsticks,
-`report` and `picture` what is shown. Peers, tuning and conclusions do not belong here.
+One module per concern: `cases` what is measured, `workload` rows and topics, `python_copy` and `native_copy` the
+copiers, `contender` a side's processes, `process_cost` their cost, `throughput` and `latency` the measurements,
+`benchmark` the order of the sides, `report` and `picture` the output. Peers, tuning and conclusions do not belong here.
 """

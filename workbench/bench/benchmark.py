@@ -1,4 +1,4 @@
-"""The sides in turn: who runs when, on which topics, and what is told meanwhile."""
+"""Run the sides in turn: their order, their topics, and progress messages."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ TINY_MESSAGES = 2_000
 
 
 class Benchmark:
-    """Measures cases on a running broker; use as a context manager, whose end removes every topic made.
+    """Measures cases on a running broker; a context manager whose exit removes every topic it created.
 
     Parameters
     ----------
     bootstrap : str
         The broker's address.
     effort : Repetitions
-        How long, and through which client properties.
+        Number and length of the runs, and client properties.
     say : callable
-        Told in a sentence what was found.
+        Called with a line of text about progress and results.
     """
 
     def __init__(self, bootstrap: str, effort: Repetitions, say: Callable[[str], None]) -> None:
@@ -59,8 +59,8 @@ class Benchmark:
             for side, cost in start.items():
                 self._say(f"{side}: {cost.cpu_seconds:.2f} CPU seconds to start, subtracted from its runs")
             runs = list(self._throughput(case, full, start))
-        delays = list(self._latency(case))
-        return BenchResult(case, self.effort, message_bytes, runs, delays)
+        latency_runs = list(self._latency(case))
+        return BenchResult(case, self.effort, message_bytes, runs, latency_runs)
 
     def _throughput(self, case: Case, topic: str, start: Mapping[str, Cost]) -> Iterator[Run]:
         for pair in range(self.effort.repetitions):
@@ -78,18 +78,18 @@ class Benchmark:
             for side in order(pair, LATENCY_SIDES):
                 number = self._next()
                 topics = self.cluster.topics(number, f"{self.cluster.prefix}-paced-{number}")
-                found = measure_latency(pair, side, case, self.effort, self.cluster, topics)
+                result = measure_latency(pair, side, case, self.effort, self.cluster, topics)
                 self._say(
                     f"{pair + 1}/{self.effort.latency_repetitions} {side} at {self.effort.rate:,.0f}/s: "
-                    f"p50 {found.p50:.0f}, p95 {found.p95:.0f}, p99 {found.p99:.0f}, p99.9 {found.p99_9:.0f} ms"
+                    f"p50 {result.p50:.0f}, p95 {result.p95:.0f}, p99 {result.p99:.0f}, p99.9 {result.p99_9:.0f} ms"
                 )
-                yield found
+                yield result
 
     def _next(self) -> int:
         return next(self._numbers)
 
     def _inputs(self, case: Case) -> tuple[str, str, int]:
-        """Names of the full and the tiny input, and the bytes of a message; filled unless the last case did."""
+        """Return the names of the full and the tiny input, and bytes per message; fill them unless already filled."""
         full, tiny = f"{self.cluster.prefix}-full", f"{self.cluster.prefix}-tiny"
         if self._filled is None or self._filled[0] != case.rows_key:
             self._forget()

@@ -1,4 +1,4 @@
-"""What is measured: a case (every option that changes the work) and the effort spent on it. Leaf module."""
+"""What is measured: a case (all options that change the work) and how often and long it is run. Leaf module."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ PASSTHROUGH, LIMIT, WORKER = "passthrough", "limit", "worker"
 SIDES = (PASSTHROUGH, LIMIT, WORKER)
 CALLED = {PASSTHROUGH: "pass-through", LIMIT: "limit", WORKER: "worker"}
 COPIERS = {PASSTHROUGH: "python_copy", LIMIT: "native_copy"}
-"""The module beside this one that each of those is that only copy."""
+"""Copier -> its module in this package."""
 LATENCY_SIDES = (PASSTHROUGH, WORKER)
-"""Whose latency is measured: the limit of throughput is not one of latency."""
+"""Sides whose latency is measured: the limit of throughput is not one of latency."""
 NAMED, MAPPED = "named", "mapped"
-"""Formats of JSON events whose features have names, in `x` and as fields among others, which a schema reads."""
+"""Formats of JSON events whose features have names: in `x`, or as top-level fields that a schema reads."""
 FULL_DIGITS = 17
-"""Decimals from which on features are left unrounded: text of 16 or 17 digits each."""
+"""With so many decimals features are not rounded: texts of 16 or 17 digits each."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of everything that decides how much work a message is.
+    """One combination of all settings that decide how much work a message takes.
 
     Parameters
     ----------
     learner : str
         The worker's learner, as on its command line.
     features, partitions, workers : int
-        d, of the input, and processes of either side.
+        Features per event, partitions of the input, processes of each side.
     form : str
         Format of the events: ``json``, ``packed``, NAMED or MAPPED.
     output_form : str
-        Format of the worker's predictions, ``json`` or ``packed``; the pass-through writes what it reads.
+        Format of the worker's predictions, ``json`` or ``packed``; copiers write what they read.
     commit_interval : float
-        Seconds between commits, of either side.
+        Seconds between commits, on each side.
     guarantee : str
-        Of either side.
+        Guarantee of each side.
     messages : int
         Length of the input.
     digits : int
-        Decimals of the features; FULL_DIGITS and more: all of them.
+        Decimals of the features; not rounded from FULL_DIGITS on.
     window : int
         Rows of the worker's rolling window, a bit of state each: 8,000,000 are a megabyte.
     client : str
-        How the worker talks to Kafka.
+        The worker's Kafka client.
     """
 
     learner: str = "dfop"
@@ -66,16 +66,16 @@ class Case:
 
     @property
     def rows_key(self) -> tuple[object, ...]:
-        """What decides the bytes of the input topic: cases that agree on it share one."""
+        """The settings that decide the bytes of the input topic: cases that agree on them share it."""
         return self.messages, self.features, self.partitions, self.form, self.digits
 
     @property
     def feature_names(self) -> list[str]:
-        """What features are called; empty where they have no names."""
+        """Names of the features; empty if they have none."""
         return [f"feature_{j}" for j in range(self.features)] if self.form in (NAMED, MAPPED) else []
 
     def named(self) -> str:
-        """The case in one line, for people."""
+        """Describe the case in one line, for people."""
         d = f"{self.digits} decimals" if self.digits < FULL_DIGITS else "full doubles"
         return (
             f"{self.learner}, d={self.features}, {self.form} ({d}) in, {self.output_form} out, "
@@ -87,22 +87,22 @@ class Case:
 
 @dataclass(frozen=True)
 class Repetitions:
-    """How long to measure, and through which client properties.
+    """How often and how long to measure, and with which client properties.
 
     Parameters
     ----------
     repetitions : int
-        Pairs of throughput runs.
+        Rounds of throughput runs.
     latency_repetitions : int
-        Pairs of latency runs; 0: none.
+        Rounds of latency runs; 0: none.
     latency_seconds : float
-        Length of each, beside its warm-up.
+        Length of each, without its warm-up.
     rate : float
         Messages a second of the paced load.
     passthrough : dict
         Client properties of all sides.
     sides : tuple of str
-        Whose throughput is measured; the limit only where the C library can be used.
+        Sides whose throughput is measured; the limit only where the C library can be used.
     """
 
     repetitions: int = 5
@@ -114,12 +114,12 @@ class Repetitions:
 
 
 def expand(given: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
-    """Every combination of the values given for each field of a case, the last field changing fastest.
+    """Yield every combination of the values given for each field of a case, the last field changing fastest.
 
     Raises
     ------
     UsageFailure
-        More workers than partitions: some would measure nothing.
+        More workers than partitions, or fewer messages than partitions: some would have nothing to do.
     """
     names = [name.name for name in dataclasses.fields(Case)]
     for values in itertools.product(*(given[name] for name in names)):
@@ -132,12 +132,12 @@ def expand(given: Mapping[str, Sequence[Any]]) -> Iterator[Case]:
 
 
 def swept(cases: Sequence[Case]) -> list[str]:
-    """The fields in which cases differ."""
+    """Return the fields in which cases differ."""
     return [name.name for name in dataclasses.fields(Case) if len({getattr(case, name.name) for case in cases}) > 1]
 
 
 def order(pair: int, sides: Sequence[str]) -> Sequence[str]:
-    """Who goes first in a round: A B C, C B A, A B C, ..., so that a drift of the machine favours nobody."""
+    """Return the order of sides in a round: A B C, C B A, A B C, .., so that a drift of the machine favours no side."""
     return sides if pair % 2 == 0 else sides[::-1]
 
 

@@ -1,4 +1,4 @@
-"""One of the sides as processes: started, awaited, ended, and what they cost."""
+"""Start, await and end the processes of one side, and report their cost."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ TOLD_BYTES = 2000
 
 @dataclass(frozen=True)
 class Cost:
-    """What the processes of one run used: CPU seconds together, peak resident bytes of the largest."""
+    """Cost of the processes of one run: total CPU seconds, and the largest peak RSS in bytes."""
 
     cpu_seconds: float
     peak_rss: int
 
 
 class Contender:
-    """The processes of one side on one input; a context manager whose end leaves none behind.
+    """The processes of one side on one input; a context manager whose exit leaves no process behind.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class Contender:
     properties : mapping
         Client properties of the user.
     topics : Topics
-        Of the input; those that only copy write to the predictions topic, as the worker does.
+        Topics of the input; copiers write to the predictions topic, as the worker does.
     stop_at_end : bool
-        Whether the processes end by themselves when everything has been read and committed.
+        Whether the processes exit when everything has been read and committed.
     """
 
     def __init__(
@@ -88,12 +88,12 @@ class Contender:
         self._close()
 
     def wait(self, seconds: float) -> Cost:
-        """Wait until all have ended by themselves; what they cost.
+        """Wait until all processes have exited by themselves; return their cost.
 
         Raises
         ------
         Failure
-            One failed, or they did not end in time.
+            A process failed, or they did not exit in time.
         """
         deadline = time.monotonic() + seconds
         while any(guarded.exit_code() is None for guarded, _ in self._children):
@@ -103,18 +103,18 @@ class Contender:
         return self._cost()
 
     def require_running(self) -> None:
-        """Fail if one has ended."""
+        """Raise `Failure` if a process has exited."""
         for guarded, _ in self._children:
             if guarded.exit_code() is not None:
                 raise Failure(f"the {self.name} ended by itself{self._output_end()}")
 
     def end(self) -> Cost:
-        """SIGTERM; wait for the ordered end; what they cost.
+        """Send SIGTERM, wait for an orderly shutdown, and return the cost.
 
         Raises
         ------
         Failure
-            One failed.
+            A process failed.
         """
         for guarded, _ in self._children:
             guarded.end(END_SECONDS)
@@ -141,13 +141,13 @@ class Contender:
 def worker_argv(
     case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
 ) -> list[str]:
-    """The command line of a worker as a case has it, with a journal for programs."""
+    """Return the command line of a case's worker, with a JSON log."""
     options = {
         "--bootstrap": bootstrap,
         "--input": topics.input,
         "--group": topics.group,
         "--learner": case.learner,
-        # Names are learned from the first event; a number of features says that there are none.
+        # Names are taken from the first event; a number of features means that they have no names.
         **({} if case.feature_names else {"--features": str(case.features)}),
         "--format": JSON if case.feature_names else case.form,
         "--output-format": case.output_form,

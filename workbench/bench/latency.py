@@ -1,9 +1,9 @@
-"""How late: from the moment a message was meant to be sent until a read_committed reader has its output.
+"""Measure latency, from the intended sending of a message until a read_committed reader has its output.
 
-**What is timed.** Rows leave at a fixed rate; row i is due at i / rate, and its latency starts there whether or not
+**What is timed.** Rows are sent at a fixed rate; row i is due at i / rate, and its latency starts then, whether or not
 the sender, the client or the broker was late (no coordinated omission). It ends when a reader of the output topic
-has the record: read_committed, so after the commit of its transaction. Sender and reader are this process's, both
-stamps come from one monotonic clock. The first seconds are warm-up and not counted.
+has the record: read_committed, so after its transaction is committed. Sender and reader run in this process, and both
+timestamps come from one monotonic clock. The first seconds are warm-up and not counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics, create_topics
 
 READY_SECONDS = 240.0
-"""Until the first output: a first start on a machine compiles all kernels."""
+"""Timeout of the first output: the first start on a machine compiles all kernels."""
 WARM_UP_SECONDS = 2.0
 ARRIVAL_SECONDS = 60.0
 PERCENTILES = {"p50": 50.0, "p95": 95.0, "p99": 99.0, "p99_9": 99.9}
@@ -40,15 +40,15 @@ class LatencyRun:
     Parameters
     ----------
     pair : int
-        Which repetition.
+        Number of the repetition.
     side : str
         ``passthrough`` or ``worker``.
     p50, p95, p99, p99_9 : float
         Percentiles over all rows after the warm-up.
     largest : float
-        The worst row.
+        Latency of the worst row.
     sender_late : float
-        The most that the load itself was behind its schedule; part of the latencies.
+        Largest delay of the sender behind its schedule; part of the latencies.
     """
 
     pair: int
@@ -62,7 +62,7 @@ class LatencyRun:
 
 
 class LatencyReader:
-    """Reads an output topic in a thread and notes when each record was there.
+    """Reads an output topic in a thread and notes when each record arrived.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class LatencyReader:
     topic : str
         The output topic.
     partitions : int
-        How many it has.
+        Number of its partitions.
     """
 
     def __init__(self, place: BenchCluster, topic: str, partitions: int) -> None:
@@ -82,7 +82,7 @@ class LatencyReader:
                 {
                     **READER_TUNING,
                     **base_properties(place.bootstrap, place.properties),
-                    "group.id": "driftway-bench-reader",  # the client wants a name; assign() never joins a group
+                    "group.id": "driftway-bench-reader",  # the client requires one; assign() never joins a group
                     "isolation.level": "read_committed",
                     "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
@@ -99,26 +99,26 @@ class LatencyReader:
 
     @property
     def count(self) -> int:
-        """Records read.
+        """Number of records read.
 
         Raises
         ------
         Failure
-            The broker refuses this reader.
+            The reader got an error that is fatal or not retriable.
         """
         if self._error is not None:
             raise Failure(f"the outputs cannot be read: {self._error.str()}")
         return self._count
 
     def stop(self) -> None:
-        """End the thread. May be called twice."""
+        """Stop the thread; may be called twice."""
         if not self._ended.is_set():
             self._ended.set()
             self._thread.join()
             self._consumer.close()
 
     def times(self, partition: int) -> NDArray[np.float64]:
-        """When each record of a partition was there, in order."""
+        """Return the arrival time of each record of a partition, in order."""
         counts, stamps = zip(*self._arrivals[partition], strict=True)
         return np.repeat(np.array(stamps), counts)
 
@@ -143,7 +143,7 @@ class LatencyReader:
 def measure_latency(
     pair: int, side: str, case: Case, effort: Repetitions, place: BenchCluster, topics: Topics
 ) -> LatencyRun:
-    """Latencies of one side under the paced load, on an input of its own.
+    """Measure the latencies of one side under the paced load, on an input of its own.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def measure_latency(
     try:
         loader = Loader(place.bootstrap, place.properties, topics.input, case.partitions, linger_ms=0)
         with Contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=False) as processes:
-            # One row per partition first: when their outputs are there, every partition is at work.
+            # One row per partition first: once their outputs arrive, every partition is being processed.
             loader.send(values[:probes])
             _await(reader, probes, READY_SECONDS, processes)
             due, late = send_paced(loader, values[probes:], effort.rate)
@@ -170,12 +170,12 @@ def measure_latency(
     finally:
         reader.stop()
         place.drop(topics, input_too=True)
-    seen = np.empty(probes + n)
+    arrivals = np.empty(probes + n)
     for p in range(case.partitions):
-        seen[p :: case.partitions] = reader.times(p)
-    waited = 1000 * (seen[probes:] - due)[skipped:]
-    found = {name: float(np.percentile(waited, q)) for name, q in PERCENTILES.items()}
-    return LatencyRun(pair, side, **found, largest=float(waited.max()), sender_late=1000 * late)
+        arrivals[p :: case.partitions] = reader.times(p)
+    delays_ms = 1000 * (arrivals[probes:] - due)[skipped:]
+    percentiles = {name: float(np.percentile(delays_ms, q)) for name, q in PERCENTILES.items()}
+    return LatencyRun(pair, side, **percentiles, largest=float(delays_ms.max()), sender_late=1000 * late)
 
 
 def _await(reader: LatencyReader, wanted: int, seconds: float, processes: Contender) -> None:
@@ -183,5 +183,5 @@ def _await(reader: LatencyReader, wanted: int, seconds: float, processes: Conten
     while reader.count < wanted:
         processes.require_running()
         if time.monotonic() > deadline:
-            raise Failure(f"{reader.count} of {wanted} outputs were there after {seconds:.0f} s")
+            raise Failure(f"{reader.count} of {wanted} outputs had arrived after {seconds:.0f} s")
         time.sleep(0.05)

@@ -1,9 +1,9 @@
-"""The copy at the speed of the C library: nothing on this machine moves these messages faster. The distance to go.
+"""Copier at the speed of the C library, the limit of throughput: nothing on this machine copies these messages faster.
 
-As a process of its own, ``python -m driftway.workbench.bench.native_copy ERRAND``, like
-`driftway.workbench.bench.python_copy`, and with its settings, batch size, commit interval and guarantee. Messages go
-from librdkafka's memory to its own by its batch calls, as rows of nine words that a compiled loop reads: nothing of
-Python's is made per message.
+Runs as a separate process, ``python -m driftway.workbench.bench.native_copy ERRAND``, like
+`driftway.workbench.bench.python_copy`, with the same settings, batch size, commit interval and guarantee. librdkafka's
+batch calls consume and produce messages from and to its own memory, as rows of nine words that a compiled loop reads:
+no Python object is created per message.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ CALL_MS = int(1000 * CALL_SECONDS)
 
 
 class NativeCopier(Copier):
-    """By the library's batch calls."""
+    """Copies by the library's batch calls."""
 
     def __init__(self, job: CopyJob) -> None:
         super().__init__(job)
         self._lib = lib = checked_library()
         self._callback_error: BaseException | None = None
-        """What a rebalance raised: the library would lose it."""
+        """Exception raised in a rebalance callback, where the library would drop it."""
         self._producer = Handle(lib, PRODUCER, self.producer_properties())
         if self.exactly_once:
             lib.check(lib.init_transactions(self._producer.address, CALL_MS))
@@ -64,7 +64,7 @@ class NativeCopier(Copier):
             for first, end in pairwise(cuts):
                 if first < end:
                     self._produce(rows[first:end])
-            for row in bad:  # an end of partition comes behind its last row
+            for row in bad:  # an end of partition follows its last row
                 self._note(int(row[ERROR]), int(row[PARTITION]))
         finally:
             destroy(pointers, self._destroy)
@@ -93,7 +93,7 @@ class NativeCopier(Copier):
         self._producer.close()
 
     def _produce(self, rows: Any) -> None:
-        """Hand over rows of one partition."""
+        """Produce rows of one partition."""
         self.open()
         lib, producer, partition = self._lib, self._producer.address, int(rows[0, PARTITION])
         while lib.outq_len(producer) + len(rows) > QUEUE_MESSAGES:

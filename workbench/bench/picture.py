@@ -1,4 +1,4 @@
-"""A bench as a picture: each figure of all sides as bars with their spread, case by case. Needs matplotlib."""
+"""Draw a bench: each figure of all sides as bars with their spread, case by case. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
 
 PANELS = ("messages_per_second", "cpu_seconds", "peak_rss", "p50", "p99")
 WIDTH = 0.76
-"""Of all bars of a case together."""
+"""Width of all bars of a case together."""
 _COLOUR = {PASSTHROUGH: COLOURS[0], WORKER: COLOURS[1], LIMIT: COLOURS[2]}
 
 
@@ -25,7 +25,7 @@ def draw_bench(results: Sequence[BenchResult], path: str) -> None:
     UsageFailure
         `path` has an unknown suffix, or its directory does not exist.
     Failure
-        It cannot be written, or matplotlib is not installed.
+        The picture cannot be written, or matplotlib is not installed.
     """
     check_output(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -51,7 +51,7 @@ def draw_bench(results: Sequence[BenchResult], path: str) -> None:
 
 
 def varying(results: Sequence[BenchResult]) -> list[str]:
-    """What tells the cases of a sweep apart, one short text each; empty texts for a single case."""
+    """Return a short text per case with the settings that vary in a sweep; empty for a single case."""
     objects = [vars(result.case) for result in results]
     fields = [name for name in objects[0] if len({str(found[name]) for found in objects}) > 1]
     if len(fields) == 1:

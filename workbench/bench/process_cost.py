@@ -1,4 +1,4 @@
-"""Run one command and say what it cost: the last line of its log is a JSON object.
+"""Run one command and report its cost, as a JSON object in the last line of its log.
 
 ::
 
@@ -6,12 +6,12 @@
 
 | key | meaning |
 |---|---|
-| ``exit_code`` | of the command |
-| ``cpu_seconds`` | user and system time of the process and all its threads, as `wait4` gives them to its parent |
+| ``exit_code`` | exit code of the command |
+| ``cpu_seconds`` | user and system time of the process and all its threads, as `wait4` reports them |
 | ``peak_rss`` | bytes, the largest resident set it ever had |
 
-Standard library only: what this process uses is not the command's, but it runs beside it. The command gets no
-``DRIFTWAY_*`` variable, is sent on a SIGTERM, and dies with this process.
+Standard library only: what this process uses is not counted, but it runs at the same time. The command gets no
+``DRIFTWAY_*`` variables, receives a SIGTERM sent to this process, and is killed when this process dies.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
         env=environment,
         preexec_fn=die_with_this_process(),  # noqa: PLW1509  (this process has one thread)
     )
-    if ask_to_end:  # it came before there was anybody to pass it on to
+    if ask_to_end:  # the signal came before the child existed
         child.terminate()
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)

@@ -1,14 +1,14 @@
-"""The bare client: consume in batches, produce the same bytes in batches, commit. The yardstick of the worker.
+"""Copier with the bare client, the worker's yardstick: consume in batches, produce the same bytes in batches, commit.
 
-As a process of its own, ``python -m driftway.workbench.bench.python_copy ERRAND`` (a JSON object, see `CopyJob`). It
-has the worker's client settings, batch size, commit interval and guarantee, and nothing of the worker's duties: no key,
-no timestamp, no look at a value, no state, no metrics. What it does per message is what the client makes anybody do:
-take the value out of a message, put it into a record. Its garbage collector is off: collections walk through every
-message and record of a batch, none of which is ever part of a cycle.
+Runs as a separate process, ``python -m driftway.workbench.bench.python_copy ERRAND`` (a JSON object, see `CopyJob`). It
+has the worker's client settings, batch size, commit interval and guarantee, but none of its duties: no keys, no
+timestamps, no decoding, no state, no metrics. Per message it does only what the client requires: take the value out of
+a message and put it into a record. Its garbage collector is off: collections would traverse every message and record of
+a batch, none of which is ever part of a cycle.
 
-Tuned as far as it would go: poll for the first message and drain with timeout 0; one produce call per partition
-and batch; one transactional producer for the process (one per partition was not faster at 2 partitions, and every
-commit of every producer is a round of three requests).
+It is tuned as far as possible: poll for the first message and drain with timeout 0; one produce call per partition
+and batch; one transactional producer for the process (one per partition was not faster with 2 partitions, and each
+commit of each producer takes three requests).
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class CopyJob:
     Parameters
     ----------
     bootstrap, input, output, group : str
-        Where, from which topic to which, in whose name.
+        The broker's address, both topics, and the consumer group.
     commit_interval : float
         Seconds from the first record of a transaction to its commit.
     guarantee : str
         ``exactly-once``: transactions; else flush, then commit.
     stop_at_end : bool
-        End when every assigned partition has been read to its end and committed.
+        Stop when every assigned partition has been read to its end and committed.
     passthrough : dict
         Further client properties.
     """
@@ -70,7 +70,7 @@ class CopyJob:
 
 
 class Copier:
-    """Copies until told to stop; by which client, subclasses say.
+    """Copies until it is stopped; subclasses provide the client.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ class Copier:
         self.stopped = False
         self.exactly_once = job.guarantee == EXACTLY_ONCE
         self.positions: dict[int, int] = {}
-        """Partition -> next offset, of those with records since the last commit."""
+        """Partition -> next offset, for partitions with records since the last commit."""
         self.assigned: set[int] = set()
         self.at_end: set[int] = set()
         self._opened_at = 0.0
 
     def run(self) -> None:
-        """Copy; then commit what is open and leave."""
+        """Copy until stopped or finished; then commit and leave."""
         while not (self.stopped or self._finished()):
             self.copy(self._poll_timeout())
             if self.positions and time.monotonic() >= self._opened_at + self.job.commit_interval:
@@ -98,7 +98,7 @@ class Copier:
         self.leave()
 
     def copy(self, seconds: float) -> None:
-        """Copy what is there, after waiting so long for the first message; note positions and ends."""
+        """Copy available messages, waiting up to `seconds` for the first; note positions and ends of partitions."""
         raise NotImplementedError
 
     def begin(self) -> None:
@@ -114,30 +114,30 @@ class Copier:
         raise NotImplementedError
 
     def open(self) -> None:
-        """Before the first records since a commit."""
+        """Begin a transaction, if needed, before the first records since a commit."""
         if not self.positions:
             if self.exactly_once:
                 self.begin()
             self._opened_at = time.monotonic()
 
     def commit(self) -> None:
-        """Make visible what was copied."""
+        """Commit what was copied, if anything."""
         if self.positions:
             self.deliver_and_commit()
             self.positions.clear()
 
     def on_assign(self, partitions: set[int]) -> None:
-        """Partitions have been assigned."""
+        """Handle an assignment."""
         self.assigned |= partitions
 
     def on_revoke(self, partitions: set[int]) -> None:
-        """Partitions are being revoked."""
+        """Commit before partitions are revoked."""
         self.commit()
         self.assigned -= partitions
         self.at_end -= partitions
 
     def producer_properties(self) -> Properties:
-        """The worker's, of the job's guarantee."""
+        """Return the worker's producer properties for the job's guarantee."""
         base = base_properties(self.job.bootstrap, self.job.passthrough)
         own: Properties = {"enable.idempotence": True}
         if self.exactly_once:
@@ -146,7 +146,7 @@ class Copier:
         return quiet({**PRODUCER_TUNING, **without_membership(base), **own})
 
     def consumer_properties(self) -> Properties:
-        """Likewise."""
+        """Return the worker's consumer properties."""
         own = {
             "group.id": self.job.group,
             "enable.auto.commit": False,
@@ -167,7 +167,7 @@ class Copier:
 
 
 class PythonCopier(Copier):
-    """By the Python client."""
+    """Copies by the Python client."""
 
     def __init__(self, job: CopyJob) -> None:
         super().__init__(job)
@@ -192,7 +192,7 @@ class PythonCopier(Copier):
     def deliver_and_commit(self) -> None:
         places = [TopicPartition(self.job.input, p, offset) for p, offset in self.positions.items()]
         if self._producer.flush(CALL_SECONDS):
-            raise RuntimeError(f"the broker did not take the records in {CALL_SECONDS:.0f} s")
+            raise RuntimeError(f"the broker did not accept the records within {CALL_SECONDS:.0f} s")
         if self.exactly_once:
             membership = self._consumer.consumer_group_metadata()
             self._producer.send_offsets_to_transaction(places, membership, CALL_SECONDS)
@@ -241,17 +241,17 @@ class PythonCopier(Copier):
 
 
 def _all_rows(share: list[Message]) -> bool:
-    """Whether there is no error among one partition's messages, without asking each.
+    """Whether one partition's messages contain no error, without checking each.
 
-    An error takes the place of a message but has no offset of its own, so the offsets of a gapless log then do not
-    add up. The bench's inputs are gapless: they are written without transactions and not compacted.
+    An error takes the place of a message but has no offset of its own, so the number of messages then does not match
+    their offsets. The bench's inputs have no gaps: they are written without transactions and not compacted.
     """
     first, last = share[0].offset(), share[-1].offset()
     return share[-1].error() is None and first is not None and last is not None and last - first == len(share) - 1
 
 
 def run(copier: Callable[[CopyJob], Copier], argument: str) -> None:
-    """Run one job, until its end or a SIGTERM."""
+    """Run one job until it is finished, or until SIGTERM or SIGINT."""
     gc.disable()
     running = copier(CopyJob(**json.loads(argument)))
     stop: Callable[[int, object], None] = lambda *_: setattr(running, "stopped", True)  # noqa: E731

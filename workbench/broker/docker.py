@@ -19,7 +19,7 @@ INSIDE = 9092
 
 @contextlib.contextmanager
 def docker_kafka(port: int = 0, properties: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Run the official image; give its bootstrap address.
+    """Run the official image; yield its bootstrap address.
 
     testcontainers' own KafkaContainer starts Confluent's image through that image's scripts, so the plain
     container is used. The host's port is chosen before the start, because the broker must advertise it.
@@ -72,8 +72,8 @@ def _check_alive(container: Any) -> None:
     wrapped.reload()
     if wrapped.status in {"exited", "dead"}:
         lines = wrapped.logs(tail=20).decode(errors="replace").splitlines()
-        said = next((line for line in reversed(lines) if " ERROR " in line), lines[-1] if lines else "no output")
-        raise Failure(f"{IMAGE} ended before it was ready: {said}")
+        message = next((line for line in reversed(lines) if " ERROR " in line), lines[-1] if lines else "no output")
+        raise Failure(f"{IMAGE} ended before it was ready: {message}")
 
 
 def _free_port() -> int:

@@ -33,10 +33,10 @@ def await_ready(bootstrap: str, seconds: float, alive: Callable[[], None], clust
     Raises
     ------
     Unreachable
-        The deadline passed; the sentence says what was seen last.
+        The deadline passed; the message says what was seen last.
     """
     deadline = time.monotonic() + seconds
-    seen = "nothing listens"
+    seen = "nothing is listening"
     admin: Any = None
     while time.monotonic() < deadline:
         alive()
@@ -74,7 +74,7 @@ def _unready(admin: Any, cluster: str | None) -> str:
     if not metadata.brokers:
         return "no broker has registered"
     if cluster is not None and metadata.cluster_id != cluster:
-        return f"another cluster, {metadata.cluster_id}, answers there"
+        return f"another cluster {metadata.cluster_id} answers there"
     for name in partition_counts(metadata):
         for number, partition in metadata.topics[name].partitions.items():
             if partition.leader < 0:

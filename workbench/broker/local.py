@@ -26,7 +26,7 @@ PORTS = range(20_000, 32_000)
 """Below the range of outgoing connections, one of which could take the port between stop and restart."""
 
 ATTEMPTS = 5
-"""Starts with freshly drawn ports, should another process take one between the draw and Kafka's bind."""
+"""Starts with new random ports, in case another process takes one between the draw and Kafka's bind."""
 
 
 class LocalKafka:
@@ -35,7 +35,7 @@ class LocalKafka:
     Parameters
     ----------
     data_dir : str or Path, optional
-        Where topics are kept; what is there is reused. Without it, a temporary directory, removed by `stop`.
+        Where topics are kept; existing data is reused. Without it, a temporary directory, removed by `stop`.
     port : int
         Port of 127.0.0.1; 0 draws a free one.
     heap : str
@@ -43,9 +43,9 @@ class LocalKafka:
     properties : mapping, optional
         Broker properties over those of `driftway.workbench.broker.settings.DEVELOPMENT`.
     steady : bool
-        For long and heavy work: slower to start, less CPU per message once warm.
+        For long and heavy loads: slower to start, less CPU per message once warm.
     progress : callable, optional
-        Told what a first start downloads; by default a line on stderr.
+        Called with what a first start downloads; by default prints a line on stderr.
 
     Examples
     --------
@@ -116,12 +116,12 @@ class LocalKafka:
         ------
         Failure
             The `local` extra is missing, its jars cannot be downloaded, the port is taken, the directory
-            cannot be written, or Kafka ended early. One sentence each.
+            cannot be written, or Kafka ended early. The message is one sentence.
         """
         if self._process is not None:
-            raise Failure("the local Kafka is running already")
+            raise Failure("the local Kafka is already running")
         if self._wanted_port and not _free(self._wanted_port):
-            raise Failure(f"port {self._wanted_port} is taken; --port 0 takes a free one")
+            raise Failure(f"port {self._wanted_port} is in use; --port 0 picks a free one")
         java, classpath = distribution.java(), distribution.classpath(self._progress)
         self._home = self._make_home()
         self._java = [str(java), *settings.java_options(self._heap, self._home / "log4j2.properties", self._steady)]
@@ -135,15 +135,15 @@ class LocalKafka:
 
     def stop(self) -> None:
         """End the broker cleanly and remove a temporary directory. Does nothing when it is not running."""
-        guarded, self._process = self._process, None
-        if guarded is None:
+        process, self._process = self._process, None
+        if process is None:
             return
         try:
-            guarded.end(END_SECONDS)
+            process.end(END_SECONDS)
         except Failure:
-            pass  # the guard was killed, and Kafka with it; closing clears up after both
+            pass  # the supervisor was killed, and Kafka with it; closing cleans up after both
         finally:
-            guarded.close()
+            process.close()
 
     def terminate(self) -> None:
         """End the broker cleanly, keeping port and data for `restart`."""
@@ -207,10 +207,10 @@ class LocalKafka:
         self._cluster = _cluster_of(data)
 
     def _format(self, data: Path) -> None:
-        """Prepare an empty data directory, from the second time on without starting a Java for it.
+        """Format an empty data directory, from the second time on without starting Java for it.
 
-        All that Kafka's tool writes beside ``meta.properties`` is a file that says which metadata version the
-        cluster starts with. It depends on nothing but Kafka's version: the first is kept with the jars.
+        Besides ``meta.properties``, Kafka's tool only writes a file with the metadata version that the cluster
+        starts with. It depends on nothing but Kafka's version, so the first one is kept with the jars.
         """
         kept = distribution.cache_home() / "bootstrap.checkpoint"
         cluster = settings.kafka_uuid()
@@ -234,7 +234,7 @@ class LocalKafka:
                 raise Failure(f"formatting {data} took more than {FORMAT_SECONDS:.0f} s")
             time.sleep(0.02)
         if self.exit_code() != 0:
-            raise self._ended_early("while it formatted its data directory")
+            raise self._ended_early("while formatting its data directory")
         part = kept.with_suffix(f".{os.getpid()}")
         try:
             shutil.copyfile(data / "bootstrap.checkpoint", part)
@@ -243,7 +243,7 @@ class LocalKafka:
             part.unlink(missing_ok=True)
 
     def _launch(self) -> None:
-        self.log.unlink(missing_ok=True)  # what it says must be about this start
+        self.log.unlink(missing_ok=True)  # so that it is only about this start
         (self._home / "logs" / "java.log").unlink(missing_ok=True)
         argv = [*self._java, "kafka.Kafka", str(self._home / "server.properties")]
         self._running().start(argv, self._home / "logs" / "java.log")
@@ -259,17 +259,17 @@ class LocalKafka:
     def _ended_early(self, when: str) -> Failure:
         code = self.exit_code()
         logs = [self.log, self._home / "logs" / "java.log"]
-        said = _last_error(_text(logs[0])) or _first_words(_text(logs[1])) or "it said nothing"
+        message = _last_error(_text(logs[0])) or _first_words(_text(logs[1])) or "no output"
         log = logs[0] if _text(logs[0]).strip() else logs[1]
-        if self._given is None:  # the temporary directory goes, its log must stay for whoever reads the sentence
+        if self._given is None:  # the directory is removed, but the message names the log
             kept = Path(tempfile.gettempdir()) / f"driftway-kafka-{os.getpid()}.log"
             kept.write_text(_text(logs[1]) + _text(logs[0]))
             log = kept
-        return Failure(f"Kafka ended with exit code {code} {when}: {said} (log: {log})")
+        return Failure(f"Kafka ended with exit code {code} {when}: {message} (log: {log})")
 
 
 def show_progress(text: str) -> None:
-    """Show `text` on stderr: on a terminal one line that is rewritten, elsewhere without the counting."""
+    """Show `text` on stderr: on a terminal one line that is rewritten, elsewhere without the count of jars."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\033[K{text}")
         sys.stderr.flush()

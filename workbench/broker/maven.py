@@ -15,26 +15,26 @@ from driftway.worker.errors import Failure
 INSTALL = "pip install 'driftway[local]'"
 
 BUNDLES = "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"
-"""Variables by which a user says which certificates `requests`, which jgo asks, trusts."""
+"""Environment variables that set the certificates trusted by `requests`, which jgo uses."""
 
 
 @contextlib.contextmanager
 def maven(kept: Path, what: str) -> Iterator[Any]:
-    """A context of jgo that keeps what it downloads in a folder.
+    """Yield a jgo context that keeps its downloads in a folder.
 
-    Only jgo's first layer is for use: its `build` would fetch a whole JDK to classify the jars.
+    Use only jgo's first layer: its `build` would fetch a whole JDK to classify the jars.
 
     Parameters
     ----------
     kept : Path
         A local Maven repository; made if absent.
     what : str
-        For the sentence that it cannot be downloaded.
+        What is downloaded, for the error message.
 
     Raises
     ------
     Failure
-        The extra is not installed; or whatever goes wrong inside, in a sentence.
+        The extra is not installed, or anything went wrong inside.
     """
     try:
         from jgo.config import GlobalSettings
@@ -48,7 +48,7 @@ def maven(kept: Path, what: str) -> Iterator[Any]:
     except Failure:
         raise
     except Exception as error:  # jgo lets exceptions of requests, XML and its own resolver through
-        raise Failure(f"cannot download {what} from the Maven repository, needed once: {_root_cause(error)}") from None
+        raise Failure(f"cannot download {what} from the Maven repository (needed once): {_root_cause(error)}") from None
 
 
 @contextlib.contextmanager
@@ -64,7 +64,7 @@ def _quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _trusting_the_system() -> Iterator[None]:
-    """Trust the certificates that Python and pip trust here: a proxy's are in the system's store, not in certifi's."""
+    """Trust the system's certificates, as Python and pip do: a proxy's are in them, not in certifi's."""
     paths = ssl.get_default_verify_paths()
     bundle = paths.cafile or paths.capath
     if bundle is None or any(os.environ.get(name) for name in BUNDLES):

@@ -1,4 +1,4 @@
-"""Which Kafka: the one the environment names, a local one, or one in Docker."""
+"""Choice of the Kafka: the one that the environment names, a local one, or one in Docker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Kind = Literal["local", "docker"]
 def provide(
     kind: Kind = "local", port: int = 0, properties: Mapping[str, str] | None = None, steady: bool = False
 ) -> Iterator[str]:
-    """Give the bootstrap address of a broker and end what had to be started for it.
+    """Yield the bootstrap address of a broker, and stop afterwards what had to be started for it.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def provide(
     properties : mapping, optional
         Broker properties, for a broker that is started here.
     steady : bool
-        For long and heavy work; see `LocalKafka`.
+        For long and heavy loads; see `LocalKafka`.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the local Kafka is told: its properties, its logging and its Java's options."""
+"""Configuration of the local Kafka: broker properties, logging and JVM options."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ DEVELOPMENT: Mapping[str, str] = {
     "group.consumer.heartbeat.interval.ms": "1000",
     # An abandoned transaction ends when its own timeout says so, not up to 10 s later.
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
-    # Topics are created by name and number of partitions, never by a typing error in a client.
+    # Topics are created explicitly, never by a typing error in a client.
     "auto.create.topics.enable": "false",
     # Replayed streams carry old timestamps: retention by time would delete them at once.
     "log.retention.ms": "-1",
-    # After a SIGKILL the broker may register again only when its former session has run out, by default 9 s.
+    # After a SIGKILL the broker can register again only when its old session has expired, by default after 9 s.
     "broker.session.timeout.ms": "3000",
     "broker.heartbeat.interval.ms": "500",
     # Memory and threads for two cores: the cleaner alone takes 128 MB of heap by default.
@@ -59,13 +59,13 @@ logger.groups.level = info
 logger.transactions.name = kafka.coordinator.transaction
 logger.transactions.level = info
 """
-"""Warnings, and what the coordinators of groups and transactions do: who is in doubt about an offset looks there."""
+"""Logs warnings, and what the group and transaction coordinators do, to investigate doubtful offsets."""
 
 
 def server_properties(data: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
     """The text of ``server.properties`` for one combined node on loopback.
 
-    Those of ``listeners`` in `own` that are on loopback come beside the plain one, which stays the one between brokers.
+    The loopback ``listeners`` in `own` are added to the plain one, which remains the inter-broker listener.
     """
     more = "".join(f",{one}" for one in own.get("listeners", "").split(",") if f"://{HOST}:" in one)
     fixed = {
@@ -96,11 +96,11 @@ def kafka_uuid() -> str:
 
 
 def java_options(heap: str, log4j2: Path, steady: bool = False) -> list[str]:
-    """Options chosen by measurement.
+    """JVM options, chosen by measurement.
 
     The first compiler stage and the serial collector halve start time (5.2 s to 2.5 s on two cores) and CPU
-    (15.8 s to 7.5 s for a start and 4 million messages in and out). A `steady` broker has Java's second compiler
-    too, as production has it: it pays from some ten million messages on.
+    (15.8 s to 7.5 s for a start and 4 million messages in and out). A `steady` broker also has Java's second
+    compiler, as in production: it pays off from about ten million messages on.
     """
     return [
         f"-Xmx{heap}",

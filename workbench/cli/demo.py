@@ -1,4 +1,4 @@
-"""`driftway demo`: the whole way on one machine."""
+"""`driftway demo`: from Kafka to a picture, on one machine."""
 
 from __future__ import annotations
 
@@ -21,34 +21,36 @@ if TYPE_CHECKING:
 
 LEARNERS = ("auto", "dfop:mu=0.001")
 SHOWN_SECONDS = 20
-"""How long the replay takes unless told otherwise: long enough to watch, short enough to wait for."""
+"""Default length of the replay: long enough to watch, short enough to wait for."""
 RATES = (200, 20_000)
 UNKNOWN_RATE = 2_500
-"""Rows a second for a file whose length is not known."""
+"""Rows per second for a file of unknown length."""
 
 
 @click.command()
 @click.option("--stream", default="sea", show_default=True, help="Generator or file to replay.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
-@click.option("--rows", type=click.IntRange(1), help="Length of a generator; its concepts stretch with it.")
-@click.option("--limit", type=click.IntRange(1), help="Replay the first rows only.")
+@click.option("--rows", type=click.IntRange(1), help="Length of a generator; its concepts are stretched to fit.")
+@click.option("--limit", type=click.IntRange(1), help="Replay at most this many rows.")
 @click.option("--label", default="y", show_default=True, help="Label column of a file.")
-@click.option("--labels", metavar="A,B,..", help="Class names in index order, of a text label column.")
+@click.option("--labels", metavar="A,B,..", help="Class names in index order, for a label column of text.")
 @click.option("--classes", type=click.IntRange(2), help="Number of classes.  [default: 2]")
-@click.option("--task", type=click.Choice((CLASSIFICATION, REGRESSION)), help="[default: the stream's]")
+@click.option(
+    "--task", type=click.Choice((CLASSIFICATION, REGRESSION)), help="Task of the learners.  [default: the stream's]"
+)
 @click.option(
     "--learner",
     multiple=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help="Repeat for several; the first is the champion.  "
+    help="Learner and its parameters; repeatable (the first is the champion).  "
     f"[default: {' and '.join(LEARNERS)}; auto and rls in regression]",
 )
-@click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Of the input.")
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Members of the group.")
+@click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Partitions of the input.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Number of workers in the group.")
 @click.option(
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
-    help=f"Rows a second.  [default: all within {SHOWN_SECONDS} s]",
+    help=f"Rows per second.  [default: all within {SHOWN_SECONDS} s]",
 )
 @click.option(
     "--out", default="./driftway-demo.png", show_default=True, metavar="FILE", help="Picture to write: .png or .svg."
@@ -58,16 +60,16 @@ UNKNOWN_RATE = 2_500
     type=click.Choice(("local", "docker")),
     default="local",
     show_default=True,
-    help="Where Kafka comes from; DRIFTWAY_BOOTSTRAP names a running one instead.",
+    help="How Kafka is started; DRIFTWAY_BOOTSTRAP uses a running one instead.",
 )
 @click.pass_context
 def demo(ctx: click.Context, /, **given: Any) -> None:
-    """Show the whole way on one machine: Kafka, topics, replay, workers, live table, summary, a picture.
+    """Run the whole pipeline on one machine: Kafka, topics, replay, workers, live table, summary, a picture.
 
-    Starts a real local Kafka (a first start downloads 45 MB), replays a stream with concept drift, and
-    predicts every row before it learns from it. Watch the window accuracy fall at each drift and recover.
-    At the end it counts predictions: exit code 0 only if every row was predicted exactly once. Everything
-    that was started is stopped, however this command ends.
+    Starts a real local Kafka (the first start downloads 45 MB), replays a stream with concept drift, and
+    predicts every row before learning from it. Watch the window accuracy fall at each drift and recover.
+    At the end the predictions are counted: exit code 0 only if every row was predicted exactly once.
+    Everything that was started is stopped, however the command ends.
 
     \b
     Examples:
@@ -89,7 +91,7 @@ def demo(ctx: click.Context, /, **given: Any) -> None:
 
 
 def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> DemoPlan:
-    """Check what was asked for before anything is started."""
+    """Check the options before anything is started."""
     from driftway.workbench.demo.demo import DemoPlan
 
     names = tuple(given["labels"].split(",")) if given["labels"] else None
@@ -104,7 +106,7 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> DemoPl
     learners = given["learner"] or (LEARNERS if task == CLASSIFICATION else ("auto", "rls"))
     make_model_settings(tuple(learners), make_target(task, classes, None))
     known = [n for n in (stream.rows, limit) if n is not None]
-    total = min(known, default=None)  # a file may be shorter than its limit: the replay will tell
+    total = min(known, default=None)  # a file may be shorter than its limit: the replay finds out
     rate = given["rate"] or (UNKNOWN_RATE if not known else min(max(min(known) / SHOWN_SECONDS, RATES[0]), RATES[1]))
     replay: tuple[Any, ...] = (
         spec,
@@ -134,7 +136,7 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> DemoPl
 def _with_rows(
     open_stream: Callable[..., Any], spec: str, given: dict[str, Any], asked: dict[str, Any]
 ) -> tuple[str, int | None]:
-    """How replay is told --rows: an option of a generator, a limit on a file."""
+    """Return how to pass --rows to replay: as an option of a generator, or as a limit on a file."""
     longer = f"{spec}{',' if ':' in spec else ':'}rows={given['rows']}"
     try:
         open_stream(longer, **asked)
@@ -144,7 +146,7 @@ def _with_rows(
 
 
 def _check_picture(path: str) -> bool:
-    """Whether a picture can be drawn; without matplotlib only one that was asked for is worth an error."""
+    """Whether a picture can be drawn; without matplotlib it is an error only if --out was given."""
     from driftway.worker.plots.plotting import check_output
 
     try:
@@ -167,8 +169,8 @@ def _run(plan: DemoPlan, broker: Any) -> DemoResult:
     def say(text: str) -> None:
         click.echo(text, err=True)
 
-    borrowed = os.environ.get("DRIFTWAY_BOOTSTRAP")
-    say(f"using Kafka at {borrowed}" if borrowed else "starting a local Kafka")
+    existing = os.environ.get("DRIFTWAY_BOOTSTRAP")
+    say(f"using Kafka at {existing}" if existing else "starting a local Kafka")
     with (
         provide(broker) as bootstrap,
         live_view(plan, say) as show,
@@ -177,13 +179,13 @@ def _run(plan: DemoPlan, broker: Any) -> DemoResult:
         try:
             return demonstration.run()
         finally:
-            if borrowed:
+            if existing:
                 with contextlib.suppress(Failure, TimeoutError):
                     demonstration.clear_up()
 
 
 def _conclude(plan: DemoPlan, result: DemoResult, out: str | None) -> None:
-    """Print the summary, draw the picture."""
+    """Print the summary and draw the picture."""
     from driftway.workbench.demo.view import summary
     from driftway.worker.plots.plotting import Picture, draw
 
@@ -196,23 +198,23 @@ def _conclude(plan: DemoPlan, result: DemoResult, out: str | None) -> None:
 
 
 class _DemoInterrupted(BaseException):
-    """A signal asked for the end; no handler of errors may take it for one."""
+    """Raised by a signal handler; a BaseException, so that error handlers do not catch it."""
 
 
 @contextlib.contextmanager
 def _signals() -> Iterator[list[int]]:
-    """SIGINT and SIGTERM break the block off, once: its clearing up is not broken off. Yields what came."""
-    came: list[int] = []
+    """Interrupt the block on the first SIGINT or SIGTERM, but not its clean-up. Yields the list of caught signals."""
+    caught: list[int] = []
 
     def end(number: int, _frame: object) -> None:
-        if not came:
-            came.append(number)
+        if not caught:
+            caught.append(number)
             raise _DemoInterrupted
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with contextlib.suppress(_DemoInterrupted):
-            yield came
+            yield caught
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The whole way on one machine: topics, workers and a replay as child processes, watched until all is predicted."""
+"""The full pipeline on one machine: topics, workers and a replay as child processes, watched until all is predicted."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from driftway.worker.plots.curves import Curves, Dip, dips, scaled
 WINDOW = 500
 ACCURACY_EVERY = 100
 START_SECONDS = 240.0
-"""Until every worker has subscribed: its first start on a machine compiles all kernels."""
+"""Time limit for every worker to subscribe: the first start on a machine compiles all kernels."""
 STALL_SECONDS = 60.0
-"""Without any movement for so long, something is wrong: a rebalance after a lost member takes less."""
+"""Without any progress for this long, something is wrong: a rebalance after a lost member takes less."""
 END_SECONDS = 30.0
 LAST_READ_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """What is shown.
+    """What a demo runs.
 
     Parameters
     ----------
     name : str
-        The stream's, for people.
+        Display name of the stream.
     total : int or None
-        Rows to come, if that is known.
+        Number of rows, if known.
     drifts : tuple of int
         Rows at which a new concept starts.
     partitions, workers : int
         How many.
     replay, worker : tuple of str
-        Arguments of the two commands beside topic, group and address.
+        Arguments of the two commands besides topic, group and address.
     """
 
     name: str
@@ -57,7 +57,7 @@ class DemoPlan:
 
 @dataclass(frozen=True)
 class DemoProgress:
-    """Where a demonstration stands: rows sent, outcomes read, rows in all (None: not known), the board, an outage."""
+    """Progress of a demo: rows sent, outcomes read, total rows (None: unknown), dashboard, seconds of an outage."""
 
     sent: int
     done: int
@@ -69,7 +69,7 @@ class DemoProgress:
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What a demonstration has shown."""
+    """The result of a demo."""
 
     partition_counts: list[PartitionCount]
     curves: Curves
@@ -78,7 +78,7 @@ class DemoResult:
     sent_per_second: float
     sent: int
     rejected: dict[str, int]
-    """Kind of reason -> rejections."""
+    """Kind of reason -> number of rejections."""
 
     @property
     def exact(self) -> bool:
@@ -90,18 +90,18 @@ class DemoResult:
 
 @dataclass
 class Demo:
-    """One run of the demo on a running broker; use as a context manager, whose end leaves no child behind.
+    """One run of the demo on a running broker; a context manager that leaves no child process behind.
 
     Parameters
     ----------
     bootstrap : str
         The broker's address.
     plan : DemoPlan
-        What is shown.
+        What to run.
     say : callable
-        Told in a sentence what happens next.
+        Called with a sentence on what happens next.
     show : callable
-        Called several times a second while rows are on their way.
+        Called several times a second until all rows have an outcome.
     """
 
     bootstrap: str
@@ -112,7 +112,7 @@ class Demo:
 
     def __post_init__(self) -> None:
         self.dashboard, self.curves, self.outcome_counter = Dashboard(), Curves(), OutcomeCounter()
-        # A group of its own: members of an earlier demo that was killed would keep it waiting.
+        # A new group: members of an earlier demo that was killed would keep it waiting.
         self._topics = Topics(self.input, self.input, self.input)
         self._children: list[DriftwayProcess] = []
         self._tails: list[TopicTail] = []
@@ -133,7 +133,7 @@ class Demo:
         Raises
         ------
         Failure
-            A child failed or nothing moves any more.
+            A child failed, or there is no more progress.
         """
         n = self.plan.partitions
         create_topics(self.bootstrap, {}, {self.input: (n, {}), **output_plan(self._topics, n)})
@@ -144,12 +144,12 @@ class Demo:
         replay = self._start("replay", "replay", *self.plan.replay, "--to", self.input, "--quiet", "--json")
         report = self._watch(replay, workers)
         seconds = time.monotonic() - self._started
-        self.say("everything is predicted; ending the workers")
+        self.say("all rows are predicted; stopping the workers")
         end_all(workers, END_SECONDS)
         return self._judge(report, seconds)
 
     def clear_up(self) -> None:
-        """Remove topics and group again, on a cluster that was there before and stays."""
+        """Delete topics and group, on a cluster that outlives the demo."""
         from confluent_kafka.admin import AdminClient
 
         from driftway.worker.kafka.client_config import base_properties, quiet
@@ -160,7 +160,7 @@ class Demo:
         for future in admin.delete_topics([self.input, *self._topics.outputs()]).values():
             future.exception(timeout=END_SECONDS)
         for future in admin.delete_consumer_groups([self._topics.group]).values():
-            future.exception(timeout=END_SECONDS)  # members that were just killed keep it; it expires by itself
+            future.exception(timeout=END_SECONDS)  # members just killed keep it alive; it expires by itself
 
     def _start(self, name: str, command: str, *arguments: str) -> DriftwayProcess:
         child = DriftwayProcess(name, command, *arguments, "--bootstrap", self.bootstrap)
@@ -196,7 +196,7 @@ class Demo:
         return tail
 
     def _watch(self, replay: DriftwayProcess, workers: Sequence[DriftwayProcess]) -> dict[str, Any]:
-        """Show until the replay has ended and every input offset has an outcome; return the replay's report."""
+        """Show progress until the replay ended and every input offset has an outcome; return the replay's report."""
         report: dict[str, Any] | None = None
         moved, moved_at = -1, time.monotonic()
         self._started = moved_at
@@ -220,7 +220,7 @@ class Demo:
                 moved, moved_at = sent + self.outcome_counter.total, time.monotonic()
             elif time.monotonic() - moved_at > STALL_SECONDS:
                 raise Failure(
-                    f"nothing has moved for {STALL_SECONDS:.0f} s: {self.outcome_counter.total:,} of {sent:,} rows are "
+                    f"no progress for {STALL_SECONDS:.0f} s: {self.outcome_counter.total:,} of {sent:,} rows are "
                     f"predicted{workers[0].output_end()}"
                 )
 
@@ -241,7 +241,7 @@ class Demo:
         return ends
 
     def _judge(self, report: dict[str, Any], seconds: float) -> DemoResult:
-        """Count anew, as a reader sees it that comes when everything has ended; last commits included."""
+        """Count again, as seen by a reader that starts after everything has ended; last commits included."""
         ledger, kinds = OutcomeCounter(), Counter[str]()
         tail = self._tail(self._topics.predictions, self._topics.rejected, self._topics.accuracy)
         deadline = time.monotonic() + LAST_READ_SECONDS
@@ -280,4 +280,4 @@ class Demo:
 def _require_running(workers: Sequence[DriftwayProcess]) -> None:
     for worker in workers:
         if (code := worker.exit_code()) is not None:
-            raise Failure(f"the {worker.name} ended by itself with exit code {code}{worker.output_end()}")
+            raise Failure(f"the {worker.name} ended unexpectedly with exit code {code}{worker.output_end()}")

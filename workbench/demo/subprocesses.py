@@ -1,4 +1,4 @@
-"""Commands of Driftway as child processes that cannot outlive this one: each has a guard, as Kafka has."""
+"""Commands of Driftway as child processes that cannot outlive this one: each has a supervisor, as Kafka has."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from driftway.worker.errors import Failure
 from driftway.worker.wire.codec import read_json
 
 PASSED_ON = frozenset({"DRIFTWAY_X", "DRIFTWAY_CLIENT_PROPERTIES", "DRIFTWAY_DATA"})
-"""Environment variables that mean the same to every command; others would change a child behind its flags."""
+"""Environment variables that mean the same to every command; others would set a child's options unnoticed."""
 TOLD_LINES = 15
 TOLD_BYTES = 4000
 
 
 class DriftwayProcess:
-    """``driftway ARGUMENTS`` as a child; its directory and log go with it.
+    """``driftway ARGUMENTS`` as a child process; its directory and log are removed with it.
 
     Parameters
     ----------
     name : str
-        What messages call it.
+        Its name in messages.
     *arguments : str
         As on the command line.
 
@@ -41,8 +41,8 @@ class DriftwayProcess:
     def __init__(self, name: str, *arguments: str) -> None:
         self.name = name
         folder = Path(tempfile.mkdtemp(prefix=f"driftway-{name.replace(' ', '-')}-"))
-        # A guard that has a directory to remove ends its child at once when this process dies: what the
-        # child could still commit nobody would read.
+        # A supervisor with a directory to remove kills its child at once when this process dies: nobody would
+        # read what the child could still commit.
         with _environment():
             self._process = SupervisedProcess(remove=folder)
         self.log = folder / "log"
@@ -53,12 +53,12 @@ class DriftwayProcess:
             raise
 
     def exit_code(self) -> int | None:
-        """None while it runs.
+        """Exit code, None while it runs.
 
         Raises
         ------
         Failure
-            Its guard is gone, and the child with it.
+            The supervisor has ended, and the child with it.
         """
         try:
             return self._process.exit_code()
@@ -84,18 +84,18 @@ class DriftwayProcess:
         raise Failure(f"the {self.name} ended without a report{self.output_end()}")
 
     def output_end(self) -> str:
-        """The end of its output, to be appended to a sentence."""
+        """The end of its output, to be appended to a message."""
         lines = self._output()[-TOLD_BYTES:].splitlines()[-TOLD_LINES:]
-        return ("; its output ended:\n  " + "\n  ".join(lines)) if lines else "; it said nothing"
+        return ("; its last output:\n  " + "\n  ".join(lines)) if lines else "; no output"
 
     def signal_end(self) -> None:
-        """SIGTERM, without waiting: so that several end side by side."""
+        """Send SIGTERM without waiting, so that several can end in parallel."""
         if self._process.pid is not None and self.exit_code() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._process.pid, signal.SIGTERM)
 
     def close(self) -> None:
-        """End it at once if it still runs, and remove its log. May be called twice."""
+        """Kill it if it still runs, and remove its log. May be called twice."""
         self._process.close()
 
     def _output(self) -> str:
@@ -106,12 +106,12 @@ class DriftwayProcess:
 
 
 def end_all(commands: Sequence[DriftwayProcess], seconds: float) -> None:
-    """SIGTERM to all, once: a second one would tell a worker to leave without its last commit.
+    """Send SIGTERM to all, once: a second one would make a worker exit without its last commit.
 
     Raises
     ------
     Failure
-        One has not ended after `seconds`, or with another exit code than 0.
+        One did not end within `seconds`, or its exit code was not 0.
     """
     for command in commands:
         command.signal_end()
@@ -127,7 +127,7 @@ def end_all(commands: Sequence[DriftwayProcess], seconds: float) -> None:
 
 @contextlib.contextmanager
 def _environment() -> Iterator[None]:
-    """Without the options that this process was given through its environment."""
+    """Hide the options that this process got through its environment."""
     hidden: Mapping[str, str] = {
         key: value for key, value in os.environ.items() if key.startswith("DRIFTWAY_") and key not in PASSED_ON
     }

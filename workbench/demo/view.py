@@ -1,4 +1,4 @@
-"""How a demonstration looks: live on a terminal, as plain lines elsewhere, and its closing summary."""
+"""Display of a demo: a live table on a terminal, plain lines elsewhere, and a closing summary."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from driftway.worker.plots.curves import Dip
 
 PLAIN_SECONDS = 3.0
-"""Without a terminal: often enough to see that it lives, seldom enough for a CI log."""
+"""Seconds between lines without a terminal: often enough to show progress, rare enough for a CI log."""
 
 
 @contextmanager
 def live_view(plan: DemoPlan, say: Callable[[str], None]) -> Iterator[Callable[[DemoProgress], None]]:
-    """What to call with each progress: a live table on a terminal (stderr), a line now and then elsewhere."""
+    """Yield a function to call with each progress: a live table on a terminal (stderr), occasional lines elsewhere."""
     if not sys.stderr.isatty():
         yield _plain(say)
         return
@@ -31,7 +31,7 @@ def live_view(plan: DemoPlan, say: Callable[[str], None]) -> Iterator[Callable[[
     from rich.live import Live
 
     console = Console(stderr=True)
-    # The block's start-up sentences must not run into the table: it starts with the first progress.
+    # The table starts with the first progress, so that start-up messages do not run into it.
     screen = Live(console=console, auto_refresh=False)
     started = False
 
@@ -96,14 +96,14 @@ def _screen(plan: DemoPlan, progress: DemoProgress, width: int) -> Table:
         head.add_row(Text(label, style="bold"), bar, f"{count:,}{total}", speed)
     passed = [drift for drift in plan.drifts if drift <= progress.sent]
     if plan.drifts:
-        told = ", ".join(f"{drift:,}" for drift in plan.drifts)
-        head.add_row(Text("drifts", style="bold"), f"at {told}", f"{len(passed)} of {len(plan.drifts)} passed", "")
-    whole = Table.grid()
-    whole.add_row(Text(f"{plan.name}, {plan.partitions} partitions", style="bold"))
-    whole.add_row(head)
-    whole.add_row("")
-    whole.add_row(table(progress.rows, width, note=silence(progress.silent_seconds)))
-    return whole
+        rows = ", ".join(f"{drift:,}" for drift in plan.drifts)
+        head.add_row(Text("drifts", style="bold"), f"at {rows}", f"{len(passed)} of {len(plan.drifts)} passed", "")
+    grid = Table.grid()
+    grid.add_row(Text(f"{plan.name}, {plan.partitions} partitions", style="bold"))
+    grid.add_row(head)
+    grid.add_row("")
+    grid.add_row(table(progress.rows, width, note=silence(progress.silent_seconds)))
+    return grid
 
 
 def summary(plan: DemoPlan, result: DemoResult) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tables for `driftway evaluate --table`, a file or folder each: the papers', measured anew, and that of `auto`."""
+"""Tables for `driftway evaluate --table`, a module or package each: those of papers, measured again, and `auto`'s."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_table(name: str, asked: TableRequest) -> list[Path]:
     Raises
     ------
     UsageFailure
-        A stream without which the table is nothing is absent.
+        A stream that the table requires is absent.
     Failure
         The folder cannot be written, or matplotlib is not installed.
     """

@@ -1,8 +1,8 @@
 """`--table moving-targets`: the experiment of Kivinen, Smola and Williamson, section 5; the paper prints no figures.
 
 Kivinen, Smola and Williamson compare the perceptron, NORMA and ALMA, the latter two with and without a margin, on
-mixtures of Gaussians that drift or switch, with a Gaussian kernel. Here likewise; and beside them the linear learners,
-behind random Fourier features, which approximate that kernel, and, to show what it does, in the plane as it is.
+mixtures of Gaussians that drift or switch, with a Gaussian kernel. So does this table. It adds the linear learners, on
+random Fourier features, which approximate that kernel, and on the raw plane, to show the effect of the kernel.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from driftway.worker.processes import run_jobs
 STREAMS = ("gaussian_mixture_drift", "gaussian_mixture_switch")
 SEEDS = tuple(range(1, 21))
 TUNING_SEEDS = tuple(range(101, 113))
-"""Of the streams on which parameters are chosen; none of them is reported."""
+"""Seeds of the streams on which parameters are chosen; none of them is reported."""
 FIRST_SEEDS, FINALISTS = 4, 12
-"""The whole grid runs on so many of them; its best so many then run on all."""
+"""The whole grid runs on the first FIRST_SEEDS of them; its best FINALISTS then run on all."""
 LEARNERS = ("perceptron", "norma_zero_margin", "norma", "alma_zero_margin", "alma")
 KERNEL, MAP, PLANE = "Gaussian kernel", "Fourier map", "plane"
 SPACES = ((KERNEL, "2"), (MAP, "2"), (MAP, "4"), (MAP, "auto"), (PLANE, "2"))
-"""Where they learn, and the exponent p."""
+"""Feature spaces, and the exponent p."""
 BUDGET = 1000
-"""Rows that a kernel learner keeps."""
+"""Most rows that a kernel learner keeps."""
 FREQUENCIES = 200
 WIDTHS = (3.0, 4.0, 6.0, 8.0, 12.0)
 ALPHAS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -48,7 +48,7 @@ Opener = Callable[..., Any]
 
 
 class Choice(NamedTuple):
-    """What the grid found for a learner: parameters, the kernel's gamma (None: none), and its place in the grid."""
+    """The grid's choice for a learner: parameters, gamma (None in the plane), and whether it is at the grid's edge."""
 
     parameters: Parameters
     gamma: float | None
@@ -57,14 +57,14 @@ class Choice(NamedTuple):
 
 @cache
 def plane(open_stream: Opener, stream: str, seed: int) -> Rows:
-    """The rows of a stream."""
+    """Return the rows of a stream."""
     blocks = list(open_stream(stream, seed=seed).blocks())
     return np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])
 
 
 @lru_cache(maxsize=len(WIDTHS))
 def rows_of(open_stream: Opener, stream: str, seed: int, space: str, gamma: float | None) -> Rows:
-    """The rows, behind the map where there is one."""
+    """Return the rows, mapped if the space has a map."""
     X, y = plane(open_stream, stream, seed)
     if space != MAP or gamma is None:
         return X, y
@@ -75,7 +75,7 @@ def rows_of(open_stream: Opener, stream: str, seed: int, space: str, gamma: floa
 
 
 def mistakes(name: str, parameters: Parameters, space: str, p: str, gamma: float | None, rows: Rows) -> int:
-    """How many labels the learner predicts wrong."""
+    """Count the labels that the learner predicts wrong."""
     X, y = rows
     if space == KERNEL:
         name, given = f"kernel_{name}", {**parameters, "gamma": gamma, "budget": BUDGET}
@@ -91,7 +91,7 @@ def mistakes(name: str, parameters: Parameters, space: str, p: str, gamma: float
 
 
 def grid(name: str) -> list[tuple[Parameters, bool]]:
-    """Parameters to try, and whether each lies at the edge of a range.
+    """Return the parameters to try, and whether each lies at the edge of a range.
 
     Only ratios matter: NORMA predicts the same with (c alpha, c rho, lam / c), ALMA with (c alpha, c rho, c B). So
     rho = 1 with a margin and alpha = 1 without; decay = alpha lam, and balls are in units of alpha.
@@ -110,7 +110,7 @@ def grid(name: str) -> list[tuple[Parameters, bool]]:
 
 
 def tuned(open_stream: Opener, name: str, stream: str, space: str, p: str) -> Choice:
-    """The parameters with fewest mistakes on the tuning seeds: the whole grid on a few, the best of it on all."""
+    """Return the choice with fewest mistakes on the tuning seeds: the whole grid on a few, the best of it on all."""
     widths = (None,) if space == PLANE else WIDTHS
     choices = [Choice(parameters, gamma, edge) for gamma in widths for parameters, edge in grid(name)]
     for seeds, kept in ((TUNING_SEEDS[:FIRST_SEEDS], FINALISTS), (TUNING_SEEDS, 1)):
@@ -124,7 +124,7 @@ def tuned(open_stream: Opener, name: str, stream: str, space: str, p: str) -> Ch
 
 
 class ExperimentColumn(NamedTuple):
-    """A stream, a space and an exponent: the choices, and the mistakes of every learner by seed."""
+    """Choices, and mistakes by seed, of every learner for a stream, a space and an exponent."""
 
     stream: str
     space: str
@@ -134,7 +134,7 @@ class ExperimentColumn(NamedTuple):
 
 
 def column_of(open_stream: Opener, work: tuple[str, str, str], progress: Callable[[int], None]) -> ExperimentColumn:
-    """A column: every learner tuned, then run on the reported seeds."""
+    """Measure a column: tune every learner, then run it on the reported seeds."""
     stream, space, p = work
     choices, found = {}, {}
     for name in LEARNERS:
@@ -146,12 +146,12 @@ def column_of(open_stream: Opener, work: tuple[str, str, str], progress: Callabl
 
 
 def mean_and_error(values: Counts) -> tuple[float, float]:
-    """The mean over seeds and its standard error."""
+    """Return the mean over seeds and its standard error."""
     return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def verdict(fewer: Counts, more: Counts) -> str:
-    """Whether one learner makes fewer mistakes than another, seed by seed: beyond two standard errors or not."""
+    """Judge whether one learner makes fewer mistakes than another on the same seeds, by two standard errors."""
     difference, error = mean_and_error(more - fewer)
     word = "holds" if difference > 2.0 * error else "fails" if difference < -2.0 * error else "undecided"
     return f"{word} ({difference:+.1f} ± {error:.1f})"
@@ -164,21 +164,21 @@ ORDERS = (
     ("alma_zero_margin", "perceptron"),
     ("norma", "alma"),
 )
-"""(fewer mistakes, more), as KSW report; the last pair, which they find even, for information."""
+"""(fewer mistakes, more), as Kivinen et al. report; the last pair, which they find even, is for information."""
 
 
 def heading(one: ExperimentColumn) -> str:
-    """A column's name."""
+    """Return a column's name."""
     return f"{one.stream.rpartition('_')[2]}, {one.space}, p = {one.p}"
 
 
 MARGIN, REGULARISATION = (ORDERS[0], ORDERS[2]), (ORDERS[1], ORDERS[3])
-"""The two halves of the order, for NORMA and for ALMA: a margin helps, and regularisation without one does."""
+"""The two halves of the order, for NORMA and for ALMA: a margin helps, and so does regularisation without one."""
 
 
 def columns_where(pairs: tuple[tuple[str, str], ...], columns: list[ExperimentColumn], decided: bool = True) -> str:
-    """In how many columns all pairs stand in the paper's order: beyond two standard errors, or by their means."""
-    whole = [
+    """Format in how many columns all pairs have the paper's order: by two standard errors, or by their means."""
+    ordered = [
         one
         for one in columns
         if all(
@@ -188,11 +188,11 @@ def columns_where(pairs: tuple[tuple[str, str], ...], columns: list[ExperimentCo
             for a, b in pairs
         )
     ]
-    return f"{len(whole)} of {len(columns)}"
+    return f"{len(ordered)} of {len(columns)}"
 
 
 def table_of_columns(columns: list[ExperimentColumn]) -> str:
-    """In how many columns the order and its halves hold, by space."""
+    """Tabulate in how many columns the order and its halves hold, by space."""
     text = (
         "| | margin < no margin | no margin < perceptron | both | both, by the means alone |\n|---|--:|--:|--:|--:|\n"
     )
@@ -205,7 +205,7 @@ def table_of_columns(columns: list[ExperimentColumn]) -> str:
 
 
 def table_of_mistakes(columns: list[ExperimentColumn]) -> str:
-    """Mean mistakes with standard errors."""
+    """Tabulate mean mistakes with standard errors."""
     text = f"| column | {' | '.join(LEARNERS)} |\n|---|{'--:|' * len(LEARNERS)}\n"
     for one in columns:
         cells = ["{:.0f} ± {:.0f}".format(*mean_and_error(one.mistakes[name])) for name in LEARNERS]
@@ -214,7 +214,7 @@ def table_of_mistakes(columns: list[ExperimentColumn]) -> str:
 
 
 def table_of_orders(columns: list[ExperimentColumn]) -> str:
-    """Verdicts on each pair."""
+    """Tabulate the verdicts on each pair."""
     text = f"| column | {' | '.join(f'{a} < {b}' for a, b in ORDERS)} |\n|---|{'---|' * len(ORDERS)}\n"
     for one in columns:
         cells = [verdict(one.mistakes[a], one.mistakes[b]) for a, b in ORDERS]
@@ -223,7 +223,7 @@ def table_of_orders(columns: list[ExperimentColumn]) -> str:
 
 
 def table_of_choices(columns: list[ExperimentColumn]) -> str:
-    """The parameters that the grid chose."""
+    """Tabulate the parameters that the grid chose."""
     text = f"| column | {' | '.join(LEARNERS)} |\n|---|{'---|' * len(LEARNERS)}\n"
     for one in columns:
         cells = []
@@ -284,12 +284,12 @@ Made by `driftway evaluate --table moving-targets` in {seconds:.0f} s on {proces
 
 
 def listed(values: tuple[float, ...]) -> str:
-    """Numbers in braces."""
+    """Format numbers in braces."""
     return "{" + ", ".join(f"{value:g}" for value in values) + "}"
 
 
 def page(columns: list[ExperimentColumn], seconds: float = 0.0, processes: int = 1) -> str:
-    """The whole page."""
+    """Return the page as Markdown."""
     return HEAD.format(
         seeds=len(SEEDS),
         frequencies=FREQUENCIES,

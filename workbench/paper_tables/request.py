@@ -1,4 +1,4 @@
-"""How a table is asked for."""
+"""Options of a table."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TableRequest:
-    """How a table is to be made.
+    """How a table is to be measured and where it is written.
 
     Parameters
     ----------
     open_stream : callable
-        ``open_stream(name, seed=.., data_dir=..)`` gives a stream; a module's function, as it travels to processes.
+        ``open_stream(name, seed=.., data_dir=..)`` returns a stream; a module-level function, since it is pickled.
     out : Path
-        Folder of the page and its picture; made if absent.
+        Folder of the page and its picture; created if absent.
     seed : int
-        Of the generators.
+        Seed of the generators.
     data_dir : str or None
-        Where files are looked up.
+        Folder of the files.
     processes : int
-        How many learn at the same time, >= 1.
+        Number of parallel processes, >= 1.
     say : callable
-        Gets a line of text at every step.
+        Called with a line of text at every step.
     """
 
     open_stream: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""`--table sanity`: accuracies of every learner on six streams beside those.
+"""`--table sanity`: accuracies of every learner on six streams, beside the reference results.
 
 See docs/algorithms/reference-results.md#accuracy-with-the-defaults.
 """
@@ -22,10 +22,10 @@ STREAMS = {
     "electricity": ("electricity", 20_000),
     "spam500": ("spam500", 2_500),
 }
-"""Column -> stream, and how many of its first rows."""
+"""Column -> stream, and number of first rows used."""
 
 TOLERANCE, TOLERANCE_AT_RANDOM = 0.3, 1.0
-"""Points: of deterministic learners, and of randomised ones and ensembles."""
+"""Tolerance in points: for deterministic learners, and for randomised ones and ensembles."""
 
 AT_RANDOM = (
     *("particle_filter", "hbp", "lol", "kernel_perceptron", "rbp", "forgetron", "budget_perceptron", "projectron"),
@@ -192,8 +192,8 @@ weighted_majority:floor=0.0              | 88.72 | 96.40 | 97.62 | 78.73 | 95.22
 auto                                     | 89.04 | 96.49 | 97.69 | 99.13 | 94.71 | 96.92
 eos_elm                                  | 86.96 | 70.03 | 96.19 | 69.53 | 82.56 | 72.60
 """
-"""Learner -> accuracy per stream, in per cent, - where it is not stated, or the measurement that the
-conformance table names in its place; see docs/algorithms/reference-results.md#accuracy-with-the-defaults."""
+"""Learner -> accuracy per stream in per cent (- if not stated), or the measurement that the conformance table gives
+instead; see docs/algorithms/reference-results.md#accuracy-with-the-defaults."""
 
 HEAD = """# Accuracies of the specification
 
@@ -212,29 +212,29 @@ Row = dict[str, float]
 
 
 def expected() -> dict[str, dict[str, PublishedFigure]]:
-    """Learner -> column -> figure."""
+    """Return the expected figures: learner -> column -> figure."""
     return read_table(EXPECTED, tuple(STREAMS))
 
 
 def tolerance(learner: str) -> float:
-    """Points that a measurement may be off."""
+    """Return the points by which a measurement may differ."""
     return TOLERANCE_AT_RANDOM if learner.partition(":")[0] in AT_RANDOM else TOLERANCE
 
 
 def is_outside(value: float, wanted: float, allowed: float) -> bool:
-    """Whether a difference is larger than allowed; both figures are rounded to hundredths."""
+    """Whether the difference is larger than allowed; both figures are rounded to hundredths."""
     return abs(value - wanted) > allowed + 0.005
 
 
 def measure(
     asked: TableRequest, learners_asked: tuple[str, ...] | None = None
 ) -> tuple[dict[str, Row], dict[str, str]]:
-    """Learner -> column -> accuracy in per cent, and why learners are missing.
+    """Measure learner -> column -> accuracy in per cent; also return why learners are missing.
 
     Raises
     ------
     UsageFailure
-        A stream is absent.
+        A stream is absent, or none of the learners exists.
     """
     from driftway.learners import ParameterError, Spec, UnknownLearner
     from driftway.worker.evaluation.protocols import Job, run
@@ -270,7 +270,7 @@ def measure(
 
 
 def page(found: dict[str, Row], missing: dict[str, str], seconds: float = 0.0, processes: int = 1) -> str:
-    """The whole page, Markdown."""
+    """Return the page as Markdown."""
     lines, outside, cells = [], [], 0
     for text, figures in expected().items():
         if text not in found and text not in missing:

@@ -1,7 +1,7 @@
-"""Why this prediction: the state that made it, rebuilt, and what each feature of its event added to the score.
+"""Explain a prediction: rebuild the state that made it, and show what each feature of its event added to the score.
 
-The score is computed anew from the state just before the event. That it is the one which was emitted, bit for bit, is
-checked against the predictions topic where that still holds it.
+The score is recomputed from the state just before the event, and compared bit for bit with the emitted one if the
+predictions topic still holds it.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
 
 CLOCKS_MS = 600_000
-"""How far the clocks of producers and workers may be apart before a prediction is looked for in the whole log."""
+"""A prediction is searched first from this long before its event's timestamp on (clocks may differ), then elsewhere."""
 SAME, DIFFERS, ABSENT, AHEAD = "same", "differs", "absent", "not yet predicted"
 
 
 @dataclass(frozen=True)
 class Emitted:
-    """What the predictions topic has for an event.
+    """What the predictions topic holds for an event.
 
     Parameters
     ----------
     verdict : str
-        ``same``: the recomputed scores, bit for bit; ``differs``; ``absent``: nothing of this learner (any more);
+        ``same``: the recomputed scores, bit for bit; ``differs``; ``absent``: no prediction of this learner (any more);
         ``not yet predicted``: the group has not committed that far.
     scores : list of float or None
-        As emitted.
+        The emitted scores.
     """
 
     verdict: str
@@ -55,27 +55,27 @@ class Emitted:
 
 @dataclass(frozen=True)
 class Why:
-    """One prediction, taken apart.
+    """The explanation of one prediction.
 
     Parameters
     ----------
     learner : str
-        The champion, as outputs call it.
+        The champion's name in outputs.
     id, prediction, y, about : object
-        The event's id; class (as on the wire) or number predicted; label, None: not known; the class whose score is
-        taken apart, None in regression.
+        The event's id; the predicted class (as on the wire) or number; the label, None if unknown; the class whose
+        score is explained, None in regression.
     names : list of str
-        Of the features.
+        Feature names.
     x : f8[d]
-        The features' values, as the event has them.
+        The event's feature values.
     scores : list of float
-        All of them.
+        All scores.
     explanation : Explanation
-        Of the score of `about`.
+        Explanation of the score of `about`.
     way : str
         How the state was rebuilt.
     emitted : Emitted
-        What the predictions topic says.
+        What the predictions topic holds for the event.
     """
 
     learner: str
@@ -91,7 +91,7 @@ class Why:
     emitted: Emitted
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, features with the largest contribution first."""
+        """Everything as a dict, features with the largest contribution first."""
         e = self.explanation
         columns = zip(self.names, self.x.tolist(), e.baseline.tolist(), e.contributions.tolist(), strict=True)
         features = [dict(zip(("name", "value", "baseline", "contribution"), row, strict=True)) for row in columns]
@@ -117,12 +117,12 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
     Parameters
     ----------
     source : GroupPartition
-        Which partition of which group.
+        The group's partition.
     offset : int
-        The event's.
+        Offset of the event.
     about : str or None
-        The class whose score is taken apart, as on the wire; None: the predicted one.
-    bars : Bars
+        The class whose score is explained, as on the wire; None: the predicted one.
+    bars : ProgressFactory
         Shows progress.
 
     Raises
@@ -130,26 +130,26 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
     UsageFailure
         There is no such offset or class.
     Failure
-        The event was rejected, or the state before it cannot be had.
+        The event was rejected, or the state before it cannot be rebuilt.
     Unreachable
         The broker does not answer.
     """
     if not source.low <= offset < source.high:
         held = f"its log holds {source.low} to {source.high}"
         raise UsageFailure(f"there is no event at offset {offset} of {source}: {held}")
-    arrival = state_at(source, offset, bars)
-    model, records = arrival.model, _event(source, offset, arrival.model.settings.reads_headers)
+    rebuilt = state_at(source, offset, bars)
+    model, records = rebuilt.model, _event(source, offset, rebuilt.model.settings.reads_headers)
     if source.labels:
-        with closing(rows(source, model.settings, offset, offset + 1, arrival.begin)) as found:
-            for taken in found:  # the labels that were taken before the event
-                if taken.is_label.any():
-                    model.advance(taken.chosen(taken.is_label), emit=False)
+        with closing(rows(source, model.settings, offset, offset + 1, rebuilt.begin)) as found:
+            for part in found:  # learn the labels that the workers took before the event
+                if part.is_label.any():
+                    model.advance(part.chosen(part.is_label), emit=False)
     batch = model.decode(records)
     if batch.rejected:
         require_form(model.settings, records)
         raise Failure(f"the event at offset {offset} of {source} was rejected: {batch.rejected[0].reason}")
     if not len(batch):
-        raise Failure(f"at offset {offset} of {source} stands the label of an earlier event, which has no prediction")
+        raise Failure(f"offset {offset} of {source} holds the label of an earlier event: labels have no prediction")
     target, champion = model.settings.target, model.champion
     score = np.empty((1, champion.n_scores))
     champion.predict(batch.X, score)
@@ -166,7 +166,7 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
         batch.X[0],
         score[0].tolist(),
         explain(champion, batch.X[0], column),
-        arrival.way,
+        rebuilt.way,
         _emitted(source, offset, model.settings.names[0], score[0], int(records.timestamps[0]), bars),
     )
 
@@ -179,12 +179,12 @@ def _event(source: GroupPartition, offset: int, headers: bool) -> Records:
     ):
         messages = stream.peek(1)
     if not messages:
-        raise Failure(f"there is no event at offset {offset} of {source}: a transaction's marker, or an aborted event")
+        raise Failure(f"there is no event at offset {offset} of {source}: it is a transaction marker or was aborted")
     return records_of(source.partition, messages, headers)
 
 
 def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:
-    """The column that is taken apart, and the class that a high score there speaks for."""
+    """The score column to explain, and the class that a high score there predicts."""
     if target.task == REGRESSION:
         if about is not None:
             raise UsageFailure("--class belongs to classification")
@@ -197,12 +197,12 @@ def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) 
     else:
         raise UsageFailure(f"--class {about} is not one of {', '.join(words)}")
     if n_scores == 1 and k != 1:
-        raise UsageFailure(f"with two classes there is one score, which speaks for {words[1]}: leave --class out")
+        raise UsageFailure(f"with two classes there is only one score, that of {words[1]}: leave --class out")
     return (k if n_scores > 1 else 0), read_json(target.words()[k])
 
 
 def _word(target: Target, value: float) -> Any:
-    """A class as it is on the wire, or a number; None where it is not known."""
+    """A class as on the wire, or a number; None if unknown."""
     if math.isnan(value):
         return None
     return value if target.task == REGRESSION else read_json(target.words()[int(value)])
@@ -211,7 +211,7 @@ def _word(target: Target, value: float) -> Any:
 def _emitted(
     source: GroupPartition, offset: int, learner: str, score: NDArray[np.float64], appended: int, bars: ProgressFactory
 ) -> Emitted:
-    """Look for the event's prediction; predictions come later than their events, if clocks agree."""
+    """Look for the event's prediction, first among the records written after the event."""
     settings = source.settings
     if source.committed is None or source.committed <= offset:
         return Emitted(AHEAD)
@@ -241,9 +241,9 @@ def _emitted(
 
 
 def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:
-    """The scores of a prediction of either format, if it answers the event at `offset`; None if not.
+    """The scores of a prediction, in either format, if it is for the event at `offset`; otherwise None.
 
-    A packed one does not say which learner's it is.
+    A packed prediction does not name its learner.
     """
     if is_packed(value):
         if int.from_bytes(value[8:16], "little", signed=True) != offset:

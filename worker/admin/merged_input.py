@@ -1,4 +1,4 @@
-"""A partition's events with the labels out of a topic of their own among them, as the workers have taken them."""
+"""A partition's events merged with labels from the label topic, in the order in which the workers took them."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from driftway.worker.wire.events import Records
 
 
 class MergedInput:
-    """What the workers have taken from an input offset to another, for a ``with`` block.
+    """Events and labels as the workers merged them between two input offsets; a context manager.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topics and client properties.
     label_topic : str
-        Where labels came.
+        Topic of the labels.
     partition : int
-        Which.
+        Partition of both topics.
     base : int
-        An input offset at which a snapshot stands, or a history has begun.
+        An input offset at which a snapshot stands or a history begins; merging starts there.
     end : int
-        The offset behind the last event.
+        The offset after the last event.
     first : int or None
-        The offset of the first event, with the labels that were taken before it; None: `base`.
+        Offset of the first event to return, preceded by the labels taken before it; None: `base`.
 
     Raises
     ------
     Failure
-        The workers' order from there on is not known.
+        The merge order from `base` on is not known.
     """
 
     def __init__(
@@ -67,12 +67,12 @@ class MergedInput:
         self._stack.close()
 
     def take(self) -> Records | None:
-        """The next records; None: that were all.
+        """Return the next records; None at the end.
 
         Raises
         ------
         Failure, Unreachable
-            They cannot be read.
+            The records cannot be read.
         """
         while (found := self._next()) is not None:
             found = found.after(int(found.offsets.searchsorted(self._first)))
@@ -99,13 +99,13 @@ class MergedInput:
 
 
 def _merge_order(settings: WorkerSettings, label_topic: str, partition: int, base: int) -> MergeOrder:
-    """In which order both topics were taken from an input offset on."""
+    """The order in which the workers merged both topics from an input offset on."""
     topic = settings.topics.snapshots
     with closing(reader_of(settings)) as reader:
         found = concatenated(merge_orders(reader, topic, partition, Deadline(ASK_SECONDS)), base)
     if found is None:
         raise Failure(
-            f"{topic} does not say in which order labels of {label_topic}/{partition} were taken from offset {base} of "
-            f"{settings.input} on"
+            f"{topic} does not say in which order labels of {label_topic}/{partition} were merged from offset {base} "
+            f"of {settings.input} on"
         )
     return found

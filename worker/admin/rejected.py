@@ -1,4 +1,4 @@
-"""What stands in a topic of rejections: by kind, with samples; and the events back to where they came from."""
+"""Read a topic of rejections, group it by kind with samples, and send the events again to where they came from."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.rejections import kind_of
 
 AGAIN = "driftway-again"
-"""Header of an event that was sent again: which rejection it was."""
+"""Header of an event that was sent again: names the rejected event."""
 SEND_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class RejectedRecord:
-    """A record of the topic.
+    """A record of the rejections topic.
 
     Parameters
     ----------
     topic, partition, offset : str, int, int
-        Where the event stands: in the input, or in the topic of labels.
+        Where the event stands: in the input or in the label topic.
     reason : str
         Why it was rejected.
     value, key : bytes or None
-        The event as it came.
+        The event, unchanged.
     """
 
     topic: str
@@ -43,7 +43,7 @@ class RejectedRecord:
 
     @property
     def kind(self) -> str:
-        """Of the reason."""
+        """The kind of the reason."""
         return kind_of(self.reason)
 
 
@@ -54,7 +54,7 @@ class RejectionGroup:
     Parameters
     ----------
     most : int
-        Samples that are kept.
+        Maximum number of samples to keep.
     """
 
     most: int
@@ -62,14 +62,14 @@ class RejectionGroup:
     samples: list[RejectedRecord] = field(default_factory=list)
 
     def add(self, one: RejectedRecord) -> None:
-        """Count one more."""
+        """Count a rejection."""
         self.count += 1
         if len(self.samples) < self.most:
             self.samples.append(one)
 
 
 def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partitions: int) -> Iterator[RejectedRecord]:
-    """All rejections up to the present end of the topic.
+    """Read all rejections up to the present end of the topic.
 
     Raises
     ------
@@ -77,18 +77,18 @@ def read(bootstrap: str, passthrough: Mapping[str, Any], topics: Topics, partiti
         The broker refuses, or a record is no rejection.
     """
     topic = {topics.rejected: partitions}
-    ends = LogEnds(bootstrap, passthrough).of(topic)  # what comes meanwhile may be what was sent again
+    ends = LogEnds(bootstrap, passthrough).of(topic)  # records that arrive later may be events sent again
     with closing(TopicTail(bootstrap, passthrough, topic, ends=ends)) as tail:
         while not tail.at_end:
             yield from map(_read, tail.poll(0.2))
 
 
 def group_by_kind(found: Iterator[RejectedRecord], samples: int) -> dict[str, RejectionGroup]:
-    """Kind -> its rejections, the largest pile first."""
-    made: dict[str, RejectionGroup] = {}
+    """Kind -> its rejections, the most frequent kind first."""
+    groups: dict[str, RejectionGroup] = {}
     for one in found:
-        made.setdefault(one.kind, RejectionGroup(samples)).add(one)
-    return dict(sorted(made.items(), key=lambda item: -item[1].count))
+        groups.setdefault(one.kind, RejectionGroup(samples)).add(one)
+    return dict(sorted(groups.items(), key=lambda item: -item[1].count))
 
 
 def resend(
@@ -97,12 +97,12 @@ def resend(
     found: Iterator[RejectedRecord],
     kinds: Collection[str],
 ) -> int:
-    """Write the events of some kinds once more where they came from, each into its partition; say how many.
+    """Send the events of some kinds again to the topic and partition that they came from; return how many.
 
     Raises
     ------
     Failure
-        The broker did not take one; those before it have been sent.
+        The broker did not accept an event; those before it have been sent.
     """
     producer = Producer(quiet({**base_properties(bootstrap, passthrough), "enable.idempotence": True}))
     failed: list[str] = []
@@ -128,7 +128,9 @@ def resend(
         sent += 1
     left = producer.flush(SEND_SECONDS)
     if failed or left:
-        raise Failure(f"{left + len(failed)} of {sent} events were not taken: {failed[0] if failed else 'no answer'}")
+        raise Failure(
+            f"{left + len(failed)} of {sent} events were not delivered: {failed[0] if failed else 'no answer'}"
+        )
     return sent
 
 
@@ -139,5 +141,5 @@ def _read(message: Any) -> RejectedRecord:
         reason = headers["reason"].decode()
     except (KeyError, ValueError, TypeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
-        raise Failure(f"{where} is no rejection: it lacks the headers of one") from None
+        raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
     return RejectedRecord(*place, reason, message.value(), message.key())

@@ -1,1 +1,1 @@
-"""The commands of the worker's side; the only modules here that know click."""
+"""The worker's commands, and options that several commands share; in the worker only `cli` packages use click."""

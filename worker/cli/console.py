@@ -1,4 +1,4 @@
-"""How commands print tables, show progress, and see beforehand that they can write."""
+"""How commands print tables, show progress, and check beforehand that they can write."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH = 200
-"""Columns that a table may have, whoever reads it: a terminal with fewer wraps lines, and no number is cut."""
+"""Least width of tables in columns, whatever the terminal has: a narrower one wraps lines, but no number is cut."""
 
 
 def wide_console(stderr: bool = False) -> Console:
-    """Standard output (or error) for tables and lines of any width up to WIDTH."""
+    """Return a console on standard output (or error) that is at least WIDTH columns wide."""
     from rich.console import Console
 
     return Console(stderr=stderr, width=max(WIDTH, Console(stderr=stderr).width), highlight=False)
@@ -27,7 +27,7 @@ def wide_console(stderr: bool = False) -> Console:
 
 @contextlib.contextmanager
 def bar(name: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
-    """A progress bar on a terminal; yields what to call with how many rows were done since, None elsewhere."""
+    """Show a progress bar; yields a function to call with the number of further rows, or None if not on a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -40,16 +40,16 @@ def bar(name: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
 
 
 def check_file(path: str, *, needs: str | None = None, extra: str = "") -> None:
-    """Find out before a long run whether a result can be written.
+    """Check before a long run whether a result can be written.
 
     Parameters
     ----------
     path : str
-        Where to.
+        File to write.
     needs : str or None
-        A package that writing takes.
+        A package that writing needs.
     extra : str
-        Of this project, that installs it.
+        This project's extra that installs it.
 
     Raises
     ------

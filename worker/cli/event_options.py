@@ -1,4 +1,4 @@
-"""Options that say how events of one's own are read."""
+"""Options that say how a user's events are read."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def registry_options(command: F) -> F:
         "registry_properties",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Property of its client, as basic.auth.user.info or ssl.ca.location; validate=false does not hold "
-        "JSON against its schema; repeatable.",
+        help="Property of the registry client, such as basic.auth.user.info or ssl.ca.location; validate=false skips "
+        "checking JSON against its schema; repeatable.",
     )(command)
     return click.option(
         "--registry", metavar="URL", help="Schema registry of events in Avro, Protobuf or JSON Schema."
     )(command)
 
 
-def schema_options(label: str = "Where its label stands.  [default: y]") -> Callable[[F], F]:
+def schema_options(label: str = "Path of an event's label, with --feature.  [default: y]") -> Callable[[F], F]:
     """--feature, --label, --id, --time, --envelope, --missing, --missing-indicators; `label` is that option's help."""
     options = [
         click.option(
@@ -38,38 +38,36 @@ def schema_options(label: str = "Where its label stands.  [default: y]") -> Call
             "feature",
             multiple=True,
             metavar="PATH[:OPTION,..]",
-            help='A field of the event that is learned from, where events are not {"x": ..}: amount, payload.amount, '
+            help='Field of an event to learn from, where events are not {"x": ..}: amount, payload.amount, '
             "country:one-of=de|fr|*, merchant:hash=32, user:index=50000, created_at:time=hour|weekday|age, each also "
-            "with missing=mean|last|0, indicator, as=NAME. Beside the value: @key, @header.NAME, @timestamp. "
+            "with missing=mean|last|0, indicator, as=NAME. Outside the value: @key, @header.NAME, @timestamp. "
             "Repeatable.",
         ),
         click.option("--label", metavar="PATH", help=label),
-        click.option("--id", "id_", metavar="PATH", help="Where its id stands, with --feature.  [default: id]"),
-        click.option(
-            "--time", "time_", metavar="PATH", help="Where the time of an event stands, with --feature.  [default: t]"
-        ),
+        click.option("--id", "id_", metavar="PATH", help="Path of an event's id, with --feature.  [default: id]"),
+        click.option("--time", "time_", metavar="PATH", help="Path of an event's time, with --feature.  [default: t]"),
         click.option(
             "--envelope",
             type=click.Choice(ENVELOPES),
-            help="What is around an event's row: debezium (the row is `after`), connect (it is `payload`).",
+            help="Envelope around an event's row: debezium (the row is `after`), connect (it is `payload`).",
         ),
         registry_options,
         click.option(
             "--missing",
             metavar="POLICY",
-            help="What stands for a feature that is null or not there: mean or last of the rows so far, or a number; "
-            "reject sets the event aside.  [default: reject]",
+            help="Replacement for a feature that is null or absent: mean or last of the rows so far, or a number; "
+            "reject: the event is rejected.  [default: reject]",
         ),
         click.option(
             "--label-wait",
             metavar="ROWS|TIME[/ROWS]",
-            help='How long an event waits for its label, which comes as {"id": .., "y": ..} in the same partition: '
-            "10000 rows, 12h, 7d/50000.  [default: a label comes with its event, or not at all]",
+            help='How long an event waits for its label, which arrives as {"id": .., "y": ..} in the same partition: '
+            "10000 rows, 12h, 7d/50000.  [default: labels come with their events, or not at all]",
         ),
         click.option(
             "--missing-indicators",
             is_flag=True,
-            help="One more column for each feature: 1 where it was missing, else 0.",
+            help="Add a column for each feature: 1 where it was missing, else 0.",
         ),
     ]
 
@@ -87,7 +85,7 @@ class FeatureCount(click.types.StringParamType):
     name = "N|NAME,.."
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """``8``, or ``a,b,c``."""
+        """Convert ``8`` to an int, or ``a,b,c`` to a sorted tuple of names."""
         if isinstance(value, tuple | int):
             return value
         words = [word.strip() for word in str(value).split(",")]
@@ -96,19 +94,19 @@ class FeatureCount(click.types.StringParamType):
                 self.fail(f"{words[0]} is not at least 1", param, ctx)
             return int(words[0])
         if "" in words or len(set(words)) < len(words):
-            self.fail(f"{value!r} is neither a number nor different names, separated by commas", param, ctx)
+            self.fail(f"{value!r} is neither a number nor a comma-separated list of distinct names", param, ctx)
         return tuple(sorted(words))
 
 
 def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
-    """What the options of `schema_options` say, as `ModelSettings` takes it.
+    """Return what the options of `schema_options` say, as keywords of `ModelSettings`.
 
-    `columns`: without --feature there are columns, and --label names one.
+    `columns`: whether --label may be given without --feature, and then names a column.
 
     Raises
     ------
     UsageFailure
-        One of them cannot be read, or needs --feature.
+        An option is not valid, or needs --feature.
     """
     missing, wait = given["missing"], given["label_wait"]
     waits = {} if wait is None else {"wait": LabelWait.parse(wait)}
@@ -126,24 +124,22 @@ def made_events(given: dict[str, Any], columns: bool = False) -> dict[str, Any]:
     for option in (*(() if columns else ("label",)), "id_", "time_", "envelope"):
         if given[option] is not None:
             name = option.rstrip("_")
-            raise UsageFailure(
-                f"--{name} says where it stands in events of your own: name what is learned from, --feature"
-            )
+            raise UsageFailure(f"--{name} is a path in events of your own format: name their features with --feature")
     policy = MissingPolicy() if missing is None else MissingPolicy.parse(missing)
     return waits | {"missing": policy, "indicators": given["missing_indicators"]}
 
 
 def named_features(given: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    """What --features says, as `ModelSettings` takes it.
+    """Return what --features says, as keywords of `ModelSettings`.
 
     Raises
     ------
     UsageFailure
-        There is a --feature, too.
+        --feature was given, too.
     """
     features = given["features"]
     if features is not None and asked.get("events") is not None:
-        raise UsageFailure("--feature says what there is: leave --features out")
+        raise UsageFailure("--features does not go with --feature, which already names the features")
     if isinstance(features, tuple):
         return {"n_features": len(features), "feature_names": features}
     return {"n_features": features}

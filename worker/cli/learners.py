@@ -1,4 +1,4 @@
-"""`driftway learners`: what can be learned with."""
+"""`driftway learners`: list and describe the learners."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import click
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects on standard output.")
 def learners(names: tuple[str, ...], as_json: bool) -> None:
     """List the learners, or describe some: tasks, parameters with their defaults and bounds, state, cost, source.
 
-    ova:NAME learns any number of classes with a learner of two, one against all others: ova:arow:q=1e-4.
-    scaled:NAME sees features behind one fixed mean and deviation each, those of the rows that a model was trained on.
-    on_drift:NAME begins the learner anew when a drift detector calls: on_drift:arow:detector=adwin,action=shrink;
-    detectors are ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w, kswin, with parameters as in ddm/warn=2/drift=3,
-    actions reset, shrink (only the covariance), background (a copy trained since the first warning takes over).
+    ova:NAME learns any number of classes with binary learners, each class against all others: ova:arow:q=1e-4.
+    scaled:NAME scales each feature by a fixed mean and deviation, those of the rows that a model was trained on.
+    on_drift:NAME restarts the learner at a drift detector's alarm: on_drift:arow:detector=adwin,action=shrink;
+    detectors are ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w, kswin, with parameters as in ddm/warn=2/drift=3;
+    actions are reset, shrink (only the covariance), background (a copy trained since the first warning takes over).
     Ensembles take any learner: dwm:base=arow/q=1e-4.
 
     \b
@@ -46,16 +46,16 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             for p in row["parameters"]:
                 click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
                 click.echo(click.wrap_text(p["text"], 100, " " * 15, " " * 15))
-            click.echo("\n  State, which a snapshot holds; d counts the intercept, K the classes:")
+            click.echo("\n  State, as a snapshot holds it; d includes the intercept, K is the number of classes:")
             for field in row["state"]:
                 click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
             if row["shares"]:
-                click.echo("\n  Partitions can share what it believes, with --share.")
+                click.echo("\n  Partitions can share its model, with --share.")
             click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
 
 
 def describe(found: Any) -> dict[str, Any]:
-    """What `--json` says of a learner's class; all words are those of its docstring."""
+    """Return the entry of a learner's class for `--json`; description, cost and source are from its docstring."""
     import inspect
     import re
 
@@ -76,7 +76,7 @@ def describe(found: Any) -> dict[str, Any]:
 
 
 def rule_of(found: Any) -> Any:
-    """The rule of a learner's class at its defaults."""
+    """Return the rule of a learner's class with default parameters."""
     from driftway.learners.spec import Spec
 
     task = "regression" if found.tasks[0] == "regression" else "classification"
@@ -85,7 +85,7 @@ def rule_of(found: Any) -> Any:
 
 
 def remembered(rule: Any) -> list[dict[str, str]]:
-    """The arrays of a state: name, shape in letters (d: features and intercept), meaning."""
+    """Return the arrays of a state: name, shape in letters (d: features and intercept), meaning."""
     from driftway.learners.engine.state_layout import field_specs
 
     kept = {name: one for name, one in field_specs(rule.memory).items() if one.in_state}

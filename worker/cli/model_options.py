@@ -1,4 +1,4 @@
-"""Options that say what is learned, shared by `worker`, `evaluate` and whatever learns next."""
+"""Options that say what is learned, shared by `worker`, `evaluate` and other commands that learn."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_LEARNER = "auto"
 SHARING = (
-    "Partitions share what their linear learners believe, each behind every N labelled rows of its own and no sooner "
-    "than the last of it is committed: average:rows=100 with all, gossip:rows=100 with the next and the previous one."
+    "Partitions share their linear models: each after every N labelled rows of its own, once its last update is "
+    "committed; average:rows=100 with all partitions, gossip:rows=100 with the next and the previous one."
 )
 
 
@@ -39,7 +39,7 @@ def target_options(command: F) -> F:
             default=(DEFAULT_LEARNER,),
             show_default=True,
             metavar="NAME[:PARAM=VALUE,...]",
-            help="Learner and its parameters; ova:NAME is one against all, on_drift:NAME begins anew at a drift; "
+            help="Learner and its parameters; ova:NAME is one against all, on_drift:NAME restarts at a drift; "
             "repeatable (the first is the champion).",
         ),
         click.option(
@@ -50,14 +50,15 @@ def target_options(command: F) -> F:
             help="Predict a class or a number.",
         ),
         click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]"),
-        click.option("--labels", metavar="A,B,..", help="Labels as they stand in the data, in class order."),
+        click.option("--labels", metavar="A,B,..", help="Labels as written in the data, in class order."),
         click.option(
             "--map",
             "maps",
             multiple=True,
             metavar="MAP[:PARAM=VALUE,...]",
-            help="Feature map in front of every learner and of the standardiser: polynomial:degree=2, "
-            "fourier:D=100,gamma=0.5,seed=1 or hashing:buckets=64,seed=1; repeat to map again what one has made.",
+            help="Feature map applied before the standardiser and every learner: polynomial:degree=2, "
+            "fourier:D=100,gamma=0.5,seed=1 or hashing:buckets=64,seed=1; repeatable, each maps the output of the one "
+            "before.",
         ),
         click.option(
             "--standardize/--no-standardize",
@@ -80,7 +81,7 @@ def event_options(command: F) -> F:
         click.option(
             "--features",
             type=FeatureCount(),
-            help="Features per event, or their names: what stands in `x`.  [default: as the first event]",
+            help="Number of features per event, or their names (the content of `x`).  [default: as in the first event]",
         ),
         click.option(
             "--format",
@@ -88,7 +89,7 @@ def event_options(command: F) -> F:
             type=click.Choice((*FORMATS, *REGISTERED)),
             default=FORMATS[0],
             show_default=True,
-            help="Event format; the last three with --registry and --feature.",
+            help="Event format; the last three need --registry and --feature.",
         ),
         click.option(
             "--output-format",
@@ -96,13 +97,13 @@ def event_options(command: F) -> F:
             type=click.Choice(FORMATS),
             default=FORMATS[0],
             show_default=True,
-            help="Format of the predictions; packed ones hold class indices and no learner.",
+            help="Format of the predictions; packed ones hold class indices and no learner name.",
         ),
         click.option(
             "--pass-headers",
             default="",
             metavar="NAME[,NAME..]",
-            help="Headers of an event that its prediction carries on, as they are; * for all.  [default: none]",
+            help="Event headers to copy unchanged to the prediction; * for all.  [default: none]",
         ),
         click.option(
             "--accuracy-every",
@@ -117,9 +118,9 @@ def event_options(command: F) -> F:
             "detectors",
             multiple=True,
             metavar="NAME[:PARAM=VALUE,...]",
-            help="Drift detector that watches the champion's mistakes, in a regression its absolute errors; its alarms "
-            "stand in a topic of their own, the accuracy points, the log and the metrics: ddm, eddm, page_hinkley, "
-            "adwin, hddm_a, hddm_w or kswin; repeatable.",
+            help="Drift detector on the champion's mistakes, in regression on its absolute errors: ddm, eddm, "
+            "page_hinkley, adwin, hddm_a, hddm_w or kswin. Alarms go to a topic of their own, the accuracy points, the "
+            "log and the metrics; repeatable.",
         ),
     ]
     for option in reversed(options):
@@ -128,7 +129,7 @@ def event_options(command: F) -> F:
 
 
 def make_target(task: str, classes: int | None, labels: str | None) -> Target:
-    """The target that the options describe.
+    """Return the target that the options describe.
 
     Raises
     ------
@@ -153,7 +154,7 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
 def make_model_settings(
     specs: tuple[str, ...], target: Target, maps: tuple[str, ...] = (), **rest: Any
 ) -> ModelSettings:
-    """Model settings with every learner and feature map checked: name, parameters and task.
+    """Return model settings after checking name, parameters and task of every learner and feature map.
 
     Raises
     ------
@@ -183,7 +184,7 @@ def make_model_settings(
 
 
 def require_sharing(specs: Sequence[Spec], target: Target) -> None:
-    """See that some learner has something to share.
+    """Check that at least one learner has something to share.
 
     Raises
     ------
@@ -195,13 +196,13 @@ def require_sharing(specs: Sequence[Spec], target: Target) -> None:
     if all(learner.sharing is None for learner in made):
         names = ", ".join(learner.name for learner in made)
         raise UsageFailure(
-            f"--share: {names} has nothing to share; linear learners do, like dfop, rls, arow, pa1 or ogd_hinge "
+            f"--share: {names} has nothing to share; linear learners such as dfop, rls, arow, pa1 or ogd_hinge do "
             "(`driftway learners --json`: shares)"
         )
 
 
 def make_maps(texts: tuple[str, ...], n_features: int) -> tuple[tuple[Spec, ...], int]:
-    """Feature maps with every name and parameter checked, and how many features they make of `n_features`.
+    """Return feature maps after checking their names and parameters, and the number of features that they output.
 
     Raises
     ------
@@ -227,12 +228,12 @@ def make_maps(texts: tuple[str, ...], n_features: int) -> tuple[tuple[Spec, ...]
 
 
 def make_detector_specs(texts: tuple[str, ...], task: str) -> tuple[Spec, ...]:
-    """Detectors with every name and parameter checked.
+    """Return detectors after checking their names and parameters.
 
     Raises
     ------
     UsageFailure
-        One is not valid.
+        A detector is not valid.
     """
     if not texts:
         return ()
@@ -248,7 +249,7 @@ def make_detector_specs(texts: tuple[str, ...], task: str) -> tuple[Spec, ...]:
 
 
 def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
-    """The settings that the options of a worker say; `rest` as `ModelSettings`.
+    """Return the settings that a worker's options give; `rest` as `ModelSettings`.
 
     Raises
     ------
@@ -265,10 +266,10 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
     asked["share"] = None if given["share"] is None else SharingOption.parse(given["share"])
     asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
-    began = warm_start_plan(given, target)
-    if began is not None:
-        target, learners = began.target, began.learners
-        asked |= {"maps": began.maps, "standardize": began.standardize, "warm": began.warm}
-    asked |= made_events(given) if began is None else began.reading
+    plan = warm_start_plan(given, target)
+    if plan is not None:
+        target, learners = plan.target, plan.learners
+        asked |= {"maps": plan.maps, "standardize": plan.standardize, "warm": plan.warm}
+    asked |= made_events(given) if plan is None else plan.reading
     asked |= named_features(given, asked)
     return make_model_settings(learners, target, **asked, **rest)

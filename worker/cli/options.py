@@ -16,18 +16,18 @@ DEFAULT_BOOTSTRAP = "localhost:9092"
 
 
 def was_given(option: str) -> bool:
-    """Whether an option of the present command was given, by flag, environment or file."""
+    """Return whether an option of the current command was given, by flag, environment or file."""
     return click.get_current_context().get_parameter_source(option) is not ParameterSource.DEFAULT
 
 
 def was_typed(option: str) -> bool:
-    """Whether it was given by flag: a default for all commands, out of the environment or a file, was not."""
+    """Return whether it was given by flag, and not as a default for all commands in the environment or a file."""
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
 
 
 def group_of_outputs(command: Command) -> Command:
     """Add ``--group`` and ``--outputs`` to a command that only reads outputs."""
-    group = click.option("--group", help="The workers' consumer group; needed where several work on the input.")
+    group = click.option("--group", help="The workers' consumer group; needed if several groups work on the input.")
     return group(outputs_option(command))
 
 
@@ -37,7 +37,7 @@ def outputs_option(command: Command) -> Command:
         "--outputs",
         default="",
         metavar="PREFIX",
-        help="What the names of the output topics begin with.  [default: INPUT.GROUP]",
+        help="Prefix of the output topics' names.  [default: INPUT.GROUP]",
     )(command)
 
 
@@ -47,16 +47,16 @@ def label_topic_option(command: Command) -> Command:
         "--label-topic",
         default="",
         metavar="TOPIC",
-        help="Where labels come, with --label-wait: a topic of their own, with as many partitions as the input and "
-        "each label in that of its event.  [default: among the events]",
+        help="With --label-wait: topic of the labels, with as many partitions as the input and each label in its "
+        "event's partition.  [default: labels are among the events]",
     )(command)
 
 
 def _address(context: click.Context, option: click.Parameter, value: str) -> str:
-    """A bootstrap address, which is no web address."""
+    """Check that a bootstrap address is not a web address."""
     if value.lower().startswith(("http://", "https://")):
         raise click.BadParameter(
-            f"{value!r} is a web address; say HOST:PORT, as in {value.partition('//')[2].rstrip('/')!r}.",
+            f"{value!r} is a URL; write HOST:PORT, as in {value.partition('//')[2].rstrip('/')!r}.",
             context,
             option,
         )
@@ -104,6 +104,6 @@ def reading_option(command: Command) -> Command:
         type=click.Choice(CLIENTS),
         default=AUTO,
         show_default=True,
-        help="How events are read: native goes past the Python client to the C library under it, with the same result; "
-        "auto takes it where it can be used.",
+        help="How events are read: native bypasses the Python client and calls the C library under it, with the same "
+        "result; auto uses it where possible.",
     )(command)

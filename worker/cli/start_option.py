@@ -1,4 +1,4 @@
-"""--start: where a group begins that has committed nothing."""
+"""--start: where a group that has committed nothing begins."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ START_PLACES = f"{EARLIEST}|{LATEST}|OFFSET"
 
 
 def start_place(context: click.Context, option: click.Parameter, value: str) -> str | int:
-    """Where a group begins, for --start: ``earliest``, ``latest``, or an offset as an int.
+    """Parse --start: ``earliest``, ``latest``, or an offset as an int.
 
     Raises
     ------
     BadParameter
-        Neither of them.
+        The value is none of these.
     """
     if value in (EARLIEST, LATEST):
         return value

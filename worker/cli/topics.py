@@ -1,4 +1,4 @@
-"""``driftway topics``: create or check what an input needs."""
+"""``driftway topics``: create or check the topics of an input."""
 
 from __future__ import annotations
 
@@ -23,9 +23,15 @@ def _topic_options(command: Command) -> Command:
         click.option(
             "--partitions", type=click.IntRange(1), required=True, metavar="N", help="Partitions of each topic."
         ),
-        click.option("--group", metavar="GROUP", help="Also the outputs of this consumer group."),
-        click.option("--alarms", is_flag=True, help="With them the drift alarms, for workers with --detector."),
-        click.option("--shares", is_flag=True, help="With them what partitions share, for workers with --share."),
+        click.option("--group", metavar="GROUP", help="Include the output topics of this consumer group."),
+        click.option(
+            "--alarms", is_flag=True, help="With --group: include the drift alarms, for workers with --detector."
+        ),
+        click.option(
+            "--shares",
+            is_flag=True,
+            help="With --group: include the models that partitions share, for workers with --share.",
+        ),
         outputs_option,
     )
     for option in reversed(options):
@@ -68,7 +74,7 @@ def create(
     properties: tuple[str, ...],
     client_properties: str | None,
 ) -> None:
-    """Create the topics that are missing; existing ones stay as they are."""
+    """Create the topics that are missing; existing ones are left unchanged."""
     from driftway.worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
@@ -91,7 +97,7 @@ def check(
     properties: tuple[str, ...],
     client_properties: str | None,
 ) -> None:
-    """Say which topics are missing or differ; exit code 1 if any is."""
+    """Report topics that are missing or differ; exit code 1 if there are any."""
     from driftway.worker.kafka.client_config import require_broker
     from driftway.worker.kafka.topics import partition_counts
 
@@ -107,7 +113,7 @@ def check(
     wrong += _wrong_policies(bootstrap, passthrough, plan, present)
     if wrong:
         raise Failure("; ".join(wrong))
-    click.echo(f"{len(plan)} topics of {input_topic} are as they should be", err=True)
+    click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
 
 
 def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, shares: bool, outputs: str) -> Plan:
@@ -121,15 +127,15 @@ def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, sh
 
 
 def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, present: dict[str, int]) -> list[str]:
-    """Topics whose clean-up policy differs: an uncompacted snapshot topic would grow for ever."""
+    """Return a message per topic whose clean-up policy differs: an uncompacted snapshot topic would grow for ever."""
     from confluent_kafka import KafkaException
     from confluent_kafka import admin as untyped
 
     from driftway.worker.kafka.client_config import base_properties, quiet
 
     api: Any = untyped  # its stubs do not export everything
-    wanted = {name: config["cleanup.policy"] for name, (_, config) in plan.items() if "cleanup.policy" in config}
-    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in wanted if name in present]
+    policies = {name: config["cleanup.policy"] for name, (_, config) in plan.items() if "cleanup.policy" in config}
+    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in policies if name in present]
     if not resources:
         return []
     admin = api.AdminClient(quiet(base_properties(bootstrap, passthrough)))
@@ -139,6 +145,6 @@ def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, pre
             policy = future.result()["cleanup.policy"].value
         except KafkaException as error:
             raise Failure(f"cannot read the settings of topic {resource.name}: {error.args[0].str()}") from None
-        if policy != wanted[resource.name]:
-            wrong.append(f"{resource.name} has cleanup.policy {policy}, not {wanted[resource.name]}")
+        if policy != policies[resource.name]:
+            wrong.append(f"{resource.name} has cleanup.policy {policy}, not {policies[resource.name]}")
     return wrong

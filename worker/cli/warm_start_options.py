@@ -1,4 +1,4 @@
-"""--warm-start and --frozen: the options, and what a model file decides in place of others."""
+"""--warm-start and --frozen: the options, and what a model file determines in place of other options."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def warm_options(command: F) -> F:
         click.option(
             "--warm-start",
             metavar="FILE",
-            help="Begin in the state of a model file's champion, by `driftway train` or `driftway snapshot export`. "
-            "The file says task, classes, labels, maps and standardising; each --learner is a challenger.",
+            help="Start from the state of a model file's champion, by `driftway train` or `driftway snapshot export`. "
+            "The file determines task, classes, labels, maps and standardising; each --learner is a challenger.",
         ),
-        click.option("--frozen", is_flag=True, help="The model of --warm-start predicts only and learns nothing more."),
+        click.option("--frozen", is_flag=True, help="The model of --warm-start only predicts and learns nothing more."),
     ]
     for option in reversed(options):
         command = option(command)
@@ -39,22 +39,22 @@ def warm_options(command: F) -> F:
 
 @dataclass(frozen=True)
 class WarmStartPlan:
-    """What is learned from a model file on.
+    """What is learned when starting from a model file.
 
     Parameters
     ----------
     warm : WarmStart
         The champion's state.
     learners : tuple of str
-        The champion, then the challengers that were asked for.
+        The champion, then the requested challengers.
     target : Target
         What is predicted.
     maps : tuple of str
-        Feature maps in front of all.
+        Feature maps in front of all learners.
     standardize : bool
-        Whether the online standardiser is in front of those that take it.
+        Whether the online standardiser is in front of the learners that use one.
     reading : dict
-        How events are read and missing values filled, as `ModelSettings` takes it.
+        How events are read and missing values filled, as keywords of `ModelSettings`.
     """
 
     warm: WarmStart
@@ -65,7 +65,7 @@ class WarmStartPlan:
     reading: dict[str, Any]
 
     def match_stream(self, stream: Any) -> tuple[Target, tuple[int, ...] | None]:
-        """The target for a stream of class indices, and its columns in the model's order (None: as they are).
+        """Return the target for a stream of class indices, and its columns in the model's order (None: unchanged).
 
         Raises
         ------
@@ -74,7 +74,7 @@ class WarmStartPlan:
         """
         target, name = self.target, self.warm.name
         if stream.task not in (None, target.task):
-            raise UsageFailure(f"{stream.name} is for {stream.task}, model file {name} does {target.task}")
+            raise UsageFailure(f"{stream.name} is for {stream.task}, model file {name} for {target.task}")
         if target.task == CLASSIFICATION and len(stream.labels or ()) not in (0, target.n_classes):
             raise UsageFailure(
                 f"{stream.name} has {len(stream.labels)} classes, model file {name} predicts {target.n_classes}"
@@ -91,18 +91,18 @@ class WarmStartPlan:
 
 
 def warm_start_plan(given: dict[str, Any], named: Target) -> WarmStartPlan | None:
-    """What the file of --warm-start says; None without that option. `named`: the target that the options describe.
+    """Return the plan of --warm-start's file; None without that option. `named`: the target that the options describe.
 
     Raises
     ------
     UsageFailure
-        The file cannot be read, contradicts an option that was given, or there is none for --frozen.
+        The file cannot be read, contradicts an option that was given, or --frozen comes without a file.
     Failure
-        The file is damaged, no model file, or of a newer version.
+        The file is damaged, not a model file, or of a newer version.
     """
     if given["warm_start"] is None:
         if given["frozen"]:
-            raise UsageFailure("--frozen needs --warm-start FILE: an empty learner that learns nothing is of no use")
+            raise UsageFailure("--frozen needs --warm-start FILE: an empty learner that never learns is useless")
         return None
     from driftway.worker.state import model_file
 
@@ -122,7 +122,7 @@ def warm_start_plan(given: dict[str, Any], named: Target) -> WarmStartPlan | Non
 
 
 def _require_agreement(given: dict[str, Any], named: Target, settings: ModelSettings, name: str) -> None:
-    """Refuse an option that says something else than the file; labels may name classes that it only counts."""
+    """Refuse an option that contradicts the file; labels may name classes of which the file only has the number."""
     from driftway.learners import ParameterError, Spec
 
     target = settings.target
@@ -131,21 +131,21 @@ def _require_agreement(given: dict[str, Any], named: Target, settings: ModelSett
     except ParameterError as error:
         raise UsageFailure(str(error)) from None
     labels = ",".join(named.labels)
-    sayings = (
+    checks = (
         ("task", "--task", named.task, target.task),
         ("labels", "--labels", labels, ",".join(target.labels) or labels),
         ("labels", "--labels", f"{named.n_classes} classes", f"{target.n_classes} classes"),
         ("classes", "--classes", named.n_classes, target.n_classes),
         ("maps", "--map", ", ".join(maps), ", ".join(spec.text for spec in settings.maps) or "no map"),
-        ("standardize", _said(given["standardize"]), _said(given["standardize"]), _said(settings.standardize)),
+        ("standardize", _flag(given["standardize"]), _flag(given["standardize"]), _flag(settings.standardize)),
     )
-    for option, flag, asked, theirs in (*sayings, *_of_events(given, settings)):
+    for option, flag, asked, theirs in (*checks, *_of_events(given, settings)):
         if asked != theirs and was_given(option):
             raise UsageFailure(f"{flag} contradicts model file {name}: asked for {asked}, the file has {theirs}")
 
 
 def _of_events(given: dict[str, Any], settings: ModelSettings) -> Iterator[tuple[str, str, Any, Any]]:
-    """What the options of `schema_options` say beside what the file does; nothing of a command without them."""
+    """Yield option, flag, given value and file's value of `schema_options`; nothing for a command without them."""
     events = settings.events
     if "missing" not in given:
         return
@@ -165,5 +165,5 @@ def _of_events(given: dict[str, Any], settings: ModelSettings) -> Iterator[tuple
     yield "missing_indicators", "--missing-indicators", words[given["missing_indicators"]], words[theirs]
 
 
-def _said(standardize: bool) -> str:
+def _flag(standardize: bool) -> str:
     return "--standardize" if standardize else "--no-standardize"

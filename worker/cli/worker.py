@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     default=0.1,
     show_default=True,
     metavar="SECONDS",
-    help="Time between commits: how late a read_committed reader sees a prediction.",
+    help="Time between commits; a read_committed reader sees predictions with this delay.",
 )
 @click.option(
     "--snapshot-interval",
@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=50_000,
     show_default=True,
-    help="Rows after which a snapshot is due even earlier; bounds what a restore relearns.",
+    help="Take a snapshot after this many rows even if the interval is not over; bounds the rows that a restore "
+    "relearns.",
 )
 @click.option(
     "--guarantee",
@@ -79,37 +80,40 @@ if TYPE_CHECKING:
     callback=start_place,
     default=EARLIEST,
     show_default=True,
-    help="Where a new group begins; OFFSET: there in each partition, as behind the rows that a model was trained on.",
+    help="Where a new group begins; OFFSET: at this offset in every partition, e.g. after the rows that a model was "
+    "trained on.",
 )
 @click.option(
     "--if-unrestorable",
     type=click.Choice(UNRESTORABLE),
     default=REFUSE,
     show_default=True,
-    help="When the state cannot be had with the same bits: snapshot of another learner, or damaged with no older one "
-    "to stand in; offset reset by hand. replay relearns the log in silence, fresh starts with an empty learner.",
+    help="What to do when the state cannot be restored bit for bit: the snapshot is of another learner, or it is "
+    "damaged and no older one can stand in, or the offset was reset by hand. replay relearns the log without output, "
+    "fresh starts with an empty learner.",
 )
 @click.option(
     "--if-offset-lost",
     type=click.Choice(OFFSET_LOST),
     default=REFUSE,
     show_default=True,
-    help="When the log does not hold an offset that is needed: retention has passed it, or it lies behind the end. "
-    "The learner keeps what it has learned and goes on there.",
+    help="What to do when the log no longer holds a needed offset, which retention has deleted, or does not hold it "
+    "yet, because it is beyond the end. With earliest and latest the learner keeps what it has learned and continues "
+    "there.",
 )
 @click.option(
     "--max-rejected",
     metavar="SHARE[/WINDOW]",
-    help="Commit and stop with exit 1 once more than SHARE of a partition's last WINDOW (1000) events were rejected, "
-    "counted since this start; 0.1: more than 100 of 1000.  [default: never]",
+    help="Commit and exit with code 1 once more than SHARE of a partition's last WINDOW (1000) events since this start "
+    "were rejected; 0.1: more than 100 of 1000.  [default: never]",
 )
 @click.option(
     "--unknown-fields",
     type=click.Choice(UNKNOWN_FIELDS),
     default=IGNORE,
     show_default=True,
-    help="count: say in the log and in /metrics of which fields nothing is read, and in how many events each stands. "
-    "Every event is parsed once more for it, by orjson: 2 to 5 us.",
+    help="count: report in the log and in /metrics which fields are not read, and how many events contain each. For "
+    "this every event is parsed once more, by orjson: 2 to 5 us.",
 )
 @click.option(
     "--give-up-after",
@@ -117,38 +121,40 @@ if TYPE_CHECKING:
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long Kafka may be silent, or nothing of a partition succeed (its commits, its restores), before the "
-    "worker ends: exit 5 if the broker does not answer, 1 if it refuses. At its start it waits 7 s.",
+    help="How long Kafka may not answer, or nothing may succeed for a partition (its commits, its restores), before "
+    "the worker exits: with code 5 if the broker does not answer, 1 if it refuses. At its start it waits 7 s.",
 )
 @click.option(
     "--transactional-prefix",
     default="",
     metavar="PREFIX",
-    help="What transactional ids begin with: PREFIX GROUP/TOPIC/PARTITION, without the space. Name it at every start.",
+    help="Prefix of the transactional ids, which are PREFIX followed by GROUP/TOPIC/PARTITION. Give it at every start.",
 )
 @click.option(
     "--client",
     type=click.Choice(CLIENTS),
     default=AUTO,
     show_default=True,
-    help="How Kafka is talked to: native goes past the Python client to the C library under it, which moves nearly "
-    "twice as many events at half of the processor's time, with the same bits; auto takes it where it can be used.",
+    help="Kafka client: native bypasses the Python client and calls the C library under it, which moves nearly twice "
+    "as many events with half the CPU time and the same bits; auto uses it where possible.",
 )
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
 @click.option(
     "--http-port", type=click.IntRange(0, 65535), help="Serve /metrics, /healthz and /readyz.  [default: off]"
 )
 @click.option("--http-host", default="127.0.0.1", show_default=True, help="Address to serve on.")
-@click.option("--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Log form.")
+@click.option(
+    "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Log format."
+)
 @click.pass_obj
 def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> None:
-    """Predict every event of a topic before its label is used, learn from it, commit exactly once.
+    """Predict every event of a topic before its label is used, learn from it, and commit exactly once.
 
     Each partition has its own learner. Predictions go to TOPIC.GROUP.predictions, rolling accuracy to
     TOPIC.GROUP.accuracy, unusable events with their reason to TOPIC.GROUP.rejected, state to TOPIC.GROUP.snapshots, and
-    with --detector drift alarms to TOPIC.GROUP.alarms; these topics are made if they are missing, and belong to the
-    group. With --warm-start the champion begins in a trained model's state; name the file at every start of the group.
-    SIGTERM: finish, commit, leave, exit 0; a second one leaves at once.
+    with --detector drift alarms to TOPIC.GROUP.alarms; these topics are created if missing, and belong to the group.
+    With --warm-start the champion starts from a trained model's state; give the file at every start of the group. On
+    SIGTERM the worker finishes, commits, leaves the group and exits with 0; on a second one it exits at once.
 
     \b
     Examples:
@@ -165,12 +171,12 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
     from driftway.worker.stream.observability.event_log import EventLog, LoggingBridge
 
-    with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or no file
-        faulthandler.enable()  # the stacks of all threads at SIGABRT, as a stuck service is ended
+    with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or not a file
+        faulthandler.enable()  # all threads' stacks on SIGABRT, which ends a stuck service
     event_log = EventLog(given["log_format"])
     logging.getLogger("driftway").addHandler(
         LoggingBridge(event_log)
-    )  # before kernels are loaded: they may have something to say
+    )  # before kernels are loaded, which may log warnings
 
     from driftway.worker.kafka.client_factory import choose_client
     from driftway.worker.state.factory import allocating
@@ -211,7 +217,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
 
 def _stop(running: Worker, number: int) -> None:
-    """First signal: finish, commit, leave. Second: leave at once; the open transaction is the next owner's to abort."""
+    """First signal: finish, commit, leave. Second: leave at once; the next owner aborts the open transaction."""
     if running.stopping:
         os._exit(128 + number)
     running.stop()

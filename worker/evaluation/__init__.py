@@ -1,1 +1,1 @@
-"""Evaluation without Kafka: the same kernels, the same bits; protocols, grids, significance, training."""
+"""Evaluation without Kafka, with the same kernels and the same bits: protocols, grids, significance, training."""

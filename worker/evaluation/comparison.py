@@ -24,20 +24,20 @@ from driftway.worker.evaluation.significance import (
 
 Row = dict[str, Any]
 METRICS = ("holdout_accuracy", "accuracy", "holdout_mse", "mse")
-"""What learners are compared by: the first of these that the protocol and the task have."""
+"""Metrics to compare learners by: the first one that the protocol and the task have."""
 MOST_LEARNERS = len(NEMENYI[0.05]) + 1
 
 
 def add_comparison(rows: list[Row]) -> None:
-    """Add to each row how its learner compares, where several learners ran on the same streams.
+    """Add to each row how its learner compares with others, if several learners ran on the same streams.
 
-    ``rank`` on its stream, 1 the best; over two or more streams ``mean_rank``, ``friedman_p`` and
+    Added are ``rank`` on its stream, 1 the best; over two or more streams ``mean_rank``, ``friedman_p`` and
     ``critical_difference`` of mean ranks (Nemenyi, 95 %; up to 20 learners). With the parts of `segments` or `holdout`,
-    the first learner's paired t test against this one on the stream: ``first_t``, two-sided ``first_p``, and
+    also the first learner's paired t test against this one on the stream: ``first_t``, two-sided ``first_p``, and
     ``first_verdict``, which is 1 if the first is significantly better at 95 %, -1 if worse, else 0.
 
-    Partitions, figures that are not known, and streams that not all learners saw are left out; so is all but the rank
-    where scipy is not installed.
+    Nothing is added if there are partitions, unknown figures, or streams that not all learners saw. Without scipy only
+    the rank is added.
     """
     table = _table(rows)
     if table is None:
@@ -60,7 +60,7 @@ def add_comparison(rows: list[Row]) -> None:
 
 
 def comparison(rows: list[Row]) -> list[str]:
-    """The same in sentences; none where there is nothing to compare."""
+    """The comparison in sentences; empty if there is nothing to compare."""
     table = _table(rows)
     if table is None:
         return []
@@ -68,28 +68,28 @@ def comparison(rows: list[Row]) -> list[str]:
     if not can_test():
         return [NEEDS_SCIPY]
     learners = [row["learner"] for row in by_stream[0]]
-    told = [ranks_in_words(learners, figures, larger, "streams")] if len(by_stream) > 1 else []
+    lines = [ranks_in_words(learners, figures, larger, "streams")] if len(by_stream) > 1 else []
     for i, learner in enumerate(learners[1:], 1):
         verdicts = [group[i]["first_verdict"] for group in by_stream if "first_verdict" in group[i]]
         if verdicts:
             counts = "/".join(map(str, win_tie_loss(verdicts)))
-            told.append(f"{learners[0]} against {learner}: win/tie/loss {counts} (paired t test on the parts, 95 %)")
-    return told
+            lines.append(f"{learners[0]} against {learner}: win/tie/loss {counts} (paired t test on the parts, 95 %)")
+    return lines
 
 
 def ranks_in_words(learners: Sequence[str], figures: Any, larger: bool, what: str) -> str:
-    """Mean ranks over two or more data sets and whether they differ.
+    """Describe mean ranks over two or more data sets, and whether they differ.
 
     Parameters
     ----------
     learners : sequence of str
         k >= 2 names.
     figures : f8[N, k]
-        One line per data set, N >= 2.
+        One row per data set, N >= 2.
     larger : bool
         Whether larger figures are better.
     what : str
-        What the data sets are called.
+        Name of the data sets in the text.
     """
     found, n, k = friedman(figures, larger), len(figures), len(learners)
     shown = ", ".join(f"{learner} {rank:.2f}" for rank, learner in sorted(zip(found.ranks, learners, strict=True)))
@@ -104,7 +104,7 @@ def ranks_in_words(learners: Sequence[str], figures: Any, larger: bool, what: st
 
 
 def _table(rows: list[Row]) -> tuple[list[list[Row]], Array, bool] | None:
-    """Rows by stream, their figures f8[N, k], and whether larger ones are better; None if there are not several."""
+    """Rows by stream, their figures f8[N, k], and whether larger ones are better; None if they cannot be compared."""
     if any("partition" in row for row in rows):
         return None
     metric = next((name for name in METRICS if all(row.get(name) is not None for row in rows)), None)
@@ -117,7 +117,7 @@ def _table(rows: list[Row]) -> tuple[list[list[Row]], Array, bool] | None:
 
 
 def _add_paired(group: list[Row], larger: bool) -> None:
-    """The first learner of a stream against each other one, on the parts of the protocol."""
+    """Add the paired t tests of a stream's first learner against each other one, on the parts of the protocol."""
     name = next((name for name in METRICS if f"{name}_values" in group[0]), None)
     if name is None:
         return
@@ -128,5 +128,5 @@ def _add_paired(group: list[Row], larger: bool) -> None:
             continue
         ours, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
         found = paired_t(ours, theirs) if larger else paired_t(theirs, ours)
-        t = found.t if isfinite(found.t) else None  # JSON has no infinity: every part differs by the same
+        t = found.t if isfinite(found.t) else None  # infinite if all parts differ by the same; JSON has no infinity
         row |= {"first_t": t, "first_p": found.p, "first_verdict": found.verdict}

@@ -1,4 +1,4 @@
-"""Drift detectors beside evaluated learners: their alarms held against where the stream's concepts change."""
+"""Drift detectors on evaluated learners: compare their alarms with the stream's known concept changes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from driftway.worker.wire.events import Target
 Array = NDArray[np.float64]
 
 WITHIN = 1000
-"""Rows behind a change in which an alarm is its; the first says how late it was found, further ones say nothing new."""
+"""Rows after a change in which alarms belong to it; the first gives the detection delay, further ones are ignored."""
 
 
 class Detection:
-    """Detectors that watch each of some learners, like those of a worker its champion.
+    """Runs drift detectors on each learner's errors, as a worker does on its champion's.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Detection:
     target : Target
         What is predicted.
     changes : sequence of int
-        Rows from which another concept holds; none if that is not known.
+        Rows at which a new concept begins; empty if unknown.
     """
 
     def __init__(self, specs: Sequence[Spec], target: Target, changes: Sequence[int]) -> None:
@@ -39,7 +39,7 @@ class Detection:
         self._rows = 0
 
     def observe(self, learner: str, kind: str, first: int, y: Array, score: Array, usable: NDArray[np.bool_]) -> None:
-        """Take in the scores f8[n, k] of the rows from `first` on, of which those not usable have none."""
+        """Observe the scores f8[n, k] of the rows from `first` on; only `usable` rows have scores."""
         if learner not in self._watching:
             made = zip(self._specs, make_detectors(self._specs, self._target.task), strict=True)
             self._watching[learner] = [(spec.text, detector, []) for spec, detector in made]
@@ -50,21 +50,21 @@ class Detection:
         self._rows = first + len(y)
 
     def result(self, learner: str) -> dict[str, Any]:
-        """Detector -> its alarms and, where changes are known, how well they fit."""
+        """Detector -> its alarms and, if changes are known, how well the alarms match them."""
         return {"detectors": {name: self._judged(rows) for name, _, rows in self._watching.get(learner, [])}}
 
     def _judged(self, alarms: list[int]) -> dict[str, Any]:
         changes = [change for change in self._changes if change < self._rows]
-        told: dict[str, Any] = {"alarms": len(alarms), "alarm_rows": alarms}
+        counts: dict[str, Any] = {"alarms": len(alarms), "alarm_rows": alarms}
         if not changes:
-            return told
+            return counts
         spans = _spans(changes, self._rows)
         delays = [first_within(alarms, change, end) for change, end in spans]
         found = [delay for delay in delays if delay is not None]
         false = [row for row in alarms if not any(change <= row < end for change, end in spans)]
         calm = self._rows - sum(end - change for change, end in spans)
         return {
-            **told,
+            **counts,
             "changes": len(changes),
             "missed": len(changes) - len(found),
             "delays": delays,
@@ -75,10 +75,10 @@ class Detection:
 
 
 def in_columns(result: dict[str, Any]) -> dict[str, Any]:
-    """A result whose numbers of each detector stand in columns of their own, like ``adwin_missed``."""
+    """Flatten a result, giving each detector's numbers columns of their own, such as ``adwin_missed``."""
     flat = {key: value for key, value in result.items() if key != "detectors"}
-    for name, told in result.get("detectors", {}).items():
-        flat |= {f"{name}_{key}": value for key, value in told.items() if key not in ("alarm_rows", "delays")}
+    for name, numbers in result.get("detectors", {}).items():
+        flat |= {f"{name}_{key}": value for key, value in numbers.items() if key not in ("alarm_rows", "delays")}
     return flat
 
 
@@ -88,6 +88,6 @@ def first_within(alarms: list[int], change: int, end: int) -> int | None:
 
 
 def _spans(changes: Sequence[int], rows: int) -> list[tuple[int, int]]:
-    """Where an alarm belongs to a change: (change, end)."""
+    """The rows (change, end) in which an alarm belongs to each change."""
     nexts = [*changes[1:], rows]
     return [(change, min(change + WITHIN, following)) for change, following in zip(changes, nexts, strict=True)]

@@ -1,6 +1,6 @@
-"""A learner's parameters over a grid, on streams: every point, the best, and how much each parameter matters.
+"""Evaluate a learner over a grid of parameters: every point, the best, and how much each parameter matters.
 
-`dfop:mu=0.001/0.01/0.1,delta=1/10` is six learners: values parted by / are tried, every one with every other.
+`dfop:mu=0.001/0.01/0.1,delta=1/10` stands for six learners: all combinations of the values separated by / are tried.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ MOST_POINTS = 10_000
 
 @dataclass(frozen=True)
 class Grid:
-    """Learners that differ in some parameters.
+    """A grid of learners that differ in some parameters.
 
     Parameters
     ----------
     text : str
-        As the user wrote it.
+        The grid as the user wrote it.
     name : str
-        The learner, with its wrappers.
+        Name of the learner, with its wrappers.
     axes : tuple of (parameter, values)
-        What varies, in the order written.
+        The parameters that vary, in the order written.
     fixed : tuple of (parameter, value)
-        What does not.
+        The parameters that do not.
     """
 
     text: str
@@ -55,18 +55,18 @@ class Grid:
 
 @dataclass(frozen=True)
 class GridResult:
-    """A grid on one stream.
+    """The result of a grid on one stream.
 
     Parameters
     ----------
     grid : Grid
-        What was tried.
+        The grid.
     stream, metric : str
-        Where, and what was measured.
+        Name of the stream, and the metric that was measured.
     figures : tuple of Figure
         One per point, in the order of `Grid.points`.
     seconds : float
-        In kernels, all points together.
+        Time spent in kernels, all points together.
     """
 
     grid: Grid
@@ -77,12 +77,12 @@ class GridResult:
 
     @property
     def larger_is_better(self) -> bool:
-        """Accuracies yes, errors no."""
+        """Whether larger values of the metric are better: true except for mse, mae and rmse."""
         return self.metric not in ("mse", "mae", "rmse")
 
     @property
     def best(self) -> int:
-        """Index of the best point; the first of equals.
+        """Index of the best point; the first one among equals.
 
         Raises
         ------
@@ -91,12 +91,14 @@ class GridResult:
         """
         known = [i for i, figure in enumerate(self.figures) if figure.mean is not None]
         if not known:
-            raise UsageFailure(f"{self.metric} of {self.grid.text} on {self.stream} is defined nowhere on the grid")
+            raise UsageFailure(
+                f"{self.metric} of {self.grid.text} on {self.stream} is undefined everywhere on the grid"
+            )
         sign = -1.0 if self.larger_is_better else 1.0
         return min(known, key=lambda i: sign * (self.figures[i].mean or 0.0))
 
     def sensitivity(self) -> list[tuple[str, str, float | None, float | None]]:
-        """(parameter, value, best, mean) over all points with that value: a parameter that matters moves its best."""
+        """(parameter, value, best, mean) over all points with that value: a parameter that matters changes the best."""
         points, found = self.grid.points(), []
         choose = max if self.larger_is_better else min
         for place, (name, values) in enumerate(self.grid.axes):
@@ -131,7 +133,7 @@ def parse_grid(text: str) -> Grid:
     Raises
     ------
     UsageFailure
-        It reads otherwise, nothing varies, a value stands there twice, or there are too many points.
+        The text has another form, nothing varies, a value is repeated, or there are too many points.
     """
     try:
         spec = Spec.parse(text)
@@ -165,32 +167,32 @@ def run_grids(
     progress: Callable[[int], None] | None = None,
     metric: str | None = None,
 ) -> list[GridResult]:
-    """Try every point of every grid on every stream.
+    """Evaluate every point of every grid on every stream.
 
     Parameters
     ----------
     open_stream : callable
         As `driftway.worker.evaluation.protocols.run`.
     grids : sequence of Grid
-        What to try.
+        The grids.
     jobs : sequence of Job
-        One per stream; their learner does not matter.
+        One per stream; their learners are replaced.
     processes, progress
         As `driftway.worker.processes.run_jobs`.
     metric : str or None
-        What to compare; None: accuracy, in regression mse.
+        Metric to compare by; None: accuracy, or mse in regression.
 
     Raises
     ------
     UsageFailure
         A stream, a learner or the metric does not exist.
     """
-    asked = [(grid, job) for job in jobs for grid in grids]
-    todo = [replace(job, spec=grid.spec(point)) for grid, job in asked for point in grid.points()]
-    _check(open_stream, todo)
-    outcomes = iter(run_jobs(partial(run, open_stream), todo, processes, progress))
+    pairs = [(grid, job) for job in jobs for grid in grids]
+    point_jobs = [replace(job, spec=grid.spec(point)) for grid, job in pairs for point in grid.points()]
+    _check(open_stream, point_jobs)
+    outcomes = iter(run_jobs(partial(run, open_stream), point_jobs, processes, progress))
     results = []
-    for grid, job in asked:
+    for grid, job in pairs:
         found = list(itertools.islice(outcomes, len(grid.points())))
         chosen = metric or ("mse" if job.target.task == REGRESSION else "accuracy")
         figures = tuple(_figure(outcome, chosen) for outcome in found)
@@ -199,7 +201,7 @@ def run_grids(
 
 
 def _check(open_stream: Callable[..., Any], jobs: Sequence[Job]) -> None:
-    """Find out early, and in one sentence, whether a learner cannot be made."""
+    """Fail early, with a clear message, if a learner cannot be created."""
     from driftway.learners import UnknownLearner
 
     widths: dict[str, int] = {}

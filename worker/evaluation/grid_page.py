@@ -1,4 +1,4 @@
-"""A grid as a page and as a picture: every point, the best, and how much each parameter matters."""
+"""Render grids as a page and as a picture: every point, the best, and how much each parameter matters."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
 
 MOST_ACROSS = 3
 MOST_LINES = 12
-"""Lines of a panel beyond which only the best of each value is drawn."""
+"""Maximum number of lines in a panel; with more, only the best of each value is drawn."""
 
 
 def write_grids(results: Sequence[GridResult], out: Path, command: str, processes: int, seconds: float) -> list[Path]:
-    """Write `grid.md` and `grid.png` into a folder, which is made if absent.
+    """Write `grid.md` and `grid.png` into a folder, which is created if absent.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def write_grids(results: Sequence[GridResult], out: Path, command: str, processe
 
 
 def shown(value: float | None, metric: str, deviation: float | None = None) -> str:
-    """Accuracies in per cent, others as they are."""
+    """Format a metric: accuracies in per cent, others unchanged."""
     if value is None:
         return NONE
     share = "accuracy" in metric
@@ -46,7 +46,7 @@ def shown(value: float | None, metric: str, deviation: float | None = None) -> s
 
 
 def grid_page(results: Sequence[GridResult], command: str, processes: int, seconds: float, picture: str) -> str:
-    """The whole page, Markdown."""
+    """The page as Markdown."""
     text = (
         f"# Parameters over a grid\n\nMade by `{command}` in {seconds:.0f} s on {processes} processes. **Bold**: the "
         f"best.\n\n![Grid]({picture})\n"
@@ -70,19 +70,19 @@ def grid_page(results: Sequence[GridResult], command: str, processes: int, secon
 
 
 def draw_grids(results: Sequence[GridResult], path: str) -> None:
-    """Write the picture: a panel per stream and parameter, a line per choice of the others.
+    """Write the picture: a panel per stream and parameter, a line per combination of the other parameters.
 
     Raises
     ------
     Failure
-        It cannot be written, or matplotlib is not installed.
+        The picture cannot be written, or matplotlib is not installed.
     """
     check_output(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     widest = max(len(result.grid.axes) for result in results)
-    # One line of panels per result; results with a single parameter share lines.
+    # One row of panels per result; results with a single parameter share rows.
     across = widest if widest > 1 else min(MOST_ACROSS, len(results))
     panels = [
         (result, place) if place < len(result.grid.axes) else None for result in results for place in range(widest)
@@ -102,7 +102,7 @@ def draw_grids(results: Sequence[GridResult], path: str) -> None:
 
 
 def curves(result: GridResult, place: int) -> dict[str, list[float | None]]:
-    """Label -> metric at each value of the axis `place`, one curve per point of the other axes."""
+    """Label -> metric at each value of axis number `place`, one curve per point of the other axes."""
     name, values = result.grid.axes[place]
     del name
     found: dict[str, list[float | None]] = {}
@@ -142,7 +142,7 @@ def _panel(axes: Any, result: GridResult, place: int) -> None:
 
 
 def _positive(text: str) -> float | None:
-    """A number above 0, or None."""
+    """Parse a number above 0; None for other text."""
     try:
         value = float(text)
     except ValueError:

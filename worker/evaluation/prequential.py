@@ -1,4 +1,4 @@
-"""Prequential evaluation of learners on a stream, without Kafka: the same kernels, the same bits."""
+"""Prequential evaluation of learners on a stream, without Kafka, with the same kernels and the same bits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 OF_CONFUSIONS = ("precision", "recall", "specificity", "f1", "g_mean", "balanced_accuracy", "sum_sens_spec")
 ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_loss", "mse", "mae", "rmse", "r2_overall")
-"""Metrics of test rows. The others compare with baselines that learn from row to row."""
+"""Metrics that do not depend on the order of rows, for test rows. The others need baselines that learn row by row."""
 
 
 @dataclass
@@ -49,10 +49,10 @@ class PartitionRun:
     rejected: int = 0
     seconds: float = 0.0
     sent: list[ExchangeRecord] = field(default_factory=list)
-    """What it has told other partitions, who have not heard it yet."""
+    """Exchange records that are not delivered to the other partitions yet."""
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
-        """Predict rows, learn from their labels, now or when these come, and count them; their scores f8[n, k]."""
+        """Predict rows, learn from their labels, at once or delayed, and update the metrics; return scores f8[n, k]."""
         score, started = np.empty((len(X), self.learner.n_scores)), time.perf_counter()
         if self.delays is not None:
             steps = self.delays.arrange(X, y)
@@ -71,24 +71,24 @@ class PartitionRun:
             self.sent += self.exchange.finish_rounds(np.arange(self.rows, self.rows + len(X)))
         else:
             self.learner.predict_then_update(X, y, score)
-        self.seconds += time.perf_counter() - started  # the learner's own: metrics cost as much as a cheap one
+        self.seconds += time.perf_counter() - started  # the learner's alone: metrics cost as much as a cheap learner
         self.observe(score, y)
         return score
 
     def observe(self, score: Array, y: Array) -> None:
-        """Count in a batch: score f8[n, k], y f8[n]."""
+        """Update the metrics with a batch: score f8[n, k], y f8[n]."""
         self.metrics.observe(score, y)
         self.offline.observe(score, y)
 
     def point(self) -> dict[str, Any]:
-        """All metrics now: those of a worker's accuracy point, then those that only evaluation has."""
+        """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
         return {**rolling, **self.offline.point(rolling)}
 
 
 @dataclass
 class Evaluation:
-    """A learner over a stream, as `partitions` partitions would see it: row i belongs to i mod partitions.
+    """A learner on a stream split over `partitions` partitions: row i belongs to partition i mod partitions.
 
     Parameters
     ----------
@@ -97,25 +97,25 @@ class Evaluation:
     target : Target
         What is predicted.
     n_features : int
-        d of the stream.
+        Number of features d of the stream.
     standardize : bool
-        Put the online standardiser in front.
+        Whether to put the online standardiser in front of the learner.
     partitions : int
-        Independent learners, >= 1.
+        Number of partitions, each with its own learner, >= 1.
     window : int
         Rows of the rolling window.
     maps : tuple of Spec
-        Feature maps in front of all.
+        Feature maps in front of everything else.
     points_every : int
-        Rows of the stream between two points of a curve, kept in `points`; 0: none are kept.
+        Rows of the stream between two points of a curve, kept in `points`; 0: no points are kept.
     warm : WarmStart or None
-        Every partition begins in this state; None: empty.
+        Initial state of every partition; None: empty.
     rows : int
-        Of the stream, that have gone by: those that were left out at first.
+        Rows of the stream so far; initially the number of skipped rows.
     label_delay : int
-        Rows of its partition that are predicted before a row's label comes; 0: it comes with the row.
+        Later rows of the partition that are predicted before a row's label arrives; 0: it arrives with the row.
     share : SharingOption or None
-        How partitions share; what one tells, others hear `share.rows` of their rows later. None: each learns alone.
+        How partitions exchange models, every `share.rows` rows of each partition. None: each learns alone.
     """
 
     spec: Spec
@@ -145,29 +145,29 @@ class Evaluation:
                 learner.state.memory[:] = np.frombuffer(self.warm.state, np.uint8)
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
             delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
-            talk = None if self.share is None else self._model_exchange(learner, len(self.parts))
-            self.parts.append(PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, talk))
+            exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
+            self.parts.append(PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, exchange))
         self.parts[0].learner.compile_kernels()
 
     @property
     def name(self) -> str:
-        """What the learner is called in results."""
+        """Name of the learner in results."""
         return self.spec.text if self.warm is None else self.warm.display_name(self.spec.text)
 
     def step(self, X: Array, y: Array) -> tuple[Array, NDArray[np.bool_]]:
-        """Take a block; return the scores f8[n, k] and which rows were usable (finite features).
+        """Process a block; return the scores f8[n, k] and which rows were usable (finite features).
 
         Raises
         ------
         UsageFailure
-            A label is none of the target's.
+            A label is not one of the target's.
         """
         indices, known = self.target.indices(y)
         if not known.all():
             words = ", ".join(word.decode() for word in self.target.words()[:-1])
             label, row = y[~known][0], self.rows + int(np.argmin(known))
             raise UsageFailure(
-                f"label {label:g} in row {row} is not one of {words}: say how many classes there are with --classes, "
+                f"label {label:g} in row {row} is not one of {words}: give the number of classes with --classes, "
                 "name them with --labels, or predict numbers with --task regression"
             )
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
@@ -188,7 +188,7 @@ class Evaluation:
         return score, usable
 
     def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_]) -> Array:
-        """Deal rows to the partitions; return their scores, nan where a row is not usable."""
+        """Distribute rows over the partitions; return their scores, NaN where a row is not usable."""
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         for p, part in enumerate(self.parts):
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
@@ -202,25 +202,25 @@ class Evaluation:
         return score
 
     def _model_exchange(self, learner: Learner, partition: int) -> ModelExchange | None:
-        """Of a partition's learner, if it has something to share."""
+        """The model exchange of a partition, or None if its learner cannot share."""
         if self.share is None or learner.sharing is None:
             return None
-        talk = ModelExchange(self.share, partition)
-        talk.attach([learner], 0, self.spec.text)
-        talk.start(self.partitions, {})
-        return talk
+        exchange = ModelExchange(self.share, partition)
+        exchange.attach([learner], 0, self.spec.text)
+        exchange.start(self.partitions, {})
+        return exchange
 
     def _deliver(self) -> None:
-        """Let all partitions hear what each has told."""
+        """Deliver every partition's exchange records to all partitions."""
         for part in self.parts:
-            for minute in part.sent:
+            for record in part.sent:
                 for other in self.parts:
                     if other.exchange is not None:
-                        other.exchange.receive(minute.partition, minute.round_number, minute, 0)
+                        other.exchange.receive(record.partition, record.round_number, record, 0)
             part.sent.clear()
 
     def _record_point(self) -> None:
-        """Keep a point of each partition, at its last row so far, as a worker would send it."""
+        """Record a point of each partition at its last row so far, as a worker would send it."""
         for p, part in enumerate(self.parts):
             dealt = (self.rows - p + self.partitions - 1) // self.partitions
             if dealt:
@@ -244,9 +244,9 @@ class Evaluation:
 
 
 def measure(learner: Learner, target: Target, X: Array, y: Array) -> dict[str, Any]:
-    """How good a learner's predictions of test rows are, X f8[n, d], y f8[n]; it learns nothing from them.
+    """Measure a learner's predictions of test rows, X f8[n, d], y f8[n], without learning from them.
 
-    Of the metrics only those that need no order of the rows.
+    Only the metrics in ORDERLESS are returned.
     """
     score = np.empty((len(X), learner.n_scores))
     learner.predict(np.ascontiguousarray(X), score)
@@ -274,13 +274,13 @@ def evaluate(
     blocks : iterable of (X, y)
         The stream.
     scores : binary file or None
-        Gets every row's score as JSON lines: row (of the stream), score, prediction, y (and `tag`).
+        Every row's score is written here as a JSON line: row (of the stream), score, prediction, y (and `tag`).
     tag : dict or None
         Further fields of each line.
     progress : callable or None
-        Told the number of rows after each block.
+        Called with the number of rows of each block.
     regret : Regret or None
-        Observes every block beside the scores.
+        Observes every block and its scores.
     detection : Detection or None
         Likewise.
     """

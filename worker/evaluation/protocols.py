@@ -1,7 +1,7 @@
-"""Protocols of evaluation: which rows a learner learns from, and which of them count.
+"""Evaluation protocols: which rows a learner learns from, and on which rows it is measured.
 
-`prequential` runs over the whole stream, `segments` over ten long pieces of it from scratch, `holdout` tests on fresh
-rows of the concept in force. A `Job` is one learner on one stream; it and its `Outcome` travel between processes.
+`prequential` runs over the whole stream, `segments` from scratch over each of ten long pieces of it, `holdout` tests on
+fresh rows of the current concept. A `Job` is one learner on one stream; it and its `Outcome` travel between processes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
 PARTS = 10
 """Segments of a stream: docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables."""
 NOT_AVERAGED = ("labels", "window", "rows", "rejected", "confusion")
-"""Counts of a part, of which neither mean nor deviation says anything."""
+"""Counts of a part, whose mean and deviation are meaningless."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Job:
     Parameters
     ----------
     stream : str
-        Name, as the opener takes it.
+        Name of the stream, as the opener takes it.
     spec : Spec
         The learner.
     target : Target
@@ -51,31 +51,31 @@ class Job:
     protocol : str
         ``prequential``, ``segments`` or ``holdout``.
     rows : int or None
-        Take the first rows only; `segments` must know T, so there it is required.
+        Maximum number of rows to read; None: all.
     maps, standardize, partitions, window
         As `Evaluation`; one partition only in `segments` and `holdout`.
     parts : int
-        Segments, >= 1.
+        Number of segments, >= 1.
     first : int
-        Which segment is the first: as `segments`.
+        Number of the first segment, 0 or 1, as in `segments`.
     every, test_rows : int
         `holdout`: rows between two tests, and fresh rows per test, both >= 1.
     noisy : bool
         `holdout`: test labels have the stream's noise.
     points_every : int
-        Rows between two points of a curve; 0: none are kept.
+        Rows between two points of a curve; 0: no points are kept.
     warm : WarmStart or None
-        `prequential`: begin in this state.
+        `prequential`: initial state.
     skip : int
-        `prequential`: leave out so many rows of the stream; `rows` counts those behind them.
+        `prequential`: number of rows to skip; `rows` counts from there.
     columns : tuple of int or None
-        The stream's columns in the learner's order; None: as they are.
+        The stream's columns in the learner's order; None: the stream's own order.
     label_delay : int
         `prequential`: as `Evaluation`.
     share : SharingOption or None
         Likewise.
     reading : ModelSettings or None
-        With the schema of events, and what stands for missing values; None: rows as the stream has them.
+        Settings with the event schema and the policy for missing values; None: take rows unchanged.
     """
 
     stream: str
@@ -103,26 +103,26 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What the learner is called in results."""
+        """Name of the learner in results."""
         return self.spec.text if self.warm is None else self.warm.display_name(self.spec.text)
 
     def with_points(self, every: int) -> Job:
-        """The same job, which keeps a point of its curve every so many rows."""
+        """The same job, keeping a point of its curve after every `every` rows."""
         return replace(self, points_every=every)
 
     def opened(self, open_stream: Callable[..., Any]) -> Any:
-        """The stream, from its first row on."""
+        """Open the stream at its first row."""
         read = self.reading
         if read is None:
             return open_stream(self.stream, **self.opening)
         return open_rows(open_stream, self.stream, self.opening, read.target, read.events)
 
     def width(self, stream: Any) -> int:
-        """Columns that the learner, and the maps before it, are given of the stream."""
+        """Number of columns given to the learner, or to the feature maps in front of it."""
         return (None if self.reading is None else self.reading.width) or int(stream.n_features)
 
     def fillings(self, stream: Any) -> MissingValueFillers | None:
-        """What fills the rows that the job reads."""
+        """Fill-in of missing values for the rows that the job reads; None if not needed."""
         if self.reading is None:
             return None
         return MissingValueFillers(self.reading, stream.n_features, self.partitions, self.skip)
@@ -137,7 +137,7 @@ class Figure:
     values : tuple of float or None
         One per part, None where it is not defined.
     mean, deviation : float or None
-        Over all parts; the deviation is that of the population unless asked otherwise. None if a part has no value.
+        Mean and standard deviation over all parts, by default of the population; None if a part has no value.
     """
 
     values: tuple[float | None, ...]
@@ -159,24 +159,24 @@ class Figure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job found.
+    """The result of a job.
 
     Parameters
     ----------
     stream, learner, protocol : str
-        Of the job; the stream by the name that it goes by.
+        The stream's own name, the learner's name in results, and the job's protocol.
     rows : int
-        Rows of the stream that were read.
+        Number of rows read from the stream.
     spans : tuple of (int, int)
-        First row and end of each part; the test after rows start..end in `holdout`.
+        First row and end of each part; in `holdout` the rows learned since the previous test.
     parts : tuple of dict
         Metrics of each part: a segment, a test, or in `prequential` a partition.
     seconds : float
-        Spent in kernels.
+        Time spent in kernels.
     totals : dict
         `holdout` only: prequential metrics of the whole run.
     points : tuple of dict
-        Of curves, if they were asked for: learner, partition, offset and metrics, as on the wire.
+        Points of the curve, if requested: learner, partition, offset and metrics, as on the wire.
     """
 
     stream: str
@@ -200,23 +200,23 @@ class Outcome:
 
 
 def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, int]]:
-    """Where the pieces of a stream begin and end: from k T / 50 on, k = 1..10, 4 T / 5 rows each.
+    """Start and end of each piece of a stream: from row k T / 50 on, k = 1..10, 4 T / 5 rows each.
 
-    With `first` 0 k is 0..9: so the papers' tables were made (docs/decisions/0016).
+    With `first` 0, k is 0..9, as in the papers' tables (docs/decisions/0016).
 
     Parameters
     ----------
     rows : int
         T, the stream's length.
     parts : int
-        How many pieces, >= 1; they start T / (5 parts) rows apart.
+        Number of pieces, >= 1; they start T / (5 parts) rows apart.
     first : int
         k of the first piece, 0 or 1.
 
     Returns
     -------
     list of (start, end)
-        Rows start..end - 1, all of one length; quotients are rounded down.
+        Rows start..end - 1, all of equal length; quotients are rounded down.
 
     Raises
     ------
@@ -235,7 +235,7 @@ def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, i
 
 
 def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
-    """The rows that a job reads: those behind `skip`, at most `rows` of them, columns in the learner's order, filled.
+    """The rows that a job reads: at most `rows` after skipping `skip`, columns in the learner's order, gaps filled in.
 
     Raises
     ------
@@ -248,16 +248,16 @@ def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
 
 
 def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = None) -> Outcome:
-    """Run a job from its stream's first row on.
+    """Run a job.
 
     Parameters
     ----------
     open_stream : callable
-        ``open_stream(name, **opening)`` gives the stream.
+        ``open_stream(name, **opening)`` returns the stream.
     job : Job
-        What to do.
+        The job to run.
     progress : callable or None
-        Told the number of rows after each block of the stream.
+        Called with the number of rows of each block of the stream.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
     seed = getattr(first.parts[0].learner.parameters, "seed", None)
     others = [evaluation_of(stream, _reseeded(job, seed, part)) for part in range(1, job.parts)]
     evaluations = [first, *others]
-    fillings = [job.fillings(stream) for _ in evaluations]  # a piece is learned from scratch
+    fillings = [job.fillings(stream) for _ in evaluations]  # each piece is learned from scratch
     row = 0
     for X, y in first_rows(stream.blocks(), job.rows):
         for (start, end), evaluation, filling in zip(spans, evaluations, fillings, strict=True):
@@ -304,9 +304,9 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
 
 def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
     if not hasattr(stream, "holdout"):
-        raise UsageFailure(f"{stream.name} has no holdout rows: only generators can draw fresh ones of a concept")
+        raise UsageFailure(f"{stream.name} has no holdout rows: only generators can draw fresh rows of a concept")
     if job.reading is not None:
-        raise UsageFailure("holdout tests have whole rows: leave --missing out")
+        raise UsageFailure("holdout tests use complete rows: leave --missing out")
     evaluation = evaluation_of(stream, job)
     spans: list[tuple[int, int]] = []
     parts: list[dict[str, Any]] = []
@@ -319,7 +319,7 @@ def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
             start = end
             if evaluation.rows % job.every:
                 continue
-            # The concept of the last row learned, drawn with the stream's seed: all learners have the same tests.
+            # The concept of the last row learned, drawn with the stream's seed: all learners get the same tests.
             test = stream.holdout(evaluation.rows - 1, job.test_rows, job.opening.get("seed", 1), job.noisy)
             started = time.perf_counter()
             parts.append(measure(evaluation.parts[0].learner, job.target, test.X, test.y))
@@ -356,12 +356,12 @@ PROTOCOLS = tuple(RUNNERS)
 
 
 def evaluation_of(stream: Any, job: Job) -> Evaluation:
-    """A learner at its start, as a job wants it.
+    """Create the evaluation of a job, before its first row.
 
     Raises
     ------
     UsageFailure
-        Several partitions, a warm start or rows left out under a protocol that has none.
+        Several partitions, a warm start or skipped rows under a protocol other than `prequential`.
     """
     if job.protocol != PREQUENTIAL and (job.partitions > 1 or job.warm is not None or job.skip):
         raise UsageFailure("several partitions, warm starts and rows left out belong to the prequential protocol")
@@ -373,7 +373,7 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
 
 
 def _reseeded(job: Job, seed: int | None, part: int) -> Job:
-    """A segment's job: where a learner draws at random, each starts from a seed of its own.
+    """The job of a segment, with its own seed if the learner draws at random.
 
     See docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables.
     """

@@ -1,6 +1,6 @@
-"""`driftway evaluate --regret`: each learner's losses beside those of linear models chosen in hindsight.
+"""`driftway evaluate --regret`: compare each learner's losses with those of linear models chosen in hindsight.
 
-Unlike everything else here it keeps the rows, 8 (d + 1) bytes each: hindsight needs them.
+Unlike everything else in evaluation it keeps all rows in memory, 8 (d + 1) bytes each, because hindsight needs them.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Array = NDArray[np.float64]
 AUTO = "auto"
 DEFAULT_BLOCKS = 20
 MOST_BLOCKS = 200
-"""Blocks of rows between which a model may switch; m of them take m (m + 1) / 2 fits."""
+"""Maximum number of blocks of rows between which the comparator may switch; m blocks take m (m + 1) / 2 fits."""
 
 
 class Hindsight(Parameters):
-    """What regret is measured against; see docs/algorithms/hindsight.md#regret.
+    """The comparators that regret is measured against; see docs/algorithms/hindsight.md#regret.
 
     Parameters
     ----------
     loss : str
-        Of the score: ``hinge``, ``logistic``, ``square``; ``auto`` is logistic, and square in regression.
+        Loss of the score: ``hinge``, ``logistic``, ``square``; ``auto`` is logistic, or square in regression.
     k : int
-        Most switches of the comparator that may switch, k >= 0.
+        Maximum number of switches of the switching comparator, k >= 0.
     window : int
-        Rows between the places where it may, besides the stream's known drift points; 0: a twentieth of the rows.
+        Rows between points where it may switch, besides the stream's known drift points; 0: a twentieth of the rows.
     ball : float
-        Largest length of the comparators' weights, their constant included; 0: any.
+        Maximum norm of the comparators' weights, including their constant; 0: unbounded.
     """
 
     loss: str = choice(AUTO, (AUTO, *LOSSES))
@@ -57,10 +57,10 @@ def parse_hindsight(text: str, target: Target) -> Hindsight:
     Raises
     ------
     UsageFailure
-        Not of that form, a value outside its bounds, or a loss that does not fit the target.
+        The text has another form, a value is out of bounds, or the loss does not fit the target.
     """
     if target.n_classes > 2:
-        raise UsageFailure(f"--regret compares with linear models of two classes or a number, not {target.n_classes}")
+        raise UsageFailure(f"--regret compares with linear models for two classes or a number, not {target.n_classes}")
     try:
         spec = Spec.parse(text)
         asked: Hindsight = Hindsight.build({"loss": spec.name, **dict(spec.parameters)})
@@ -68,7 +68,7 @@ def parse_hindsight(text: str, target: Target) -> Hindsight:
         raise UsageFailure(f"--regret {text}: {error}") from None
     regression = target.n_classes == 0
     if regression and asked.loss in (HINGE, LOGISTIC):
-        raise UsageFailure(f"--regret {text}: the {asked.loss} loss is of classes, not of numbers; choose {SQUARE}")
+        raise UsageFailure(f"--regret {text}: the {asked.loss} loss is for classes, not for numbers; choose {SQUARE}")
     loss = (SQUARE if regression else LOGISTIC) if asked.loss == AUTO else asked.loss
     return Hindsight(loss, asked.k, asked.window, asked.ball)
 
@@ -86,19 +86,19 @@ class _PartitionLosses:
 class Regret:
     """The losses of several learners on one stream, and those of the best linear models in hindsight.
 
-    The models see what a learner with an intercept sees: the rows, mapped and scaled online as it has them, and a
-    constant 1.
+    The models get the same input as a learner with an intercept: the rows, mapped and scaled online as for the learner,
+    and a constant 1.
 
     Parameters
     ----------
     asked : Hindsight
-        Against what; its loss is not ``auto``.
+        The comparators; the loss is not ``auto``.
     target : Target
         What is predicted.
     standardize : bool
-        Whether the learners see scaled rows.
+        Whether the learners get standardised rows.
     partitions : int
-        Row i belongs to partition i mod partitions, which has a regret of its own.
+        Number of partitions; row i belongs to partition i mod partitions, and each has its own regret.
     drift_points : tuple of int
         Rows of the stream at which a new concept is known to begin.
     maps : tuple of Spec
@@ -121,7 +121,7 @@ class Regret:
         self._first: str | None = None
 
     def observe(self, learner: str, first: int, X: Array, y: Array, score: Array, usable: NDArray[np.bool_]) -> None:
-        """Take in a block from row `first` on, as `Evaluation.step` returns it. Every learner sees every block."""
+        """Add a block starting at row `first`, with `Evaluation.step`'s results; every learner sees every block."""
         labels = self.target.indices(y)[0]
         if self.target.n_classes:
             labels = 2.0 * labels - 1.0
@@ -129,15 +129,15 @@ class Regret:
         self._first = self._first or learner
         for p, part in enumerate(self.parts):
             mine = usable & ~np.isnan(labels) & (numbers % len(self.parts) == p)
-            lost = float(row_loss(self.asked.loss, score[mine, 0], labels[mine]).sum())
-            part.losses[learner] = part.losses.get(learner, 0.0) + lost
+            loss = float(row_loss(self.asked.loss, score[mine, 0], labels[mine]).sum())
+            part.losses[learner] = part.losses.get(learner, 0.0) + loss
             if learner == self._first:
                 part.rows.append(X[mine])
                 part.labels.append(labels[mine])
                 part.numbers.append(numbers[mine])
 
     def result(self, learner: str, partition: int) -> dict[str, Any]:
-        """The regret of a learner, `null` where no row had a label.
+        """The regret of a learner; None if no row had a label.
 
         Raises
         ------
@@ -146,19 +146,19 @@ class Regret:
         """
         part, asked = self.parts[partition], self.asked
         n = sum(map(len, part.labels))
-        lost = part.losses.get(learner, 0.0)
+        loss = part.losses.get(learner, 0.0)
         if n == 0:
             return dict.fromkeys(("regret", "regret_per_row", "switching_regret", "switching_regret_per_row"))
         fixed, best, rows = self._solved[partition] or self._solve(partition)
         self._solved[partition] = fixed, best, rows
         return {
-            "regret": lost - fixed,
-            "regret_per_row": (lost - fixed) / n,
-            "switching_regret": lost - best.loss,
-            "switching_regret_per_row": (lost - best.loss) / n,
+            "regret": loss - fixed,
+            "regret_per_row": (loss - fixed) / n,
+            "switching_regret": loss - best.loss,
+            "switching_regret_per_row": (loss - best.loss) / n,
             "regret_against": {
                 "loss": asked.loss,
-                "cumulative_loss": lost,
+                "cumulative_loss": loss,
                 "fixed_loss": fixed,
                 "switching_loss": best.loss,
                 "k": asked.k,
@@ -168,7 +168,7 @@ class Regret:
         }
 
     def _solve(self, partition: int) -> tuple[float, Switching, list[int]]:
-        """The loss of the best model, the best sequence, and the rows of the stream at which it switches."""
+        """The loss of the best single model, the best sequence of models, and the rows at which it switches."""
         part = self.parts[partition]
         X, y = np.concatenate(part.rows), np.concatenate(part.labels)
         numbers = np.concatenate(part.numbers)
@@ -182,10 +182,10 @@ class Regret:
         return float(cost[0, -1]), best, [int(numbers[edges[block]]) for block in best.starts]
 
     def _edges(self, numbers: NDArray[np.int64]) -> list[int]:
-        """Where a switch is allowed, as indices of the labelled rows, 0 and their number included."""
+        """Points where a switch is allowed, as indices of labelled rows, including 0 and the number of rows."""
         n = len(numbers)
         if self.asked.k == 0:
-            return [0, n]  # one fit instead of one for each pair of blocks
+            return [0, n]  # a single fit instead of one per pair of blocks
         window = self.asked.window or max(1, -(-n // DEFAULT_BLOCKS))
         known = np.searchsorted(numbers, np.array(self.drift_points, np.int64)).tolist()
         edges = sorted({0, n, *range(0, n, window), *(edge for edge in known if edge < n)})
@@ -197,7 +197,7 @@ class Regret:
         return edges
 
     def _seen(self, X: Array) -> Array:
-        """The rows as a learner with an intercept sees them."""
+        """The rows as a learner with an intercept gets them."""
         X = np.ascontiguousarray(X)
         for one in create_maps(self.maps, X.shape[1]):
             mapped = np.empty((len(X), one.width))

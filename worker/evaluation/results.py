@@ -1,4 +1,4 @@
-"""Results of evaluation as plain rows, and as files: one row per stream and learner (and partition)."""
+"""Evaluation results as plain rows and as files: one row per stream and learner (and partition)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NONE = "–"
 
 
 def rows_of(outcome: Outcome) -> list[Row]:
-    """An outcome as JSON objects.
+    """Convert an outcome to JSON objects.
 
-    `prequential` gives one per partition with each metric as a number. `segments` gives one whose metrics are means
-    over the parts, beside ``_sd`` (of the population) and ``_values``. `holdout` gives the same for its tests, called
-    ``holdout_...``, beside the prequential metrics of the whole run.
+    `prequential` gives one object per partition with each metric as a number. `segments` gives a single object whose
+    metrics are means over the parts, along with ``_sd`` (of the population) and ``_values``. `holdout` gives the same
+    for its tests, named ``holdout_...``, along with the prequential metrics of the whole run.
     """
     whole = {"protocol": outcome.protocol, "stream": outcome.stream, "learner": outcome.learner}
     spent = {"seconds": round(outcome.seconds, 6)}
@@ -45,10 +45,10 @@ def rows_of(outcome: Outcome) -> list[Row]:
 
 
 def add_robustness(rows: list[Row]) -> None:
-    """Give each row ``robustness_ratio`` among the learners of its stream, and ``robustness_total`` over all streams.
+    """Add ``robustness_ratio`` among the learners of its stream to each row, and ``robustness_total`` over all streams.
 
-    Rows of one learner alone, and of regression, get neither. The ratio is that of the accuracies that the protocol
-    is about.
+    Streams with a single learner, and regression, get neither. The ratio is taken of the holdout accuracies if there
+    are any, else of the accuracies.
     """
     groups: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
@@ -67,7 +67,7 @@ def add_robustness(rows: list[Row]) -> None:
 
 
 def write_csv(rows: Sequence[Row], path: str) -> None:
-    """Write rows as CSV with a header; numbers in full, lists joined by semicolons, nothing where there is no value.
+    """Write rows as CSV with a header: numbers in full precision, lists joined by semicolons, missing values empty.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def write_parquet(rows: Sequence[Row], path: str) -> None:
 
     columns = {column: [row.get(column) for row in rows] for column in _columns(rows)}
     arrays = {
-        # A column without any value has no type of its own; all of these are numbers.
+        # The type of a column without values cannot be inferred; all such columns are numbers.
         column: pa.array(values, pa.float64() if all(v is None for v in values) else None)
         for column, values in columns.items()
     }
@@ -121,7 +121,7 @@ def _cell(value: Any) -> str:
 
 
 def markdown(headings: Sequence[str], lines: Sequence[Sequence[str]], text_columns: int = 1) -> str:
-    """A table, Markdown; all but the first columns are numbers."""
+    """A Markdown table; all but the first `text_columns` columns are numbers."""
     rule = ["---"] * text_columns + ["--:"] * (len(headings) - text_columns)
     lead = f"| {' | '.join(headings)} |\n|{'|'.join(rule)}|\n"
     return lead + "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

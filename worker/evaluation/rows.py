@@ -1,4 +1,4 @@
-"""Rows as a worker would get them: a file's events by a schema, with something in the place of what they lack."""
+"""Rows as a worker would get them: a file's events read by a schema, with missing values filled in."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ BESIDE = (KEY, HEADER, TIMESTAMP)
 
 
 class RowBlock(NamedTuple):
-    """Consecutive rows: X f8[n, d], NaN where a feature is missing; a row that was rejected is infinite; y f8[n]."""
+    """Consecutive rows: X f8[n, d], NaN where a feature is missing, infinite in all of a rejected row; y f8[n]."""
 
     X: Array
     y: Array
 
 
 class EventRowSource:
-    """A file's events, read by a schema: to evaluations and trainings what a stream of numbers is.
+    """A stream of rows decoded from a file's events by a schema, for evaluation and training.
 
     Parameters
     ----------
     file : EventFile
-        Gives the events in blocks, as JSON texts.
+        Provides the events in blocks, as JSON texts.
     events : EventSchema
-        How they are read.
+        Schema of the events.
     target : Target
-        Whose classes the rows' labels are indices of.
+        The rows' labels are indices of its classes.
 
     Raises
     ------
     UsageFailure
-        The schema looks for something beside the events, which no file has.
+        The schema refers to keys, headers or timestamps, which a file does not have.
     """
 
     label_name = "y"
@@ -60,25 +60,25 @@ class EventRowSource:
         self._file, self._events, self._target = file, events, target
         for path in self._events.sources:
             if path.source in BESIDE:
-                raise UsageFailure(f"{file.name} has events, and nothing beside them: {path} is in topics only")
+                raise UsageFailure(f"{file.name} holds nothing but the events: {path} exists in topics only")
         self.name: str = file.name
         self.rows: int | None = file.rows
         self.feature_names = self._events.columns
         self.first_rejected: str | None = None
-        """Where the first rejected event was and why, of those read so far."""
+        """Row and reason of the first event rejected so far."""
 
     @property
     def n_features(self) -> int:
-        """Columns of a row, without the indicators of missing values."""
+        """Number of columns of a row, without indicators of missing values."""
         return len(self.feature_names)
 
     def blocks(self) -> Iterator[RowBlock]:
-        """Read the events from the first one on.
+        """Read the events, starting at the first.
 
         Raises
         ------
         UsageFailure
-            The file cannot be read, or an event that is to have an age has no time.
+            The file cannot be read, or a feature is an age and an event has no time.
         """
         decoder, first = Decoder(self._target, events=self._events), 0
         for values in self._file.blocks():
@@ -105,8 +105,8 @@ class EventRowSource:
         if aged is not None and (t == NO_TIME).any():
             row = int(rows[np.argmax(t == NO_TIME)])
             raise UsageFailure(
-                f"row {row} of {self.name} has no time at {self._events.time}, from which the age of {aged.path} "
-                "counts: --time PATH says where it stands"
+                f"row {row} of {self.name} has no time at {self._events.time}, which the age of {aged.path} needs: "
+                "say where it is with --time PATH"
             )
 
 
@@ -117,12 +117,12 @@ def open_rows(
     target: Target,
     events: EventSchema | None = None,
 ) -> Any:
-    """Open a stream of rows: of a file's events, where there is a schema of them.
+    """Open a stream of rows, decoded from a file's events if there is a schema.
 
     Raises
     ------
     UsageFailure
-        What the opener raises, or as `EventRowSource`.
+        As the opener, or as `EventRowSource`.
     """
     if events is None:
         return open_stream(name, **opening)
@@ -130,7 +130,7 @@ def open_rows(
 
 
 def count_rows(stream: Any, limit: int | None = None) -> int:
-    """T of a stream cut at `limit` rows; a file that does not say is read through once."""
+    """Number of rows of a stream, at most `limit`; a file of unknown length is read once to count them."""
     known = stream.rows
     if known is None:
         known = 0
@@ -142,7 +142,7 @@ def count_rows(stream: Any, limit: int | None = None) -> int:
 
 
 def first_rows(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Array, Array]]:
-    """The first `limit` rows; a generator asked for fewer rows would squeeze its concepts into them."""
+    """The first `limit` rows, cut here since a generator asked for fewer rows would squeeze its concepts into them."""
     left = limit
     for block in blocks:
         yield block.X[:left], block.y[:left]
@@ -155,7 +155,7 @@ def first_rows(blocks: Iterable[Any], limit: int | None) -> Iterator[tuple[Array
 def chosen_rows(
     stream: Any, skip: int, limit: int | None, columns: Sequence[int] | None = None
 ) -> Iterator[tuple[Array, Array]]:
-    """The rows behind the first `skip`, at most `limit` of them, of these columns in this order; None: all as they are.
+    """At most `limit` rows after the first `skip`, with the given columns in the given order; None: unchanged.
 
     Raises
     ------
@@ -174,30 +174,30 @@ def chosen_rows(
 
 
 class MissingValueFillers:
-    """What stands for missing values in the rows of each partition: row i belongs to partition i mod `partitions`.
+    """Fills in missing values, separately for each partition: row i belongs to partition i mod `partitions`.
 
     Parameters
     ----------
     settings : ModelSettings
-        With what is to stand for them.
+        Settings with the policy for missing values.
     n_features : int
-        Columns of a row that comes.
+        Number of columns of an incoming row.
     partitions : int
-        >= 1.
+        Number of partitions, >= 1.
     row : int
-        Number of the first row that will come.
+        Number of the first row to come.
     """
 
     def __init__(self, settings: ModelSettings, n_features: int, partitions: int = 1, row: int = 0) -> None:
         self.row = row
-        # Events say by infinity that a row was rejected; on a topic, numbers that are infinite arrive as null.
+        # Rows of events are infinite if rejected; infinite numbers of a stream would arrive as null on a topic.
         self._infinite_is_missing = settings.events is None
         schema = Schema(n_features)
         made = [make_imputer(settings, schema) for _ in range(partitions)]
         self._of: list[Imputer] = [one for one in made if one is not None]
 
     def fill(self, X: Array) -> Array:
-        """The next rows, filled; NaN in all of one that was rejected. Shapes: X f8[n, d], returns f8[n, width]."""
+        """Fill in the next rows; a rejected row is NaN throughout. Shapes: X f8[n, d], returns f8[n, width]."""
         if not self._of:
             return X
         if self._infinite_is_missing:
@@ -214,25 +214,25 @@ class MissingValueFillers:
 
     @property
     def state(self) -> bytes:
-        """What is known of the columns, by the first partition; nothing where none may be missing."""
+        """The first partition's statistics of the columns; empty if no value may be missing."""
         return self._of[0].state.memory.tobytes() if self._of else b""
 
     def begin(self, state: bytes) -> None:
-        """Know what others knew, if they knew anything."""
+        """Start all partitions from a saved state; an empty one is ignored."""
         for filling in self._of if state else ():
             filling.state.memory[:] = np.frombuffer(state, np.uint8)
 
     def merge(self, other: MissingValueFillers) -> None:
-        """Know what those of other partitions know, too."""
+        """Merge in the statistics of other partitions."""
         for ours, theirs in zip(self._of, other._of, strict=True):
             ours.update(theirs)
 
     def filled(self, blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
-        """The blocks, one after the other."""
+        """Fill in blocks, one after the other."""
         for X, y in blocks:
             yield self.fill(X), y
 
 
 def is_read(settings: ModelSettings) -> bool:
-    """Whether rows pass through a schema or get something in the place of missing values."""
+    """Whether rows are read by a schema, or missing values are filled in."""
     return settings.events is not None or settings.filling(Schema(1)) is not None

@@ -1,9 +1,8 @@
-"""Whether differences between learners are more than chance: pure functions of tables of figures.
+"""Significance tests for differences between learners, as pure functions of tables of figures.
 
-Paired t tests on repeated runs, as the papers mark their tables (docs/algorithms/metrics.md#metrics), and over many
-data sets the Friedman test with Nemenyi's critical difference (Demsar, Statistical comparisons of classifiers over
-multiple data sets, JMLR 7, 2006). The tails of the distributions are scipy's regularised incomplete gamma and beta
-functions.
+Paired t tests on repeated runs, as in the papers' tables (docs/algorithms/metrics.md#metrics), and over many data sets
+the Friedman test with Nemenyi's critical difference (Demsar, Statistical comparisons of classifiers over multiple data
+sets, JMLR 7, 2006). The tails of the distributions are scipy's regularised incomplete gamma and beta functions.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ NEMENYI = {
     ),
 }
 """Significance level -> q for 2, 3, .. 20 learners: the studentized range with infinitely many degrees of freedom,
-divided by the root of 2. The first line of each level is Demsar's table 5 (a), the second goes on with it."""
+divided by the square root of 2. The first line of each level is Demsar's table 5 (a), the second continues it."""
 
 WIN, TIE, LOSS = 1, 0, -1
 NEEDS_SCIPY = "tests of significance need scipy: pip install 'driftway[statistics]'"
@@ -50,7 +49,7 @@ class Friedman(NamedTuple):
     """A Friedman test over data sets.
 
     Shapes: ranks f8[k], the mean rank of each learner, 1 the best. `chi_square` has k - 1 degrees of freedom; `F` is
-    Iman and Davenport's less timid form of it with k - 1 and (k - 1)(N - 1).
+    Iman and Davenport's less conservative statistic with k - 1 and (k - 1)(N - 1).
     """
 
     ranks: Array
@@ -61,12 +60,12 @@ class Friedman(NamedTuple):
 
 
 def paired_t(ours: ArrayLike, theirs: ArrayLike, level: float = 0.05) -> Paired:
-    """Whether one learner's figures lie above another's, run by run.
+    """Test whether one learner's figures are larger than another's, run by run.
 
     Parameters
     ----------
     ours, theirs : f8[n]
-        Figures of the same n >= 2 runs, the larger the better.
+        Figures of the same n >= 2 runs; larger is better.
     level : float
         Significance level of the two-sided test: 0.05 is 95 %.
 
@@ -77,24 +76,24 @@ def paired_t(ours: ArrayLike, theirs: ArrayLike, level: float = 0.05) -> Paired:
     """
     difference = np.asarray(ours, np.float64) - np.asarray(theirs, np.float64)
     if np.shape(ours) != np.shape(theirs) or difference.ndim != 1 or len(difference) < 2:
-        raise ValueError(f"a paired test wants two or more pairs, got {np.shape(ours)} and {np.shape(theirs)}")
+        raise ValueError(f"a paired test needs two or more pairs, got {np.shape(ours)} and {np.shape(theirs)}")
     n, mean = len(difference), float(difference.mean())
     error = float(difference.std(ddof=1)) / math.sqrt(n)
-    certain = math.copysign(math.inf, mean) if mean else 0.0
-    t = mean / error if error else certain
+    limit = math.copysign(math.inf, mean) if mean else 0.0
+    t = mean / error if error else limit
     p = student_tails(t, n - 1)
     return Paired(mean, t, p, (WIN if mean > 0 else LOSS) if p < level else TIE)
 
 
 def win_tie_loss(verdicts: Sequence[int]) -> tuple[int, int, int]:
-    """How many of the verdicts are wins, ties and losses."""
+    """Count the wins, ties and losses among verdicts."""
     return verdicts.count(WIN), verdicts.count(TIE), verdicts.count(LOSS)
 
 
 def robustness(figures: ArrayLike) -> Array:
-    """Each learner's accuracy over the least of the data set; NaN where that is 0. docs/algorithms/metrics.md#metrics.
+    """Each learner's accuracy over the lowest of its data set; NaN if that is 0. docs/algorithms/metrics.md#metrics.
 
-    Shapes: figures f8[N, k], one line per data set; the result has the same.
+    Shapes: figures f8[N, k], one row per data set; the result has the same shape.
     """
     table = np.asarray(figures, np.float64)
     least = table.min(axis=1, keepdims=True)
@@ -104,9 +103,9 @@ def robustness(figures: ArrayLike) -> Array:
 
 
 def ranks(figures: ArrayLike, larger_is_better: bool = True) -> Array:
-    """Rank of each learner on each data set, 1 the best; equal figures share the mean of their ranks.
+    """Rank of each learner on each data set, 1 the best; equal figures get the mean of their ranks.
 
-    Shapes: figures f8[N, k], one line per data set; the result has the same.
+    Shapes: figures f8[N, k], one row per data set; the result has the same shape.
     """
     table = np.asarray(figures, np.float64)
     if larger_is_better:
@@ -118,12 +117,12 @@ def ranks(figures: ArrayLike, larger_is_better: bool = True) -> Array:
 
 
 def friedman(figures: ArrayLike, larger_is_better: bool = True) -> Friedman:
-    """Whether k learners differ over N data sets, by their ranks only (Demsar 2006, section 3.2.2).
+    """Test whether k learners differ over N data sets, by their ranks only (Demsar 2006, section 3.2.2).
 
     Parameters
     ----------
     figures : f8[N, k]
-        One line per data set, finite; N, k >= 2.
+        One row per data set, finite; N, k >= 2.
     larger_is_better : bool
         False for errors.
 
@@ -134,7 +133,7 @@ def friedman(figures: ArrayLike, larger_is_better: bool = True) -> Friedman:
     """
     table = np.asarray(figures, np.float64)
     if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
-        raise ValueError(f"Friedman's test wants two or more data sets and learners without gaps, got {table.shape}")
+        raise ValueError(f"Friedman's test needs two or more data sets and learners without gaps, got {table.shape}")
     n, k = table.shape
     mean = ranks(table, larger_is_better).mean(axis=0)
     chi_square = max(0.0, 12.0 * n / (k * (k + 1)) * float((mean**2).sum() - k * (k + 1) ** 2 / 4.0))
@@ -144,12 +143,12 @@ def friedman(figures: ArrayLike, larger_is_better: bool = True) -> Friedman:
 
 
 def critical_difference(k: int, n: int, level: float = 0.05) -> float:
-    """Nemenyi's least difference of mean ranks of two out of k learners over n data sets that is significant.
+    """Nemenyi's critical difference: the least significant difference of two of k mean ranks over n data sets.
 
     Raises
     ------
     ValueError
-        No q is tabled for that many learners or that level.
+        No q is tabulated for that many learners or that level.
     """
     if level not in NEMENYI or not 2 <= k <= len(NEMENYI[level]) + 1:
         raise ValueError(f"no q for {k} learners at level {level:g}: 2 to 20 learners, levels 0.05 and 0.1")
@@ -157,9 +156,9 @@ def critical_difference(k: int, n: int, level: float = 0.05) -> float:
 
 
 def alike(mean_ranks: ArrayLike, difference: float) -> list[tuple[int, ...]]:
-    """Largest groups of learners, from the best on, whose mean ranks differ by less than `difference`.
+    """Maximal groups of learners, the best first, whose mean ranks differ by less than `difference`.
 
-    Shapes: mean_ranks f8[k]. Groups are indices in order of rank; a learner unlike all others is in none.
+    Shapes: mean_ranks f8[k]. Groups are indices in order of rank; a learner that differs from all others is in none.
     """
     places = np.asarray(mean_ranks, np.float64)
     order = np.argsort(places, kind="stable")
@@ -189,12 +188,12 @@ def f_tail(x: float, df1: float, df2: float) -> float:
 
 
 def can_test() -> bool:
-    """Whether scipy, which knows the tails, is installed."""
+    """Whether scipy, which computes the tails, is installed."""
     return importlib.util.find_spec("scipy") is not None
 
 
 def special() -> Any:
-    """Scipy's special functions, loaded when something is tested, or before a long run.
+    """Load scipy's special functions, when something is tested or before a long run.
 
     Raises
     ------

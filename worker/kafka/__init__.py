@@ -1,1 +1,1 @@
-"""The link to Kafka: its clients and what they are told, its errors and what they mean, topics, and readers of them."""
+"""The link to Kafka: clients and their configuration, errors and what they mean, topics, and log readers."""

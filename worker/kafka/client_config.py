@@ -15,7 +15,7 @@ Properties = dict[str, Any]
 
 
 class ClientConfig(Protocol):
-    """What a client has to be told: which cluster, in whose name, and what else. Settings of a worker are one."""
+    """What a client needs to know: cluster, group and further properties. `WorkerSettings` is one."""
 
     @property
     def bootstrap(self) -> str: ...
@@ -26,33 +26,33 @@ class ClientConfig(Protocol):
 
 
 READER: Properties = {
-    "group.id": "driftway-reader",  # the client wants a name; assign() never joins a group
+    "group.id": "driftway-reader",  # the client requires one; assign() never joins a group
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
 }
-"""Of a reader of whole logs, who belongs to no group and commits nothing."""
+"""Properties of a reader of whole logs, which joins no group and commits nothing."""
 CONSUMER_TUNING: Properties = {
     # With the default back-off of 1 s a consumer that drains its queue waits; see docs/kafka.md#fetch-settings.
     "fetch.queue.backoff.ms": 5,
     "queued.min.messages": 100_000,
-    "queued.max.messages.kbytes": 16_384,  # more is only memory that a backlog leaves behind
+    "queued.max.messages.kbytes": 16_384,  # more would only keep memory after a backlog
     "fetch.wait.max.ms": 10,
     "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
     "statistics.interval.ms": 10_000,
 }
 REACH_SECONDS = 7.0
-"""How long to look for a broker before saying that there is none; below the promised 10 s."""
+"""How long to try to reach a broker before giving up; below the promised 10 s."""
 
 RECONNECT_MS = 1000
-"""Longest pause before a client looks for a broker again; after its default of 10 s the broker has long been back."""
+"""Longest pause between attempts to reconnect; within the client's default of 10 s a broker is long back."""
 
 PYTHON, NATIVE, AUTO = CLIENTS = "python", "native", "auto"
-"""Ways to talk to Kafka, see `driftway.worker.kafka.client_factory`."""
+"""Choices of a client, see `driftway.worker.kafka.client_factory`."""
 
 LOG_PROPERTIES = frozenset(("log_level", "debug"))
-"""Properties of those who want the client's own lines on stderr."""
+"""Properties by which a user asks for the client's own log lines on stderr."""
 NULL_LOGGER = logging.getLogger("driftway.nobody")
 NULL_LOGGER.disabled = True
 
@@ -63,7 +63,7 @@ OWNED: Mapping[str, str] = {
     "enable.auto.offset.store": "offsets are committed inside the worker's transaction",
     "auto.offset.reset": "use --start and --if-offset-lost",
     "isolation.level": "aborted records must never be learned from",
-    "transactional.id": "it is made of group, topic and partition, so that the next owner fences the last",
+    "transactional.id": "it is made of group, topic and partition, so that a new owner fences the previous one",
     "enable.idempotence": "retries must neither repeat nor reorder records",
     "enable.partition.eof": "restore relies on it",
     "error_cb": "it is a function",
@@ -82,11 +82,11 @@ SECRET = re.compile(
     r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion|user\.info", re.IGNORECASE
 )
 PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,48}")
-"""What a property's name looks like; anything else that stands where one should may be part of a secret."""
+"""Pattern of a property's name; anything else in its place may be part of a secret."""
 USERINFO = re.compile(r"(^|//|,)[^\s,]*@")
 """``user:password@`` in a URL or a host list."""
 SHORTEST_SECRET = 4
-"""Shorter values are not looked for in the client's sentences: they would be found everywhere."""
+"""Shorter values are not replaced in the client's messages: they would match everywhere."""
 
 
 def parse_properties(pairs: Iterable[str], file: str | None = None) -> Properties:
@@ -118,7 +118,7 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
 
 
 def redact(text: str) -> str:
-    """`text`, meant as ``key=value``, with what may be secret hidden: the value of a secret key, and what is no key."""
+    """Return `text`, meant as ``key=value``, without what may be secret: a secret key's value, and what is no key."""
     key, equals, value = (piece.strip() for piece in text.partition("="))
     if key and not PROPERTY.fullmatch(key):
         return "***"
@@ -128,12 +128,12 @@ def redact(text: str) -> str:
 
 
 def without_userinfo(text: str) -> str:
-    """`text` with user and password of a URL, or of a host in a list, hidden."""
+    """Return `text` with user and password of a URL, or of a host in a list, hidden."""
     return USERINFO.sub(r"\1***@", text)
 
 
 def scrubbed(text: str, properties: Mapping[str, Any]) -> str:
-    """`text` without the values of secret properties, for sentences that come from the client."""
+    """Return `text`, a message from the client, with the values of secret properties hidden."""
     for key, value in properties.items():
         if SECRET.search(key) and len(str(value)) >= SHORTEST_SECRET:
             text = text.replace(str(value), "***")
@@ -141,14 +141,14 @@ def scrubbed(text: str, properties: Mapping[str, Any]) -> str:
 
 
 def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Properties:
-    """What every client of Driftway starts from; `passthrough` comes last and may override."""
-    patience = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}
+    """Return the properties that every client of Driftway starts from; `passthrough` comes last and may override."""
+    backoff = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}
     name = f"driftway-{socket.gethostname()}"
-    return {"bootstrap.servers": bootstrap, "client.id": name, **patience, **passthrough}
+    return {"bootstrap.servers": bootstrap, "client.id": name, **backoff, **passthrough}
 
 
 def without_membership(properties: Mapping[str, Any]) -> Properties:
-    """`properties` for a client that is no member of the group: what only a member may have is left out."""
+    """Return `properties` without those that only a group member may have."""
     return {key: value for key, value in properties.items() if key not in MEMBER_ONLY}
 
 
@@ -160,13 +160,13 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     Unreachable
         No broker answered in `timeout` seconds.
     Failure
-        A client property is not valid, or the broker does not accept who we say we are.
+        A client property is not valid, or the broker rejects our credentials.
     """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 
-    told: list[Any] = []
-    properties: Properties = {**quiet(base_properties(bootstrap, passthrough)), "error_cb": told.append}
+    errors: list[Any] = []
+    properties: Properties = {**quiet(base_properties(bootstrap, passthrough)), "error_cb": errors.append}
     where = without_userinfo(bootstrap)
     try:
         admin = AdminClient(properties)
@@ -175,18 +175,18 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     try:
         return admin.list_topics(timeout=timeout)
     except KafkaException:
-        admin.poll(0)  # hands over what went wrong meanwhile
-        for heard in told:
-            if heard.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in heard.str():
-                sentence = scrubbed(" ".join(heard.str().split()), passthrough)
+        admin.poll(0)  # delivers pending errors to the callback
+        for cause in errors:
+            if cause.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL) or "SSL" in cause.str():
+                sentence = scrubbed(" ".join(cause.str().split()), passthrough)
                 raise Failure(f"the broker at {where} refused this client: {sentence}") from None
         raise Unreachable(f"no Kafka broker answered at {where} within {timeout:.0f} s") from None
 
 
 def quiet(properties: Mapping[str, Any]) -> Properties:
-    """`properties` with the client's own lines on stderr off, unless asked for; errors still come back from calls.
+    """Return `properties` with the client's own log lines off, unless requested; calls still raise errors.
 
-    A level of 0 is not enough: the client prints even then that somebody has fenced it.
+    A level of 0 is not enough: even then the client prints that it has been fenced.
     """
     if LOG_PROPERTIES.isdisjoint(properties):
         properties = {"log_level": 0, "logger": NULL_LOGGER, **properties}

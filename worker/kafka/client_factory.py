@@ -1,4 +1,4 @@
-"""Which client a worker goes through: the C library at its own speed, or confluent-kafka's objects."""
+"""Chooses and creates Kafka clients: the C library called directly, or confluent-kafka's objects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def choose_client(client: str) -> tuple[str, str | None]:
-    """PYTHON or NATIVE for what was asked for, and why it is not NATIVE if that would have been taken.
+    """Resolve a client option to PYTHON or NATIVE; for AUTO, also return why NATIVE cannot be used, if so.
 
     Raises
     ------
     UsageFailure
-        NATIVE was asked for, and cannot be had here.
+        NATIVE was requested, and cannot be used here.
     """
     if client == PYTHON:
         return PYTHON, None
@@ -41,7 +41,7 @@ def choose_client(client: str) -> tuple[str, str | None]:
 
 
 def warm_client(client: str) -> None:
-    """Have the kernels of that way ready."""
+    """Compile or load the kernels of a client."""
     if client == NATIVE:
         from driftway.worker.kafka.librdkafka.abi_check import checked_library
         from driftway.worker.kafka.librdkafka.warm_up import warm
@@ -52,7 +52,7 @@ def warm_client(client: str) -> None:
 def make_member(
     client: str, properties: Mapping[str, Any], topic: str, incremental: bool, headers: bool = False
 ) -> Member:
-    """A group member that has not subscribed yet; with `headers` its records come with theirs.
+    """Create a group member that has not subscribed yet; `headers`: whether to deliver headers.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def make_member(
 
 
 def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers: bool = False) -> Fetcher:
-    """A reader that was not sent anywhere yet; with `headers` its records come with theirs.
+    """Create a fetcher that has no partitions yet; `headers`: whether to deliver headers.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers
 
 
 def make_sender(client: str, properties: Mapping[str, Any], partition: int, every_report: bool) -> Sender:
-    """A producer of a partition's outputs.
+    """Create a producer of a partition's outputs.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def make_sender(client: str, properties: Mapping[str, Any], partition: int, ever
 
 
 def make_bulk_producer(properties: Mapping[str, Any]) -> BulkProducer:
-    """A producer of many messages by the C library; `properties` are taken as they are.
+    """Create a producer of many messages on the C library; `properties` are used as they are.
 
     Raises
     ------

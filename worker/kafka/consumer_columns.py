@@ -1,4 +1,4 @@
-"""What a client delivers as columns: the messages of each partition, without a Python object more per message."""
+"""confluent-kafka's messages as columns of each partition, without a further Python object per message."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ BATCH_MESSAGES = 10_000
 
 
 def by_partition(messages: list[Message]) -> dict[int, list[Message]]:
-    """Messages of each partition, in the order of first appearance.
+    """Group messages by partition, in the order of first appearance.
 
-    The client hands over runs of one partition, as it fetched them: cutting there is cheaper than going one by one.
+    The client delivers runs of one partition, as it fetched them; cutting at their bounds beats a loop over messages.
     """
     shares: dict[int, list[Message]] = {}
     places = np.fromiter(map(Message.partition, messages), np.int64, len(messages))
@@ -31,7 +31,7 @@ def by_partition(messages: list[Message]) -> dict[int, list[Message]]:
 
 
 def _offsets(share: list[Message]) -> Integers:
-    """Offsets of a partition's messages: they rise, so a first and a last as far apart as their number tell all."""
+    """Return the offsets of a partition's messages: they rise, so without gaps the first and the last give them all."""
     first, last, n = share[0].offset() or 0, share[-1].offset() or 0, len(share)
     if last - first == n - 1:
         return np.arange(first, last + 1, dtype=np.int64)
@@ -39,7 +39,7 @@ def _offsets(share: list[Message]) -> Integers:
 
 
 def records_of(partition: int, messages: list[Message], headers: bool = False) -> Records:
-    """Messages of one partition, in their order, as columns; with headers, if they are asked for."""
+    """Convert messages of one partition, in order, to columns; with headers if requested."""
     return Records(
         partition,
         _offsets(messages),
@@ -51,23 +51,23 @@ def records_of(partition: int, messages: list[Message], headers: bool = False) -
 
 
 def headers_of(messages: list[Message]) -> Headers:
-    """Headers of each message; none of one with a name that is no UTF-8, which the client cannot read.
+    """Return each message's headers; none of one with a header name that is not UTF-8, which the client cannot decode.
 
-    It may be asked only once: it returns what it could not finish with its exception still set, and later without.
-    `map` looks at that; a call that the interpreter has specialised does not.
+    There the client returns an incomplete result with its exception still set; a second call returns it without, so
+    each message is asked only once. `map` notices the exception; a call specialised by the interpreter does not.
     """
-    asked: Any = map(Message.headers, messages)
+    results: Any = map(Message.headers, messages)
     found = list[tuple[Header, ...]]()
     while len(found) < len(messages):
         try:
-            found.append(tuple(next(asked) or ()))
+            found.append(tuple(next(results) or ()))
         except SystemError:
             found.append(())
     return found
 
 
 class Timestamps(Sequence[int]):
-    """The records' timestamps in ms, asked from the client when somebody looks: hardly anybody does."""
+    """The records' timestamps in ms, read from the messages only on access, which is rare."""
 
     def __init__(self, messages: list[Message]) -> None:
         self._messages = messages

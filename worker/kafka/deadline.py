@@ -11,12 +11,12 @@ class Deadline:
     Parameters
     ----------
     seconds : float
-        From now.
+        Budget from now on.
     per_call : float
-        What a single call may take of it. A call that has not come back by then never will (librdkafka 5456), and is
-        not to cost the whole budget.
+        Limit of a single call. A call that has not returned by then never will (librdkafka 5456), and must not use up
+        the whole budget.
     at_most : float
-        How far `extend` may move the end, in seconds from now; by default not at all.
+        Limit of `extend`, in seconds from now; by default it cannot move the end.
     """
 
     def __init__(self, seconds: float, per_call: float = float("inf"), at_most: float = 0.0) -> None:
@@ -26,7 +26,7 @@ class Deadline:
         self._back_by = now + min(seconds, per_call)
 
     def remaining(self) -> float:
-        """Seconds that the next call may take, never below 0.01: a zero means "do not wait at all" to the client."""
+        """Return the seconds that the next call may take, at least 0.01: the client takes 0 as "do not wait"."""
         now = time.monotonic()
         seconds = max(0.01, min(self._end - now, self._per_call))
         self._back_by = now + seconds
@@ -34,7 +34,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds left of the whole, 0 when it is used up."""
+        """Seconds left of the whole budget, 0 when it is used up."""
         return max(0.0, self._end - time.monotonic())
 
     @property
@@ -43,13 +43,13 @@ class Deadline:
         return time.monotonic() >= self._end
 
     def overdue_by(self, seconds: float) -> bool:
-        """Whether the call that asked last for what remained should have been back `seconds` ago."""
+        """Return whether the last call limited by `remaining` should have returned at least `seconds` ago."""
         return time.monotonic() >= self._back_by + seconds
 
     def extend(self, seconds: float) -> None:
-        """Give it at least so many seconds from now, because something is getting on; see `at_most`."""
+        """Extend the budget to at least `seconds` from now, because there is progress; see `at_most`."""
         self._end = max(self._end, min(time.monotonic() + seconds, self._last))
 
     def expire(self) -> None:
-        """Use the budget up now: who works under it gives up as soon as it looks."""
+        """End the budget now: whoever works under it gives up at the next check."""
         self._end = self._last = min(self._end, time.monotonic())

@@ -1,4 +1,4 @@
-"""What a failure means for a task: errors of the client, and of what it has done, are sorted here and nowhere else."""
+"""What a failure means for a task: all errors of the client and of deliveries are classified here and only here."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
-"""Between two askings; the broker has just said that it cannot answer yet."""
+"""Between two attempts; the broker has just said that it cannot answer yet."""
 
 
 class ErrorAction(enum.Enum):
     """What to do about a failed call on a task's producer or consumer.
 
-    FENCED      another owner has taken over: let the partition go, and look later whose it is
-    ABORT       the transaction cannot commit: a new producer, whose takeover aborts it, and back to the last commit
-    RETRY       nothing happened yet: call again inside the deadline
-    UNKNOWN     it may or may not have happened: a new producer, and back to what the log says was committed
-    FATAL       no retry helps: stop with the error's sentence
+    FENCED      another owner has taken over: release the partition, and check later who owns it
+    ABORT       the transaction cannot commit: create a new producer, which aborts it, and restore the last commit
+    RETRY       nothing has happened yet: call again within the deadline
+    UNKNOWN     it may or may not have taken effect: create a new producer, and restore what the log shows as committed
+    FATAL       no retry helps: stop with the error's message
     """
 
     FENCED = "fenced"
@@ -70,40 +70,40 @@ MISSING = {
     KafkaError._UNKNOWN_TOPIC,
     KafkaError._UNKNOWN_PARTITION,
 }
-"""Said of a topic that was deleted, and of any topic by a broker that has just begun."""
+"""Errors for a topic that was deleted, and for any topic from a broker that has just started."""
 
 
 class TaskError(Exception):
-    """Something that the client does not call an error, or not of a call, but that no task may go on after."""
+    """A failure that the client does not report as a call's error, but after which no task may go on."""
 
     action = ErrorAction.UNKNOWN
 
 
 class TimedOut(TaskError):
-    """A call did not finish inside its deadline: whether it took effect is not known."""
+    """A call did not finish within its deadline; whether it took effect is unknown."""
 
 
 class UnconfirmedDelivery(TaskError):
-    """The client says that it has delivered, and where; the place shows that it has not."""
+    """The client reported a delivery, but the reported offsets show that it did not happen."""
 
     action = ErrorAction.ABORT
 
 
 class TopicMissing(TaskError):
-    """The broker does not know a topic, or not that many partitions: for a moment after its start, or for good."""
+    """The broker does not know a topic, or not all of its partitions: for a moment after its start, or for good."""
 
     action = ErrorAction.RETRY
 
 
 class DeliveryFailed(TaskError):
-    """A record was refused; what the transaction's own error hides behind "erroneous state".
+    """A record was refused; the transaction's own error hides this behind "erroneous state".
 
     Parameters
     ----------
     topic : str
-        Where it should have gone.
+        Topic of the record.
     error : KafkaError
-        The delivery report's.
+        Error of the delivery report.
     """
 
     def __init__(self, topic: str, error: KafkaError) -> None:
@@ -113,11 +113,11 @@ class DeliveryFailed(TaskError):
 
 
 def classify(error: KafkaError) -> ErrorAction:
-    """Sort an error.
+    """Decide what to do about an error.
 
     A stale member means that the group has moved on: its generation is as good a fence as the producer's epoch. But
-    where members keep partitions through a rebalance it only says that a commit began before it and ended after: the
-    transaction is aborted, and its rows come again. Who has lost the partition is told so by the group.
+    where members keep partitions through a rebalance, it only means that the rebalance came during a commit. Then the
+    transaction is aborted and its rows come again; if the partition is lost, the group says so.
     """
     code = error.code()
     if code in FENCED or (code in STALE_MEMBER and not error.txn_requires_abort()):
@@ -134,15 +134,15 @@ def classify(error: KafkaError) -> ErrorAction:
 
 
 def with_context(what: str, error: KafkaError) -> KafkaException:
-    """The client's error, with what it is about, where the client does not name that."""
-    told = f"{what}: {error.str()}"
-    return KafkaException(KafkaError(error.code(), told, error.fatal(), error.retriable(), error.txn_requires_abort()))
+    """Return the client's error with `what` in front of its message, for errors that do not name their subject."""
+    text = f"{what}: {error.str()}"
+    return KafkaException(KafkaError(error.code(), text, error.fatal(), error.retriable(), error.txn_requires_abort()))
 
 
 def fatal_error(producer: Producer) -> KafkaError | None:
-    """The fatal error of a transactional producer, which no call has told; None: there is none.
+    """Return the fatal error of a transactional producer that no call has reported, or None.
 
-    Any call in a transaction is refused with it; to begin another does nothing else.
+    Every transactional call fails with it, and inside a transaction `begin_transaction` has no other effect.
     """
     try:
         producer.begin_transaction()
@@ -154,19 +154,19 @@ def fatal_error(producer: Producer) -> KafkaError | None:
 
 
 def is_permanent(error: KafkaError) -> bool:
-    """Whether a reader that is told so need not wait: its client reports a missing topic after asking for long."""
+    """Return whether a reader can stop waiting: its client reports a missing topic only after retrying for long."""
     return error.fatal() or error.code() in MISSING or classify(error) is ErrorAction.FATAL
 
 
 def classify_failure(failure: KafkaException | TaskError) -> tuple[ErrorAction, str]:
-    """What a failure means, and its sentence."""
+    """Return what to do about a failure, and its message."""
     if isinstance(failure, TaskError):
         return failure.action, str(failure)
     return classify(failure.args[0]), failure.args[0].str()
 
 
 def retry(call: Callable[[], Any], deadline: Deadline) -> None:
-    """Repeat a call of a transaction while its error says that nothing happened yet and time is left."""
+    """Repeat a transactional call while its error means that nothing has happened yet and time is left."""
     while True:
         try:
             call()
@@ -178,14 +178,14 @@ def retry(call: Callable[[], Any], deadline: Deadline) -> None:
 
 
 def query(question: Callable[[], Answer], deadline: Deadline) -> Answer:
-    """Ask until there is an answer, time is up, or the broker will never give one: asking again changes nothing.
+    """Repeat a query until it succeeds, time is up, or the broker will never answer it; queries have no side effects.
 
-    The client calls hardly any error of a question retriable, not even that of a coordinator which is still loading.
+    The client marks hardly any error of a query as retriable, not even that of a coordinator that is still loading.
 
     Raises
     ------
     KafkaException
-        The last one.
+        The last error.
     """
     pause = FIRST_PAUSE_SECONDS
     while True:
@@ -200,7 +200,7 @@ def query(question: Callable[[], Answer], deadline: Deadline) -> Answer:
 
 @contextlib.contextmanager
 def translated_errors(config: ClientConfig) -> Iterator[None]:
-    """Make a sentence of what the client raises.
+    """Translate the client's errors to those of the worker.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def translated_errors(config: ClientConfig) -> Iterator[None]:
     Unreachable
         The broker does not answer in time.
     Failure
-        It refuses.
+        The broker refuses.
     """
     try:
         yield
@@ -226,7 +226,7 @@ def translated_errors(config: ClientConfig) -> Iterator[None]:
 
 @contextlib.contextmanager
 def refused_properties() -> Iterator[None]:
-    """Make a sentence of a client's refusal to be made.
+    """Translate the error of creating a client.
 
     Raises
     ------

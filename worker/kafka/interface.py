@@ -1,8 +1,8 @@
-"""What is needed of a Kafka client: a member of a group, and a fetcher, from whom to take, a sender, to whom to give.
+"""The Kafka client interface: a consumer group member and a fetcher to consume with, and a sender to produce with.
 
-There are two of each: `driftway.worker.kafka.confluent` goes through confluent-kafka's objects,
-`driftway.worker.kafka.librdkafka` through the C library under them. Columns go in and out; errors are
-confluent-kafka's. `driftway.worker.kafka.client_factory` says which is taken.
+Each has two implementations: `driftway.worker.kafka.confluent` uses confluent-kafka's objects,
+`driftway.worker.kafka.librdkafka` calls the C library under them. Records are passed as columns; errors are
+confluent-kafka's. `driftway.worker.kafka.client_factory` chooses the implementation.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Headers
 
 Partitions = Callable[[list[int]], None]
-"""Called inside `Member.poll`, and `Member.close`, with the partitions that a rebalance hands over or takes away."""
+"""Called inside `Member.poll` and `Member.close` with the partitions that a rebalance assigns or revokes."""
 
 
 Offsets = Mapping[str, tuple[int, str | None]]
-"""Topic -> an offset of a partition, and its metadata."""
+"""Topic -> the offset to commit for a partition, and its commit metadata."""
 
 
 class ClientError(NamedTuple):
-    """An error that came in a message's place."""
+    """An error that the client delivered in place of a message."""
 
     error: KafkaError
     partition: int
@@ -35,7 +35,7 @@ class ClientError(NamedTuple):
 
 
 class PollResult(NamedTuple):
-    """What a client has handed over: columns of each partition, then what came in messages' places."""
+    """The result of a poll: columns of each partition, and the errors delivered in place of messages."""
 
     records: list[Records]
     errors: list[ClientError]
@@ -43,14 +43,14 @@ class PollResult(NamedTuple):
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """Where a commit's records of one topic lie.
+    """The offset range of a commit's records in one topic.
 
     Parameters
     ----------
     first, last : int
-        Offsets of the first and the last one.
+        Offsets of the first and the last record.
     count : int
-        How many, >= 1.
+        Number of records, >= 1.
     """
 
     first: int
@@ -59,136 +59,136 @@ class OffsetRange:
 
     @classmethod
     def confirmed(cls, topic: str, first: int | None, last: int | None, count: int, end: int) -> OffsetRange:
-        """The span of `count` records whose first and last reports name these offsets.
+        """Build the range of `count` records from the first and the last delivery report, after checking them.
 
         Parameters
         ----------
         topic : str
-            For the sentence.
+            Named in the error message.
         first, last : int or None
-            None: there was no report.
+            Reported offsets; None if there was no report.
         count : int
-            How many were handed over.
+            Number of records produced.
         end : int
-            Below this everything was written before.
+            Log end before the first of them was produced: lower offsets belong to earlier records.
 
         Raises
         ------
         UnconfirmedDelivery
-            A report cannot be true: the broker took a batch for the repetition of an older one, and did not write it.
+            A report cannot be true: the broker took a batch for a duplicate of an earlier one and did not write it.
         """
         if first is None or last is None or first < end or last - first < count - 1:
             raise UnconfirmedDelivery(
-                f"{count} records of {topic} are said to be at offsets {first} to {last}, but were handed over when "
-                f"its log ended at {end} or later"
+                f"{count} records of {topic} are reported at offsets {first} to {last}, but were produced when its log "
+                f"ended at {end} or later"
             )
         return cls(first, last, count)
 
 
 class Member(Protocol):
-    """A member of a consumer group, subscribed to one topic. One thread calls it, but for `commit`."""
+    """A member of a consumer group, subscribed to one topic. All calls but `commit` come from one thread."""
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
-        """Join; whoever is called back says `assign_paused` or `unassign`."""
+        """Join the group; the callbacks must call `assign_paused` or `unassign`."""
 
     def assign_paused(self, partitions: list[int]) -> None:
-        """Have partitions, paused."""
+        """Assign partitions and pause them."""
 
     def unassign(self, partitions: list[int]) -> None:
-        """Have them no longer."""
+        """Remove partitions from the assignment."""
 
     def poll(self, most: int, wait: float) -> PollResult:
-        """What has arrived, at most so many messages, after waiting up to `wait` seconds for the first.
+        """Return the messages that have arrived, at most `most`, after waiting up to `wait` seconds for the first.
 
-        Buffers of the columns are written anew by the next call, but those of keys and offsets.
+        The next call may overwrite the columns' buffers, except those of keys and offsets.
         """
 
     def seek(self, partition: int, offset: int) -> None:
-        """Go on at an offset; knows no time limit."""
+        """Continue at an offset; has no timeout."""
 
     def pause(self, partition: int) -> None:
-        """Hand over nothing of a partition any more."""
+        """Stop delivering messages of a partition."""
 
     def resume(self, partition: int) -> None:
-        """Hand its messages over again."""
+        """Deliver messages of a paused partition again."""
 
     def metadata(self) -> Any:
-        """The group metadata that fences a commit by a member whom the group has left behind; for a `KafkaSink`."""
+        """Return the group metadata by which the broker fences a stale member's commit; for `Sender.send_offsets`."""
 
     def commit(self, partition: int, offset: int, metadata: str | None) -> None:
-        """Commit an offset outside of any transaction, and wait for it."""
+        """Commit an offset outside any transaction, synchronously."""
 
     def close(self) -> None:
-        """Leave the group and end the client."""
+        """Leave the group and close the client."""
 
 
 class Fetcher(Protocol):
-    """A reader of one topic that is of no group."""
+    """A reader of one topic outside any group."""
 
     def assign(self, begins: Mapping[int, int]) -> None:
-        """Read these partitions, and no others, from offsets on."""
+        """Read these partitions and no others, starting at the given offsets."""
 
     def poll(self, most: int, wait: float) -> PollResult:
-        """As `Member.poll`, but the columns stay as they are."""
+        """As `Member.poll`, but later calls do not overwrite the columns."""
 
     def close(self) -> None:
-        """End the client."""
+        """Close the client."""
 
 
 class Sender(Protocol):
-    """A producer of one partition's outputs, with the reports of where they are. Calls raise KafkaException."""
+    """A producer of one partition's outputs that tracks their delivery reports. Calls raise KafkaException."""
 
     def __len__(self) -> int:
-        """Records that are not yet delivered, or whose reports were not looked at."""
+        """Return the number of records that are not yet delivered, or whose reports are not yet processed."""
 
     def load_metadata(self, topic: str, seconds: float) -> None:
-        """Learn who leads the partitions of a topic."""
+        """Fetch a topic's metadata, and with it the leaders of its partitions."""
 
     def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
-        """Hand records over, as many as there is room for; they are copied. With headers each is a call by itself."""
+        """Queue records, which are copied; the queue must have room for them. With headers, each takes its own call."""
 
     def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
-        """Hand one record over."""
+        """Queue one record."""
 
     def ranges(self, ends: Mapping[str, int]) -> dict[str, OffsetRange]:
-        """Where everything sent since `start_ranges` is, once nothing is on its way any more.
+        """Return the offset ranges of all records sent since `start_ranges`; none may be in flight any more.
 
         Parameters
         ----------
         ends : mapping
-            Topic -> offset below which everything was written before.
+            Topic -> log end before these records: lower offsets belong to earlier ones.
 
         Raises
         ------
         DeliveryFailed
-            Something was refused.
+            A record was refused.
         UnconfirmedDelivery
             As `OffsetRange.confirmed`.
         """
 
     def start_ranges(self) -> None:
-        """What is sent from here on is counted anew; nothing may be on its way."""
+        """Start new ranges for the records sent from here on; none may be in flight."""
 
     def poll(self, seconds: float) -> None:
-        """Look at reports."""
+        """Process delivery reports."""
 
     def flush(self, seconds: float) -> int:
-        """Wait until everything is delivered and reported; how many records are not."""
+        """Wait until all records are delivered and reported; return the number that are not."""
 
     def init_transactions(self, seconds: float) -> None:
-        """Take the transactional id over."""
+        """Take over the transactional id, fencing its previous owner."""
 
     def begin_transaction(self) -> None:
-        """Open one."""
+        """Begin a transaction."""
 
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
-        """Let offsets of the partition, in several topics, join the transaction; `member`: from `Member.metadata`."""
+        """Add offsets of the partition in several topics to the transaction; `member` is from `Member.metadata`."""
 
     def commit_transaction(self, seconds: float) -> None:
-        """Make it visible."""
+        """Commit the transaction."""
 
     def abort_transaction(self, seconds: float) -> None:
-        """Make it void."""
+        """Abort the transaction."""
 
     def drop(self) -> None:
-        """Forget what was not delivered, without a report."""
+        """Discard undelivered records without waiting for their reports."""

@@ -13,7 +13,7 @@ from driftway.worker.kafka.client_config import base_properties, quiet, require_
 
 CREATE_SECONDS = 30.0
 LARGEST_RECORD = 10_485_760
-"""Bytes an output record may have. An output can be longer than its event (a rejected event travels whole, with
+"""Largest output record in bytes. An output can be longer than its event (a rejected event is written in full, with
 headers; a prediction echoes its id), and an event whose output is refused would stop the partition for good."""
 
 
@@ -21,13 +21,13 @@ MOST_PREFIX = 230
 PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MOST_PREFIX}}}(?<!\.)")
 """A topic's name has at most 249 characters."""
 PLAIN_GROUP = re.compile(r"(?!.*-[0-9a-f]{8}$)[A-Za-z0-9_-]{1,100}")
-"""A group that may stand in a topic's name as it is: it has no dot, and does not look like one that could not."""
+"""A group that topic names can contain unchanged: it has no dot, and does not look like an encoded name."""
 
 
 def in_topics(group: str) -> str:
-    """A group as it stands in the names of topics: two groups never share a name there, whatever the inputs are called.
+    """Return a group's name as topic names contain it; no two groups share one, whatever the inputs are called.
 
-    With the group's own dots `a.b` of group `c` and `a` of group `b.c` would have one topic of snapshots.
+    If dots were kept, group `c` on input `a.b` and group `b.c` on input `a` would have the same snapshot topic.
     """
     if PLAIN_GROUP.fullmatch(group):
         return group
@@ -37,20 +37,20 @@ def in_topics(group: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Topics:
-    """The topics of a group's work on an input.
+    """The topics of a consumer group that works on an input.
 
     Parameters
     ----------
     input, group : str
-        Whose.
+        Input topic and consumer group.
     named : str
-        What the outputs' names begin with, where somebody has chosen it; empty: ``INPUT.GROUP``.
+        Prefix of the outputs' names if the user has chosen one; empty for ``INPUT.GROUP``.
     watched : bool
-        Whether drift detectors watch the champion: only then there is a topic of alarms.
+        Whether drift detectors watch the champion: only then is there a topic of alarms.
     labels : str
-        The topic of labels; empty: they come with their events, or among them.
+        The topic of labels; empty if labels arrive with their events, or among them.
     shared : bool
-        Whether partitions share what their learners believe: only then there is a topic of that.
+        Whether partitions exchange updates of their learners: only then is there a topic of shares.
     """
 
     input: str
@@ -62,7 +62,7 @@ class Topics:
 
     @property
     def prefix(self) -> str:
-        """What the outputs' names begin with."""
+        """Prefix of the outputs' names."""
         return self.named or f"{self.input}.{in_topics(self.group)}"
 
     @property
@@ -82,49 +82,49 @@ class Topics:
 
     @property
     def alarms(self) -> str:
-        """Drifts that the champion's detectors called, at the very event."""
+        """Drift alarms of the champion's detectors, each naming the event that raised it."""
         return f"{self.prefix}.alarms"
 
     @property
     def shares(self) -> str:
-        """What partitions tell each other of what their learners believe, compacted."""
+        """Updates that partitions exchange about their learners' models, compacted."""
         return f"{self.prefix}.shares"
 
     @property
     def snapshots(self) -> str:
-        """Chunks of task snapshots, compacted, and in front of them whose all topics are."""
+        """Chunks of task snapshots, compacted, after a record that names the owner of all topics."""
         return f"{self.prefix}.snapshots"
 
     def outputs(self) -> tuple[str, ...]:
-        """Everything a worker writes to."""
+        """Return all topics that a worker writes to."""
         alarms = (self.alarms,) if self.watched else ()
         shares = (self.shares,) if self.shared else ()
         return (self.predictions, self.accuracy, self.rejected, *alarms, *shares, self.snapshots)
 
 
 def require_prefix(prefix: str, input_topic: str) -> None:
-    """See that outputs can be called so.
+    """Check that a prefix makes valid output names.
 
     Raises
     ------
     UsageFailure
-        They cannot.
+        It does not, or an output would be the input.
     """
     if prefix and not PREFIX.fullmatch(prefix):
         raise UsageFailure(
-            f"--outputs {prefix}: topics' names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
+            f"--outputs {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
         )
     if prefix and input_topic in Topics("", "", prefix, watched=True, shared=True).outputs():
         raise UsageFailure(f"--outputs {prefix}: one of the outputs would be the input, {input_topic}")
 
 
 def written_for(topics: Collection[str], input_topic: str, group: str | None = None, named: str = "") -> Topics:
-    """The outputs that somebody means who names a group, or a prefix, or neither where there is one group only.
+    """Return the outputs of a group or a prefix; if neither is given, those of the only group on the input.
 
     Raises
     ------
     UsageFailure
-        There are none such, or those of several groups.
+        There are no such outputs, or several groups have some.
     """
     if input_topic not in topics:
         raise UsageFailure(f"there is no topic {input_topic}")
@@ -139,12 +139,12 @@ def written_for(topics: Collection[str], input_topic: str, group: str | None = N
     if not groups:
         raise UsageFailure(f"there is no topic {input_topic}.GROUP.accuracy: no worker has run on {input_topic} yet")
     if len(groups) > 1:
-        raise UsageFailure(f"groups {', '.join(groups)} work on {input_topic}: say which with --group")
+        raise UsageFailure(f"groups {', '.join(groups)} work on {input_topic}: choose one with --group")
     return Topics(input_topic, groups[0])
 
 
 def partition_counts(metadata: Any) -> dict[str, int]:
-    """Topic -> number of partitions, from a cluster's metadata."""
+    """Return topic -> number of partitions from a cluster's metadata."""
     return {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
 
 
@@ -189,7 +189,7 @@ def create_topics(
 
 
 def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collection[str], partitions: int) -> None:
-    """Give topics so many partitions; those that have them already stay as they are.
+    """Raise topics to a number of partitions; those that already have it stay as they are.
 
     Raises
     ------
@@ -201,23 +201,23 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
     from confluent_kafka.cimpl import NewPartitions
 
     admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
-    wanted = [NewPartitions(name, partitions) for name in names]
-    for name, future in admin.create_partitions(wanted, operation_timeout=CREATE_SECONDS).items():
+    requests = [NewPartitions(name, partitions) for name in names]
+    for name, future in admin.create_partitions(requests, operation_timeout=CREATE_SECONDS).items():
         try:
             future.result(timeout=CREATE_SECONDS)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.INVALID_PARTITIONS:  # somebody else was faster
+            if error.args[0].code() != KafkaError.INVALID_PARTITIONS:  # another worker was faster
                 raise Failure(
-                    f"topic {name} needs {partitions} partitions, as many as the input, and cannot be given them "
-                    f"({error.args[0].str()}): somebody who may alter it has to"
+                    f"topic {name} needs {partitions} partitions, as many as the input, but adding them failed "
+                    f"({error.args[0].str()}): somebody with permission to alter it has to"
                 ) from None
 
 
 def output_plan(topics: Topics, partitions: int) -> dict[str, tuple[int, dict[str, str]]]:
-    """What `create_topics` needs for a worker's outputs: as many partitions as the input has.
+    """Return what `create_topics` needs for a worker's outputs, with as many partitions as the input has.
 
-    Snapshot chunks are compacted, so that the topic holds the newest snapshots only, and so is what partitions share;
-    a short segment time lets the cleaner reach them, `min.cleanable.dirty.ratio` makes it start early.
+    The topics of snapshots and of shares are compacted, so that they hold only the newest ones. A short segment time
+    lets the cleaner reach them, and `min.cleanable.dirty.ratio` makes it start early.
     """
     compacted = {"cleanup.policy": "compact", "segment.ms": "600000", "min.cleanable.dirty.ratio": "0.1"}
     size = {"max.message.bytes": str(LARGEST_RECORD)}

@@ -1,1 +1,1 @@
-"""Curves of accuracy, and how they are drawn: PNG, SVG or HTML."""
+"""Accuracy curves, and drawing them as PNG, SVG or HTML."""

@@ -16,7 +16,7 @@ RECOVERED = 0.01
 """A dip is over when the metric is back within this of its level before: about one standard deviation of a
 window of 1000 rows at 87 %."""
 SEARCH_WINDOWS = 4
-"""A drift's dip is looked for this many windows behind it: later lows are noise or another drift's."""
+"""A drift's dip is searched for up to this many windows after it: later lows are noise or another drift's."""
 
 NO_METRICS = (
     *("partition", "offset", "labels", "window", "experts", "drift", "learner", "group", "model_digest", "t"),
@@ -43,7 +43,7 @@ class Dip:
     before : float
         Mean level over the windows before it.
     deepest : float
-        Lowest value behind it.
+        Lowest value after it.
     recovered : int or None
         Rows from the drift until the curve was back at its level; None: not before the next drift or the end.
     """
@@ -66,23 +66,23 @@ class Curves:
         self._points: dict[str, dict[int, dict[int, dict[str, Any]]]] = {}
 
     def add(self, point: dict[str, Any]) -> None:
-        """Take a point as on the wire; one that repeats an offset replaces it."""
+        """Add a point as on the wire; it replaces an earlier one of the same offset."""
         partitions = self._points.setdefault(str(point["learner"]), {})
         partitions.setdefault(int(point["partition"]), {})[int(point["offset"])] = point
 
     @property
     def learners(self) -> list[str]:
-        """In order of appearance: the champion first."""
+        """Learners in order of appearance: the champion first."""
         return list(self._points)
 
     @property
     def partitions(self) -> list[int]:
-        """That have points."""
+        """Partitions that have points."""
         return sorted({p for partitions in self._points.values() for p in partitions})
 
     @property
     def metrics(self) -> list[str]:
-        """What may be drawn: the numbers of the newest point."""
+        """Metrics that can be drawn: the numbers of the newest point."""
         newest = next((point for _, point in self._newest()), {})
         return [name for name in newest if name not in NO_METRICS]
 
@@ -92,7 +92,7 @@ class Curves:
         return max((int(point["window"]) for _, point in self._newest()), default=0)
 
     def alarms(self) -> list[int]:
-        """Offsets at which a worker's own detectors called a drift: the last of each in every point."""
+        """Offsets of alarms of a worker's own drift detectors: each detector's last one in every point."""
         series = (s for partitions in self._points.values() for s in partitions.values())
         points = (point for one in series for point in one.values())
         return sorted({int(offset) for point in points for offset in (point.get("drift") or {}).values()})
@@ -109,7 +109,7 @@ class Curves:
     def baseline(self, metric: str) -> Line:
         """A baseline's accuracy (``no_change_accuracy``, ``majority_accuracy``) over the same rolling window.
 
-        Points hold it over all rows so far; the difference of two points is exact, because hits are whole.
+        Points hold it over all rows so far; the difference of two points is exact, because hits are integers.
         """
         learner = self.learners[0]
         lines = []
@@ -147,7 +147,7 @@ class Curves:
 
 
 def scaled(line: Line, rows: float) -> Line:
-    """A line whose every row stands for `rows` of them."""
+    """Scale a line so that each of its rows stands for `rows` rows."""
     return Line(line.x * rows, line.y)
 
 

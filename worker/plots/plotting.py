@@ -13,7 +13,7 @@ from driftway.worker.plots.curves import Curves, Line, scaled
 
 SUFFIXES = (".png", ".svg")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-"""Okabe and Ito's palette: told apart by everybody, and in print. Lines differ in style too."""
+"""Okabe and Ito's palette: distinguishable by everybody, and in print. Lines differ in style too."""
 STYLES = ("-", "-", "-", "-", "--", "-.")
 BASELINES = {
     "no_change_accuracy": ("no-change", "#666666", (0, (4, 2))),
@@ -21,7 +21,7 @@ BASELINES = {
 }
 DRIFT_COLOUR = "#444444"
 FEW_PARTITIONS = 4
-"""Up to here every partition is drawn, faintly, behind the mean."""
+"""Up to this many, every partition is drawn, faintly, behind the mean."""
 MOST_MARKS_WITH_TEXT = 12
 DOTS_PER_INCH = 150
 SHARES = ("accuracy", "kappa")
@@ -46,14 +46,14 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Picture:
-    """What a picture says beside its curves.
+    """What a picture shows besides its curves.
 
     Parameters
     ----------
     name : str
-        What the rows are: the stream's or the topic's name.
+        Name of the stream or topic that the rows are from.
     metric : str or None
-        Of the accuracy points; None: the windowed one of the task.
+        Metric of the accuracy points; None: the windowed one of the task.
     drifts : sequence of int
         Rows with a vertical mark, on the scaled axis.
     rows : float
@@ -67,7 +67,7 @@ class Picture:
 
 
 def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
-    """Find out early whether a picture can be written, in one of the formats that `suffixes` stand for.
+    """Check early that a picture can be written, in one of the formats that `suffixes` name.
 
     Raises
     ------
@@ -174,8 +174,8 @@ def _dress(figure: Any, axes: Any, curves: Curves, metric: str, picture: Picture
             ", ".join(notes), (0, 1), xycoords="axes fraction", xytext=(0, 7), textcoords="offset points",
             fontsize=9.5, color="#555555",
         )  # fmt: skip
-    whole = count == 1 or picture.rows
-    axes.set_xlabel("rows of the stream" if whole else "rows of a partition (input offset)", fontsize=10.5)
+    stream_rows = count == 1 or picture.rows
+    axes.set_xlabel("rows of the stream" if stream_rows else "rows of a partition (input offset)", fontsize=10.5)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     share = any(word in metric for word in SHARES)
     if "accuracy" in metric:
@@ -185,7 +185,7 @@ def _dress(figure: Any, axes: Any, curves: Curves, metric: str, picture: Picture
     axes.set_xlim(0, _furthest(curves, metric) * (picture.rows or 1.0))
     if share:
         low, high = axes.get_ylim()
-        axes.set_ylim(low, min(1.0, high + 0.06 * (high - low)))  # room for the marks' numbers
+        axes.set_ylim(low, min(1.0, high + 0.06 * (high - low)))  # space for the numbers of the marks
     axes.grid(axis="y", color="#e3e3e3", linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right"):

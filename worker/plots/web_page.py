@@ -1,4 +1,4 @@
-"""Pictures of curves on one HTML page that needs no other file."""
+"""Pictures of curves on one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ img {{ width: 100%; height: auto; }}
 
 
 def check_picture(path: str) -> None:
-    """Find out early whether a picture can be written, as an image or as a page.
+    """Check early that a picture can be written, as an image or as a page.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a worker is told: frozen, validated before anything starts."""
+"""Settings of a worker: frozen, and validated before anything starts."""
 
 from __future__ import annotations
 
@@ -34,47 +34,47 @@ CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
 FORBIDDEN_PROPERTIES = {
-    "queue.buffering.max.messages": "a batch that does not fit as a whole leaves a hole in the outputs",
-    "queue.buffering.max.kbytes": "a batch that does not fit as a whole leaves a hole in the outputs",
+    "queue.buffering.max.messages": "a batch that does not fit completely leaves a gap in the outputs",
+    "queue.buffering.max.kbytes": "a batch that does not fit completely leaves a gap in the outputs",
     "delivery.report.only.error": "a commit proves by delivery reports that its outputs are in the log",
     "queuing.strategy": "outputs must stay in the order of their events",
     "transaction.timeout.ms": "it follows from --commit-interval",
     "test.mock.num.brokers": "a mock cluster accepts transactions and loses their offsets",
     "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
 }
-"""Properties under which a worker could not keep what it promises -> why."""
+"""Client properties that would break a worker's guarantees -> why."""
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """What is learned: everything that decides the bits of the output.
+    """What is learned: everything that determines the bits of the output.
 
     Parameters
     ----------
     specs : tuple of Spec
         The champion first, then its challengers.
     target : Target
-        What is predicted and how classes are called.
+        What is predicted, and the names of the classes.
     n_features : int or None
         d; None: a partition's first good event fixes it.
     feature_names : tuple of str or None
-        Names of the features, sorted, where they are fixed and the events name them.
+        Names of the features, sorted, if they are fixed and the events name them.
     events : EventSchema or None
-        How other objects than ``{"x": ..}`` are read; it fixes the features.
+        How objects other than ``{"x": ..}`` are read; it fixes the features.
     missing : MissingPolicy
-        What stands for a feature that an event lacks, where no `events` says.
+        How a feature that an event lacks is filled in, unless `events` says.
     indicators : bool
-        Every feature has a column that says whether it was missing, where no `events` says.
+        Whether every feature has a column that says whether it was missing, unless `events` says.
     wait : LabelWait or None
         How long events wait for their labels; None: a label comes with its event or not at all.
     share : SharingOption or None
-        How partitions share what their learners believe; None: each learns alone.
+        How partitions share their learners' models; None: each learns alone.
     form, registry, registry_properties
-        How the events are written, see `EventFormat`.
+        Format of the events, see `EventFormat`.
     output_form : str
-        Format of the predictions, likewise. No part of the state: a group may change it from one start to the next.
+        Format of the predictions. Not part of the state: a group may change it from one start to the next.
     standardize : bool
-        Put the online standardiser in front of every learner that looks at features.
+        Put the online standardiser in front of every learner that uses features.
     maps : tuple of Spec
         Feature maps in front of the standardiser, applied in this order.
     window : int
@@ -84,11 +84,11 @@ class ModelSettings:
     detectors : tuple of Spec
         Drift detectors that watch the champion's errors.
     max_rejected : RejectionLimit or None
-        Rejections beyond which the worker stops; None: never. No part of the state either.
+        Rejections beyond which the worker stops; None: never. Not part of the state either.
     warm : WarmStart or None
-        The champion begins in this state; None: empty, as challengers always do.
+        State in which the champion starts; None: empty, as challengers always do.
     pass_headers : tuple of str
-        Names of the headers that a prediction has from its event; ALL alone: every one. No part of the state either.
+        Names of the headers copied from an event to its prediction; ALL alone: every one. Not part of the state either.
     """
 
     specs: tuple[Spec, ...]
@@ -121,7 +121,7 @@ class ModelSettings:
         if len(set(self.detectors)) < len(self.detectors):
             raise UsageFailure("the same --detector is given twice")
         if self.event_format.uses_registry and self.events is None:
-            raise UsageFailure(f"--format {self.form}: name with --feature what is learned from")
+            raise UsageFailure(f"--format {self.form}: name the features with --feature")
         if self.output_form not in FORMATS:
             raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
         if self.output_form == PACKED and self.target.n_classes > MOST_SCORES:
@@ -133,15 +133,15 @@ class ModelSettings:
         if self.events is not None and self.form == PACKED:
             raise UsageFailure("packed events have no fields: leave --feature out")
         if self.wait is not None and self.form == PACKED:
-            raise UsageFailure("packed events have no ids, by which late labels find them: leave --label-wait out")
+            raise UsageFailure("packed events have no ids to match delayed labels: leave --label-wait out")
         if self.indicators and self.missing.word == REJECT:
-            raise UsageFailure("--missing-indicators: say with --missing what stands for a value that is missing")
+            raise UsageFailure("--missing-indicators: say with --missing what replaces a missing value")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
         if "" in self.pass_headers or len(set(self.pass_headers)) < len(self.pass_headers):
             raise UsageFailure("pass-headers: name different headers, separated by commas")
         if ALL in self.pass_headers and len(self.pass_headers) > 1:
-            raise UsageFailure(f"pass-headers: {ALL} is every header and stands alone")
+            raise UsageFailure(f"pass-headers: {ALL} means every header and must stand alone")
         if self.warm is not None and self.warm.schema is not None:
             file, n = self.warm.name, self.warm.schema.n_features
             if self.n_features not in (None, n):
@@ -149,14 +149,14 @@ class ModelSettings:
 
     @property
     def shape(self) -> Schema | None:
-        """The shape of events, where it is known before the first one."""
+        """The schema of the events, if it is known before the first one."""
         if self.events is not None:
             return self.events.shape
         return None if self.n_features is None else Schema(self.n_features, self.feature_names)
 
     @property
     def event_format(self) -> EventFormat:
-        """How the events are written."""
+        """The format of the events."""
         return EventFormat(self.form, self.registry, self.registry_properties)
 
     def loads(self) -> Callable[[bytes], Any] | None:
@@ -165,13 +165,13 @@ class ModelSettings:
 
     @property
     def width(self) -> int | None:
-        """Features that learners, and the maps before them, are given; None until an event has told."""
+        """Number of columns that the feature maps, or else the learners, get; None if the first event decides."""
         if self.events is not None:
             return len(self.events.columns) + len(self.events.indicator_names)
         return None if self.n_features is None else self.n_features * (2 if self.indicators else 1)
 
     def filling(self, schema: Schema) -> tuple[tuple[MissingPolicy, ...], tuple[int, ...]] | None:
-        """What stands for missing values by column, and which columns have an indicator; None: none may be missing."""
+        """Missing-value policy of each column, and the columns with an indicator; None: no value may be missing."""
         if self.events is not None:
             policies, watched = self.events.policies, self.events.watched
         elif self.missing.word == REJECT:
@@ -183,7 +183,7 @@ class ModelSettings:
 
     @property
     def reads_headers(self) -> bool:
-        """Whether the headers of events are looked at: who reads events has to ask the client for them."""
+        """Whether the headers of events are used, and so must be requested from the client."""
         sources = () if self.events is None else self.events.sources
         return bool(self.pass_headers) or any(path.source == HEADER for path in sources)
 
@@ -194,13 +194,13 @@ class ModelSettings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the learners are called in outputs: their specs, a champion out of a file with `warm:` or `frozen:`."""
+        """Names of the learners in outputs: their specs, with `warm:` or `frozen:` for a champion from a file."""
         champion, *challengers = (spec.text for spec in self.specs)
         return champion if self.warm is None else self.warm.display_name(champion), *challengers
 
     @property
     def usage_example(self) -> str:
-        """What an event looks like that can be used, in words."""
+        """Description of a valid event."""
         if self.form == PACKED:
             return "packed events: version, bytes per feature, label, features"
         if self.events is not None:
@@ -209,7 +209,7 @@ class ModelSettings:
 
     @property
     def maps_suffix(self) -> str:
-        """What identities say of the feature maps after a learner's name: nothing if there are none."""
+        """Suffix of a learner's name in identities that lists the feature maps; empty if there are none."""
         return " behind " + ", ".join(spec.text for spec in self.maps) if self.maps else ""
 
 
@@ -220,13 +220,13 @@ class WorkerSettings:
     Parameters
     ----------
     bootstrap, input, group : str
-        Where the broker is, what is read, in whose name.
+        Broker address, input topic and consumer group.
     model : ModelSettings
         What is learned.
     guarantee : str
         ``exactly-once``, or ``at-least-once`` for brokers without transactions.
     commit_interval : float
-        Seconds between commits, > 0; the latency of what a read_committed reader sees.
+        Seconds between commits, > 0; the latency for read_committed readers.
     snapshot_interval : float
         Seconds between snapshots, > 0.
     snapshot_rows : int
@@ -240,17 +240,17 @@ class WorkerSettings:
     give_up_after : float
         Seconds in which nothing of a partition succeeds before the worker ends, > 0.
     transactional_prefix : str
-        What transactional ids begin with, where a cluster's rules say so.
+        Prefix of transactional ids, where a cluster's rules require one.
     passthrough : dict
         Further client properties.
     client : str
         ``python`` or ``native``, see `driftway.worker.kafka.client_factory`.
     outputs : str
-        What the names of output topics begin with; empty: ``INPUT.GROUP``.
+        Prefix of the names of output topics; empty: ``INPUT.GROUP``.
     label_topic : str
-        A topic of labels, with as many partitions as the input; empty: they come with their events, or among them.
+        Topic of labels, with as many partitions as the input; empty: labels are in the input.
     unknown_fields : str
-        What is done about fields that nothing is read of: ``ignore``, or ``count``.
+        What to do about fields that are not used: ``ignore``, or ``count``.
     """
 
     bootstrap: str
@@ -276,7 +276,7 @@ class WorkerSettings:
     def __post_init__(self) -> None:
         self._require_labels()
         if self.model.share is not None and self.guarantee != EXACTLY_ONCE:
-            raise UsageFailure("--share needs --guarantee exactly-once: what was taken in is committed with the rows")
+            raise UsageFailure("--share needs --guarantee exactly-once: received updates are committed with the rows")
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
         if not self.give_up_after > 0:
@@ -297,21 +297,21 @@ class WorkerSettings:
         return Topics(self.input, self.group, self.outputs, watched, self.label_topic, shared)
 
     def _require_labels(self) -> None:
-        """See that labels may come out of their topic."""
+        """Check that labels can be read from their topic."""
         if not self.label_topic:
             return
         if self.label_topic in (self.input, *self.topics.outputs()):
-            raise UsageFailure(f"--label-topic {self.label_topic}: it is the input, or one of the outputs")
+            raise UsageFailure(f"--label-topic {self.label_topic}: it must not be the input or one of the outputs")
         if self.model.wait is None:
             raise UsageFailure("--label-topic: say with --label-wait how long an event waits for its label")
         if self.guarantee != EXACTLY_ONCE:
             raise UsageFailure("--label-topic needs --guarantee exactly-once: the order of both topics is committed")
 
     def transactional_id(self, partition: int) -> str:
-        """A partition's, the same for whoever owns it next. No input has a slash in its name: no two ids are alike."""
+        """A partition's transactional id, the same for every owner; unique, since topic names have no slash."""
         return f"{self.transactional_prefix}{self.group}/{self.input}/{partition}"
 
     @property
     def protocol(self) -> str:
-        """The group's: as told, else the classic one (docs/decisions/0019)."""
+        """The group protocol: as configured, else the classic one (docs/decisions/0019)."""
         return str(self.passthrough.get("group.protocol", CLASSIC))

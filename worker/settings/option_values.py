@@ -1,4 +1,4 @@
-"""Options that are small phrases: how long a row waits for its label, how partitions share."""
+"""Options with a syntax of their own: how long a row waits for its label, how partitions share models."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from driftway.worker.errors import UsageFailure
 
 MOST_WAITING = 100_000
-"""Rows that wait for labels at once, where only a time was given."""
+"""Rows that may wait for labels at once if only a time is given."""
 MOST_ROWS = 10_000_000
-"""That may be asked for: the room of all is there from the start."""
+"""Upper limit of waiting rows: memory for all of them is allocated at the start."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 AVERAGE, GOSSIP = "average", "gossip"
 SHARE_ROWS = 100
-"""Rows between two times that a partition tells, where only the method was named."""
+"""Labelled rows between exchanges if only the method is given."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class LabelWait:
     Parameters
     ----------
     rows : int
-        Until so many later rows have come, >= 1.
+        Number of later rows it waits for, >= 1.
     millis : int
-        Until a record has come that is so much younger; 0: however young.
+        Time it waits, in ms, by the timestamps of later records; 0: no limit.
     """
 
     rows: int
@@ -60,14 +60,14 @@ class LabelWait:
 
 @dataclass(frozen=True)
 class SharingOption:
-    """How partitions share what their learners believe.
+    """How partitions share their learners' models.
 
     Parameters
     ----------
     method : str
         ``average``: with all; ``gossip``: with the next and the previous partition.
     rows : int
-        Labelled rows of its own after which a partition tells, at the soonest, >= 1.
+        Minimum number of a partition's own labelled rows between its updates, >= 1.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The champion's drift detectors: what watches its errors, and what they have called since the last accuracy point."""
+"""The champion's drift detectors, which watch its errors, and their alarms since the last accuracy point."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NONE_YET = -1
 
 
 class DriftAlarm(NamedTuple):
-    """A drift that a detector called at an input offset, and the record that says so."""
+    """A detector's alarm at an input offset, and its output record."""
 
     detector: str
     offset: int
@@ -30,7 +30,7 @@ class DriftAlarm(NamedTuple):
 
 
 def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
-    """Detectors that have seen nothing; `task` is a target's, or a learner's `kind`.
+    """Create new detectors; `task` is a target's task or a learner's `kind`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def make_detectors(specs: Sequence[Spec], task: str) -> list[Detector]:
 
 
 def errors_of(score: NDArray[np.float64], y: NDArray[np.float64], kind: str) -> NDArray[np.float64]:
-    """What detectors are told of rows, f8[n]: 1 for a mistake and 0 for a hit, or how far off; NaN without a label.
+    """Errors for the detectors, f8[n]: 1 for a mistake and 0 for a hit, or the absolute error; NaN without a label.
 
     Shapes: score f8[n, k], y f8[n] class indices or targets.
     """
@@ -60,7 +60,7 @@ def errors_of(score: NDArray[np.float64], y: NDArray[np.float64], kind: str) -> 
 
 
 class DriftMonitor:
-    """Detectors side by side, each told of every labelled row whether it was predicted; of a target how far it was off.
+    """Detectors side by side, each of which observes the champion's error on every labelled row.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ class DriftMonitor:
         The detectors.
     kind : str
         The champion's `kind`.
-    whose : mapping
-        What records say of the champion: ``learner``, ``group``, ``model``.
+    identity : mapping
+        What alarm records say about the champion: ``learner``, ``group``, ``model_digest``.
 
     Raises
     ------
@@ -77,26 +77,26 @@ class DriftMonitor:
         As `make_detectors`.
     """
 
-    def __init__(self, specs: Sequence[Spec], kind: str, whose: Mapping[str, str]) -> None:
-        self._kind, self._whose = kind, whose
+    def __init__(self, specs: Sequence[Spec], kind: str, identity: Mapping[str, str]) -> None:
+        self._kind, self._identity = kind, identity
         self._names = [spec.text for spec in specs]
         self._detectors = make_detectors(specs, kind)
         self._pending = np.full(len(specs), NONE_YET, np.int64)
-        """Each one's last alarm since the last accuracy point; part of the state."""
+        """Offset of each detector's last alarm since the last accuracy point; part of the state."""
 
     def parts(self) -> list[NDArray[np.uint8]]:
-        """The state: that of the detectors, and what is still to be told in a point."""
+        """The state: that of the detectors, and the alarms pending for the next accuracy point."""
         return [detector.state.memory for detector in self._detectors] + [self._pending.view(np.uint8)]
 
     def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[DriftAlarm]:
-        """Take in how the champion did on a batch; what was called, in the order of rows."""
-        errors, called = errors_of(score, batch.y, self._kind), []
+        """Observe the champion's errors on a batch; return the alarms in row order."""
+        errors, alarms = errors_of(score, batch.y, self._kind), []
         for name, detector in zip(self._names, self._detectors, strict=True):
             key = key_of(name, batch.partition)
             for row in np.flatnonzero(detector.observe(errors) == DRIFT).tolist():
-                value = encode_alarm(name, batch, row, self._whose)
-                called.append(DriftAlarm(name, int(batch.offsets[row]), key, value))
-        return sorted(called, key=lambda alarm: alarm.offset)
+                value = encode_alarm(name, batch, row, self._identity)
+                alarms.append(DriftAlarm(name, int(batch.offsets[row]), key, value))
+        return sorted(alarms, key=lambda alarm: alarm.offset)
 
     def record(self, called: Sequence[DriftAlarm]) -> None:
         """Keep alarms for the next accuracy point."""
@@ -104,8 +104,8 @@ class DriftMonitor:
             self._pending[self._names.index(alarm.detector)] = alarm.offset
 
     def take_pending(self) -> dict[str, int] | None:
-        """Detector -> offset of its last alarm since this was last asked; None if there was none."""
+        """Return and clear the pending alarms: detector -> offset of its last one; None if there are none."""
         offsets = zip(self._names, self._pending.tolist(), strict=True)
-        told: dict[str, int] | None = {name: offset for name, offset in offsets if offset != NONE_YET} or None
+        pending: dict[str, int] | None = {name: offset for name, offset in offsets if offset != NONE_YET} or None
         self._pending[:] = NONE_YET
-        return told
+        return pending

@@ -1,4 +1,4 @@
-"""What a model is made of, once the number of its features is known."""
+"""Creates the parts of a model once its number of features is known."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 
 def make_imputer(settings: ModelSettings, schema: Schema) -> Imputer | None:
-    """What puts something in the place of missing values; None where none may be missing."""
-    asked = settings.filling(schema)
-    if asked is None:
+    """Create the imputer that fills in missing values; None if no value may be missing."""
+    filling = settings.filling(schema)
+    if filling is None:
         return None
     from driftway.learners.preprocessing import imputation
 
     kinds = {MEAN: imputation.MEAN, LAST: imputation.LAST}
-    policies, watched = asked
-    made = imputation.Imputer([(kinds.get(one.word, imputation.CONSTANT), one.value) for one in policies], watched)
+    policies, watched = filling
+    imputer = imputation.Imputer([(kinds.get(one.word, imputation.CONSTANT), one.value) for one in policies], watched)
     if settings.warm is not None and settings.warm.filling:
-        made.state.memory[:] = np.frombuffer(settings.warm.filling, np.uint8)
-    return made
+        imputer.state.memory[:] = np.frombuffer(settings.warm.filling, np.uint8)
+    return imputer
 
 
 def make_learner(spec: Spec, settings: ModelSettings, d: int) -> Learner:
-    """A learner over `d` features, behind the maps and the standardiser.
+    """Create a learner over `d` features, behind the feature maps and the standardiser.
 
     Raises
     ------
     Failure
-        A parameter, valid by itself, does not fit that many features: the first event has just told how many.
+        A parameter, valid by itself, does not fit `d`, which may be known only since the first event.
     """
     target = settings.target
     try:
@@ -53,12 +53,12 @@ def make_learner(spec: Spec, settings: ModelSettings, d: int) -> Learner:
 
 @contextlib.contextmanager
 def allocating(what: str, n_features: int) -> Iterator[None]:
-    """Turn a refused allocation of a learner's state into a sentence.
+    """Turn a failed allocation of a learner's state into a `Failure`.
 
     Raises
     ------
     Failure
-        There is not so much memory, or the state has more bytes than an array can.
+        There is not enough memory, or the state has more bytes than an array can have.
     """
     try:
         yield

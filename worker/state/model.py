@@ -1,4 +1,4 @@
-"""What one partition has learned: its schema, learners and metrics, and how a batch moves them on.
+"""The model of one partition: its schema, learners and metrics, and how a batch advances them.
 
 Pure computation: no Kafka, no clock. The same rows give the same bits, however they are cut into batches.
 """
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
 
 SHARE_DIGITS = 4
-"""Of an expert's share in an accuracy point."""
+"""Decimal places of an expert's share in an accuracy point."""
 DIGEST_BYTES = 6
-"""Of `Model.digests`: enough to tell a group's learners apart."""
+"""Size of a digest of `Model.digests`: enough to tell a group's learners apart."""
 
 
 @dataclass(frozen=True)
 class SavedState:
-    """A model at rest: enough to go back to it, or to write it down."""
+    """A copy of a model's state, to roll back to or to write as a snapshot."""
 
     schema: Schema | None
     rows: int
     parts: tuple[NDArray[np.uint8], ...]
     recent: Flags | None = None
-    """Memory of `driftway.worker.wire.rejections.RejectionWindow`; for going back only, a snapshot leaves it out."""
+    """State of `driftway.worker.wire.rejections.RejectionWindow`, only for a rollback: not part of a snapshot."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of state."""
+        """Size of the state in bytes."""
         return sum(part.nbytes for part in self.parts)
 
 
@@ -67,9 +67,9 @@ class Model:
     settings : ModelSettings
         What is learned.
     partition : int
-        Whose rows these are; part of the output records.
+        Partition of the rows; part of the output records.
     group : str
-        Whose learners these are; part of accuracy points.
+        Consumer group; part of accuracy points.
     """
 
     def __init__(self, settings: ModelSettings, partition: int, group: str = "") -> None:
@@ -101,12 +101,12 @@ class Model:
 
     @property
     def schema(self) -> Schema | None:
-        """The shape of the partition's events; None until a good one was seen."""
+        """The schema of the partition's events; None until the settings or the first good event give it."""
         return self._decoder.schema
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of what the learners are given, in order; empty before the schema is known."""
+        """Names of the learners' input columns, in order; empty before the schema is known."""
         schema = self.schema
         if schema is None:
             return ()
@@ -119,12 +119,12 @@ class Model:
 
     @property
     def learners(self) -> tuple[Learner, ...]:
-        """Champion and challengers, for a look at their states; none before the schema is known."""
+        """Champion and challengers, for inspecting their states; empty before the schema is known."""
         return tuple(self._learners)
 
     @property
     def imputer(self) -> Imputer | None:
-        """What stands for missing values; None where none may be missing, or before the schema is known."""
+        """Fills in missing values; None if no value may be missing, or before the schema is known."""
         return self._imputer
 
     def advance(self, records: Records, emit: bool = True) -> Outputs:
@@ -135,7 +135,7 @@ class Model:
         records : Records
             The partition's next records.
         emit : bool
-            False while replaying after a restore: the state moves, nothing is encoded.
+            False while replaying after a restore: the state advances, but nothing is encoded.
         """
         batch = self.decode(records)
         outputs = Outputs(batch.next_offset, batch.offsets, rejected=batch.rejected)
@@ -160,7 +160,7 @@ class Model:
         return outputs
 
     def _ordered(self, batch: Batch) -> OrderedBatch:
-        """The batch in the order in which it is learned from, cut where accuracy points stand."""
+        """Arrange the batch in learning order, cut into segments at the accuracy points."""
         n, every = len(batch), self.settings.accuracy_every
         cuts = list(range(every - self.rows % every, n + 1, every))
         if self._pending is not None:
@@ -170,10 +170,10 @@ class Model:
         return OrderedBatch(batch, NO_SLOTS, None, pieces)
 
     def _learn(self, i: int, steps: OrderedBatch, score: NDArray[np.float64]) -> list[dict[str, float]]:
-        """Predict, and learn unless frozen; what the experts of a mixture count for at each accuracy point."""
+        """Predict, and learn unless frozen; return the expert weights of a mixture after each segment."""
         learner, batch, weights = self._learners[i], steps.batch, []
-        whole = [(0, len(batch))] if self.exchange is None else self.exchange.segments(i, len(batch))
-        segments = [piece[:2] for piece in steps.segments] if learner.mixes else whole  # a mixture shares nothing
+        spans = [(0, len(batch))] if self.exchange is None else self.exchange.segments(i, len(batch))
+        segments = [piece[:2] for piece in steps.segments] if learner.mixes else spans  # mixtures are not shared
         for start, end in segments:
             X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
             if i == 0 and self.settings.frozen:
@@ -188,9 +188,9 @@ class Model:
         return weights
 
     def decode(self, records: Records) -> Batch:
-        """Read records, and learn from none: the first good event makes the learners, which need its shape.
+        """Decode records without learning; the first good event creates the learners, which need its shape.
 
-        What stands for missing values follows from the rows so far: each record is read once.
+        The fill-in values depend on all rows so far, so each record must be decoded exactly once.
         """
         batch = self._decoder.decode(records)
         self._fit_to_schema()
@@ -199,20 +199,20 @@ class Model:
         return batch
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
-        """Learner -> its rolling metrics now, for the endpoint."""
+        """Learner -> its current rolling metrics, for the endpoint."""
         pairs = zip(self.settings.names, self._metrics, strict=False)
         return {name: metrics.point() for name, metrics in pairs}
 
     def experts(self) -> dict[str, dict[str, float]]:
-        """Learner -> what its experts count for now, of those that mix."""
+        """Learner -> its current expert weights, for mixtures only."""
         pairs = zip(self.settings.names, self._learners, strict=False)
         return {name: learner.experts() for name, learner in pairs if learner.mixes}
 
     def delay_metrics(self) -> dict[str, int]:
-        """Rows that wait for their labels, and how late these are; empty where none is late."""
-        told = {} if self._pending is None else self._pending.delay_fields()
-        flat = {key: value for key, value in told.items() if isinstance(value, int)}
-        nested = ((key, value) for key, value in told.items() if isinstance(value, dict))
+        """Number of rows that wait for labels, and the labels' delays; empty if labels are never late."""
+        fields = {} if self._pending is None else self._pending.delay_fields()
+        flat = {key: value for key, value in fields.items() if isinstance(value, int)}
+        nested = ((key, value) for key, value in fields.items() if isinstance(value, dict))
         return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
 
     def save(self) -> SavedState:
@@ -222,7 +222,7 @@ class Model:
         return SavedState(self.schema, self.rows, (*(part.copy() for part in self._parts()), *waiting), recent)
 
     def load(self, saved: SavedState) -> None:
-        """Go back to a saved state, bit for bit.
+        """Restore a saved state bit for bit.
 
         Raises
         ------
@@ -246,7 +246,7 @@ class Model:
             self._rejection_window.load(saved.recent)
 
     def identity(self) -> dict[str, Any]:
-        """Everything that a written state must agree on before it may be loaded."""
+        """Everything that a stored state must match before it may be loaded."""
         settings, target = self.settings, self.settings.target
         warm = settings.warm
         return {
@@ -258,7 +258,7 @@ class Model:
             "window": settings.window,
             "accuracy_every": settings.accuracy_every,
             "states": [learner.identity() for learner in self._learners],
-            # Only where there is something to say, so that snapshots from before warm starts stay valid.
+            # Keys only for options that are set, so that snapshots from before warm starts stay valid.
             **({} if warm is None else {"warm": warm.digest}),
             **({"frozen": True} if settings.frozen else {}),
             **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
@@ -270,39 +270,39 @@ class Model:
         }
 
     def digests(self) -> list[str]:
-        """Short for what `identity` says of each learner: those with the same learn the same from the same rows."""
-        whole = self.identity()
+        """Digest of each learner's identity: learners with equal digests learn the same from the same rows."""
+        full = self.identity()
         shared = ("standardize", "task", "n_classes", "labels", "window")
-        common: dict[str, Any] = {key: whole[key] for key in shared}
+        common: dict[str, Any] = {key: full[key] for key in shared}
         common |= {
-            key: whole[key] for key in ("event", "missing", "missing_indicators", "label_wait", "share") if key in whole
+            key: full[key] for key in ("event", "missing", "missing_indicators", "label_wait", "share") if key in full
         }
-        begun: dict[str, Any] = {key: whole[key] for key in ("warm", "frozen") if key in whole}  # the champion, that is
-        parts = zip(whole["learners"], whole["states"], strict=True)
-        told = [{**common, "learner": name, "state": state} for name, state in parts]
-        if told:
-            told[0] |= begun
-        return [_short(one) for one in told]
+        start: dict[str, Any] = {key: full[key] for key in ("warm", "frozen") if key in full}  # of the champion
+        parts = zip(full["learners"], full["states"], strict=True)
+        identities = [{**common, "learner": name, "state": state} for name, state in parts]
+        if identities:
+            identities[0] |= start
+        return [_short(one) for one in identities]
 
     def _parts(self) -> list[NDArray[np.uint8]]:
-        watching = [] if self._drift_monitor is None else self._drift_monitor.parts()
-        filling = [] if self._imputer is None else [self._imputer.state.memory]
-        talk = [] if self.exchange is None else self.exchange.parts()
-        return [part.state.memory for part in (*self._learners, *self._metrics)] + watching + filling + talk
+        detectors = [] if self._drift_monitor is None else self._drift_monitor.parts()
+        imputer = [] if self._imputer is None else [self._imputer.state.memory]
+        exchange = [] if self.exchange is None else self.exchange.parts()
+        return [part.state.memory for part in (*self._learners, *self._metrics)] + detectors + imputer + exchange
 
     def _check_schema(self, found: Schema) -> Schema:
-        """The schema that the first good event fixes.
+        """Return the schema to use, given that of the first good event.
 
         Raises
         ------
         Failure
-            Another one than the model file's.
+            It differs from the model file's.
         """
         warm = self.settings.warm
         return found if warm is None else warm.admit(found, f"the first good event of partition {self.partition}")
 
     def _fit_to_schema(self) -> None:
-        """Make the learners once the number of features is known.
+        """Create the learners once the number of features is known.
 
         Raises
         ------
@@ -327,8 +327,8 @@ class Model:
         if self.exchange is not None:
             self.exchange.attach(self._learners, int(settings.frozen), _short([self._digests, self.schema.names]))
         if settings.detectors:
-            whose = {"learner": settings.names[0], "group": self.group, "model_digest": self._digests[0]}
-            self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, whose)
+            identity = {"learner": settings.names[0], "group": self.group, "model_digest": self._digests[0]}
+            self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
 
     @property
     def champion(self) -> Learner:
@@ -337,7 +337,7 @@ class Model:
         Raises
         ------
         Failure
-            There is none yet: no good event was seen.
+            There is none before the first good event.
         """
         if not self._learners:
             raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
@@ -358,14 +358,14 @@ class Model:
         weights: list[list[dict[str, float]]],
         outputs: Outputs | None,
     ) -> None:
-        """Feed metrics and detectors; write alarms and accuracy points, unless nothing is to be written."""
+        """Feed metrics and detectors; add alarms and accuracy points to `outputs`, if given."""
         batch, guesses = steps.batch, [NO_GUESSES] * len(scores)
         if self._pending is not None:
             scores = self._pending.scores_at_prediction(steps, scores)
             guesses = self._pending.cached_guesses.shared(len(batch), len(scores))
-        called = self._drift_monitor.observe(batch, scores[0]) if self._drift_monitor is not None and len(batch) else []
+        alarms = self._drift_monitor.observe(batch, scores[0]) if self._drift_monitor is not None and len(batch) else []
         if outputs is not None:
-            outputs.alarms = called
+            outputs.alarms = alarms
         counters = [
             metrics.counter(score, batch.y, steps.slot, own)
             for metrics, score, own in zip(self._metrics, scores, guesses, strict=True)
@@ -376,7 +376,7 @@ class Model:
             drift = None
             if self._drift_monitor is not None:
                 first, last = batch.offsets[piece.start], batch.offsets[piece.end - 1]
-                self._drift_monitor.record([alarm for alarm in called if first <= alarm.offset <= last])
+                self._drift_monitor.record([alarm for alarm in alarms if first <= alarm.offset <= last])
                 drift = self._drift_monitor.take_pending() if piece.complete else None
             if outputs is not None and piece.complete:
                 more = [{"experts": of_learner[number]} if of_learner else {} for of_learner in weights]
@@ -385,16 +385,16 @@ class Model:
     def _points(
         self, batch: Batch, piece: Segment, drift: dict[str, int] | None, more: list[dict[str, Any]]
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values of the accuracy points that stand behind a piece of the batch."""
+        """Yield keys and values of the accuracy points at the end of a segment."""
         row, champion = piece.end - 1, self._metrics[0]
         offset, t = int(batch.offsets[row]), int(batch.t[row])
-        for name, metrics, digest, told in zip(self.settings.names, self._metrics, self._digests, more, strict=True):
-            whose = {"group": self.group, "model_digest": digest}
-            point = {**metrics.point(), **(piece.delays or {}), **told}
+        for name, metrics, digest, extra in zip(self.settings.names, self._metrics, self._digests, more, strict=True):
+            identity = {"group": self.group, "model_digest": digest}
+            point = {**metrics.point(), **(piece.delays or {}), **extra}
             of_champion = drift if metrics is champion else None
-            value = encode_point(point, self.partition, offset, name, t, whose, of_champion)
+            value = encode_point(point, self.partition, offset, name, t, identity, of_champion)
             yield key_of(name, self.partition), value
 
 
-def _short(told: Any) -> str:
-    return hashlib.blake2b(write_json(told), digest_size=DIGEST_BYTES).hexdigest()
+def _short(value: Any) -> str:
+    return hashlib.blake2b(write_json(value), digest_size=DIGEST_BYTES).hexdigest()

@@ -1,7 +1,7 @@
 """A model in a file (`*.driftway`): a snapshot that also says where it comes from.
 
-`driftway train` writes one, `driftway snapshot export` writes one of any snapshot, and `--warm-start` begins in the
-state of its champion. The bytes are those of `driftway.worker.state.snapshot`; the header's key `origin` holds the
+`driftway train` writes one, `driftway snapshot export` makes one from any snapshot, and `--warm-start` starts from the
+state of its champion. The format is that of `driftway.worker.state.snapshot`; the header's key `origin` holds the
 provenance.
 """
 
@@ -34,23 +34,23 @@ from driftway.worker.wire.schema.schema import EventSchema
 
 SUFFIX = ".driftway"
 BEHIND = " behind "
-"""In a header, between a learner's spec and the feature maps in front of it."""
+"""Separates a learner's spec from the feature maps in front of it, in a header."""
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model file that has been read, or a snapshot out of its topic.
+    """A model file that has been read, or a snapshot read from its topic.
 
     Parameters
     ----------
     name : str
-        What it is called in sentences: the path.
+        Its name in messages: the path.
     contents : Contents
         Header and state.
     digest : str
-        Of all bytes, in hexadecimal.
+        Its digest, in hexadecimal.
     nbytes : int
-        Length of the whole.
+        Total size in bytes.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ModelFile:
 
     @property
     def header(self) -> dict[str, Any]:
-        """Everything it says of itself."""
+        """The header, with all its fields."""
         return self.contents.header
 
     @property
@@ -70,12 +70,12 @@ class ModelFile:
 
     @property
     def offset(self) -> int:
-        """The input offset that the state stands at: rows before it have been learned."""
+        """Input offset of the state: the rows before it have been learned."""
         return self.contents.offset
 
     @property
     def partition(self) -> int:
-        """Whose state it is; 0 for a trained model."""
+        """Partition of the state; 0 for a trained model."""
         return self.contents.partition
 
     @property
@@ -85,14 +85,14 @@ class ModelFile:
         return dict(found) if isinstance(found, dict) else None
 
     def settings(self, form: EventFormat = JSON_FORMAT) -> ModelSettings:
-        """What the model learns, for events of that format.
+        """The model's settings, for events of that format.
 
         Raises
         ------
         UsageFailure
-            It has not learned from such events.
+            The model has not learned from such events.
         Failure
-            This version does not know the learner's form, or the header says nonsense.
+            The header is invalid, or this version does not know what it names.
         """
         if form.uses_registry and "event" not in self.contents.identity:
             raise UsageFailure(
@@ -105,12 +105,12 @@ class ModelFile:
         try:
             return settings_of(self.contents.identity, form)
         except KeyError as error:
-            raise self._cannot(f"its header says no {error.args[0]}") from None
+            raise self._cannot(f"its header lacks {error.args[0]}") from None
         except (TypeError, ValueError, AttributeError, UsageFailure) as error:
             raise self._cannot(error) from None
 
     def model(self, form: EventFormat = JSON_FORMAT) -> Model:
-        """The model, standing where it was written down.
+        """The model, at the offset where it was saved.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class ModelFile:
         return model
 
     def warm_start(self, frozen: bool = False) -> WarmStart:
-        """The champion's state, to begin in.
+        """The champion's state, to start from.
 
         Raises
         ------
@@ -147,24 +147,24 @@ class ModelFile:
 
 
 def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> ModelSettings:
-    """What a model of this identity learns; its features come with the state.
+    """The settings of a model of this identity; its features come with the state.
 
     Parameters
     ----------
     identity : dict
         See `Model.identity`; `model` in a snapshot's header.
     form : EventFormat
-        How the events are written; no part of an identity.
+        The events' format, which is not part of an identity.
 
     Raises
     ------
     KeyError, TypeError, ValueError, UsageFailure
-        Not an identity.
+        `identity` is not valid.
     """
     pairs = [learner.split(BEHIND) for learner in identity["learners"]]
     maps = {", ".join(rest) for _, *rest in pairs}
     if len(maps) > 1:
-        raise ValueError("its learners stand behind different feature maps")
+        raise ValueError("its learners have different feature maps")
     target = Target(identity["task"], int(identity["n_classes"]), tuple(identity["labels"]))
     warm = None
     if identity.get("warm") is not None:
@@ -191,7 +191,7 @@ def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> Mo
 
 
 def pack(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
-    """The bytes of a file with that model, standing at input offset `offset`."""
+    """Serialise a file with that model, whose state is at input offset `offset`."""
     return snapshot.write(model, saved, offset, origin)
 
 
@@ -203,32 +203,32 @@ def trained(
     reading: ModelSettings | None = None,
     filling: bytes = b"",
 ) -> bytes:
-    """The bytes of a file with one learner, out of a registry or behind wrappers, that was trained elsewhere.
+    """Serialise a file with one learner, from a registry or behind wrappers, that was trained elsewhere.
 
     Parameters
     ----------
     learner : Learner
-        As it stands; made without standardiser and maps, as `Spec.create` does.
+        The trained learner, created without standardiser and feature maps, as by `Spec.create`.
     names : sequence of str or None
         Names of the features in the order of its columns, if they have names.
     target : Target
         What it predicts.
     origin : dict
-        Where it comes from.
+        Its provenance.
     reading : ModelSettings or None
-        With the schema of its events, and what stands for missing values; None: it has neither.
+        Settings with the schema of its events, and the policy for missing values; None: it has neither.
     filling : bytes
-        State of what stands for them.
+        State of the imputer.
 
     Raises
     ------
     ValueError
-        The learner is not what its own name and parameters make.
+        The learner's name and parameters create a different learner.
     """
     defaults = {field.name: field.default for field in fields(learner.parameters)}
     given = {name: value for name, value in learner.parameters.as_dict().items() if value != defaults[name]}
     spec = Spec(learner.name, tuple((name, _text(value)) for name, value in given.items()))
-    # A learner that is not standardizable, such as `scaled:`, has none before it whatever the settings say.
+    # A learner that is not standardizable, such as `scaled:`, never gets a standardiser, whatever the settings say.
     standardize = not learner.standardizable
     settings = ModelSettings((spec,), target, learner.n_features, standardize=standardize)
     if reading is not None:
@@ -237,7 +237,7 @@ def trained(
         settings = replace(settings, missing=reading.missing, indicators=reading.indicators)
     model = Model(settings, 0)
     if model.champion.identity() != learner.identity():
-        raise ValueError(f"{spec.text} makes another learner than the trained one")
+        raise ValueError(f"{spec.text} makes a different learner than the trained one")
     model.champion.state.memory[:] = learner.state.memory
     if model.imputer is not None and filling:
         model.imputer.state.memory[:] = np.frombuffer(filling, np.uint8)
@@ -248,27 +248,27 @@ def trained(
 
 
 def _text(value: Any) -> str:
-    """A parameter's value as a spec says it."""
+    """A parameter's value as written in a spec."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def unpack(blob: bytes, name: str) -> ModelFile:
-    """Read the bytes of a file, or of a snapshot.
+    """Parse the bytes of a file, or of a snapshot.
 
     Parameters
     ----------
     blob : bytes
         All of them.
     name : str
-        What it is called in sentences.
+        Its name in messages.
 
     Raises
     ------
     Failure
-        Cut short, altered, something else, or of a newer format.
+        The bytes are truncated, altered, no model file, or of a newer format.
     """
     if blob[:3] != MAGIC[:3]:
-        raise Failure(f"{name} is no model file of Driftway")
+        raise Failure(f"{name} is not a model file of Driftway")
     try:
         contents = snapshot.parse(blob)
     except BadSnapshot as error:
@@ -294,21 +294,21 @@ def load(path: str | Path) -> ModelFile:
 
 
 def save(path: str | Path, blob: bytes) -> None:
-    """Write a file so that it is there whole or not at all; one of that name is replaced.
+    """Write a file atomically, replacing one of that name.
 
     Raises
     ------
     UsageFailure
         It cannot be written.
     """
-    whole = Path(path)
-    part = whole.with_name(f".{whole.name}.{secrets.token_hex(4)}")
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with part.open("xb") as out:
             out.write(blob)
             out.flush()
             os.fsync(out.fileno())
-        part.replace(whole)
+        part.replace(target)
     except OSError as error:
         with contextlib.suppress(OSError):
             part.unlink()

@@ -25,43 +25,43 @@ class Outputs:
 
     next_offset: int
     offsets: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Of the rows that were predicted, i8[rows]."""
+    """Offsets of the predicted rows, i8[rows]."""
     keys: BytesColumn = field(default_factory=empty_column)
     predictions: BytesColumn = field(default_factory=empty_column)
     headers: Headers | None = None
-    """Of the predictions; None: none has any."""
+    """Headers of the predictions; None: none has any."""
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     alarms: list[DriftAlarm] = field(default_factory=list)
-    """Drifts that the champion's detectors called."""
+    """Alarms of the champion's drift detectors."""
     shares: list[ExchangeRecord] = field(default_factory=list)
-    """What the learners combined with their own models, and send to other partitions."""
+    """Exchange records: what the learners merged into their models, and send to other partitions."""
     rejected: list[RejectedEvent] = field(default_factory=list)
     excess: TooManyRejected | None = None
-    """Too many of the last events were rejected: to be raised once the batch is dealt with."""
+    """Set if too many recent events were rejected; to be raised once the batch is processed."""
 
     @property
     def rows(self) -> int:
-        """Rows that were predicted."""
+        """Number of predicted rows."""
         return len(self.offsets)
 
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:
-    """Both in the order of their offsets."""
+    """Merge two lists by offset."""
     return sorted([*some, *others], key=lambda one: one.offset) if others else some
 
 
 def joined(*parts: Outputs) -> Outputs:
-    """One after the other, as one."""
+    """Concatenate outputs in order."""
     if len(parts) == 1:
         return parts[0]
-    whole = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
-    whole.keys = columns.concatenated([part.keys for part in parts])
-    whole.predictions = columns.concatenated([part.predictions for part in parts])
-    whole.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
+    outputs = Outputs(parts[-1].next_offset, np.concatenate([part.offsets for part in parts]))
+    outputs.keys = columns.concatenated([part.keys for part in parts])
+    outputs.predictions = columns.concatenated([part.predictions for part in parts])
+    outputs.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
     for part in parts:
-        whole.points += part.points
-        whole.alarms += part.alarms
-        whole.shares += part.shares
-        whole.rejected += part.rejected
-        whole.excess = whole.excess or part.excess
-    return whole
+        outputs.points += part.points
+        outputs.alarms += part.alarms
+        outputs.shares += part.shares
+        outputs.rejected += part.rejected
+        outputs.excess = outputs.excess or part.excess
+    return outputs

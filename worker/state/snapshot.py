@@ -1,8 +1,8 @@
-"""A model written down: one blob with a checksum, cut into records of the snapshot topic.
+"""A model's snapshot: one blob with a checksum, split into records of the snapshot topic.
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
-holds the format's number, the offset the state stands at, the schema, the part sizes and the model's identity; in a
-model file (`driftway.worker.state.model_file`) also where the model comes from.
+holds the format number, the input offset of the state, the schema, the part sizes and the model's identity; in a
+model file (`driftway.worker.state.model_file`) also its provenance.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from driftway.worker.wire.events import Schema
 
 MAGIC = b"DWT1"
 FORMAT = 2
-"""1: its states were computed with the C library's exp, log and their like, whose bits differ between machines."""
+"""States of format 1 were computed with the C library's exp, log and the like, whose bits differ between machines."""
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
 CLAIM_PARTITION = 0
-"""The partition that has the claims."""
+"""The partition that holds the claims."""
 CLAIM_PREFIX = b"claim "
-"""What keys of claims begin with; no partition is called so."""
+"""Prefix of the keys of claims; all other keys begin with a partition number."""
 AT_LEAST_ONCE_SUFFIX = ":plain"
-"""Behind a pointer: no position was written with it, since at-least-once has no transaction that would hold both."""
-NOT_UNDERSTOOD = "the snapshot is whole, but this version does not understand its header"
+"""Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
+NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
 
 
 class BadSnapshot(ValueError):
-    """A snapshot cannot be used; raised itself when it, or its pointer, does not go with the committed offset."""
+    """A snapshot cannot be used; raised directly if it, or its pointer, does not match the committed offset."""
 
 
 class DamagedSnapshot(BadSnapshot):
-    """It is missing, cut short or altered: an accident, so an older one may stand in for it."""
+    """It is missing, truncated or altered by accident, so an older one may be used instead."""
 
 
 class ForeignSnapshot(BadSnapshot):
-    """It is whole, but of another model or a newer format: somebody changed something and must say what to do."""
+    """It is intact, but of another model or a newer format: the user changed something and must say what to do."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Pointer:
     chunks : int
         Number of chunks, at consecutive records.
     state_offset : int
-        S, the input offset the state stands at.
+        S, the input offset of the state.
     """
 
     first: int
@@ -69,13 +69,13 @@ class Pointer:
 
     @classmethod
     def parse(cls, text: str | None) -> Pointer | None:
-        """Read metadata text; None if it is not a pointer (someone else committed the offset)."""
+        """Parse metadata text; None if it is not a pointer (someone else committed the offset)."""
         found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{AT_LEAST_ONCE_SUFFIX})?", text or "")
         return cls(*map(int, found.groups())) if found else None
 
 
 def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
-    """Write down `saved`, which stands at input offset `offset`; `origin` says in a file where it comes from."""
+    """Serialise `saved`, the state at input offset `offset`; `origin` is the provenance in a model file."""
     schema = saved.schema
     header = write_json(
         {
@@ -95,12 +95,12 @@ def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] |
 
 @dataclass(frozen=True)
 class Contents:
-    """What is written in a snapshot.
+    """The contents of a snapshot.
 
     Parameters
     ----------
     header : dict
-        As it stands there.
+        As stored.
     saved : SavedState
         The state.
     """
@@ -110,29 +110,29 @@ class Contents:
 
     @property
     def offset(self) -> int:
-        """The input offset that the state stands at."""
+        """Input offset of the state."""
         return int(self.header["offset"])
 
     @property
     def partition(self) -> int:
-        """Whose state it is."""
+        """Partition of the state."""
         return int(self.header["partition"])
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Of the model, see `Model.identity`."""
+        """The model's identity, see `Model.identity`."""
         return dict(self.header["model"])
 
 
 def read(blob: bytes, model: Model) -> tuple[SavedState, int]:
-    """Load a snapshot into `model`; return what was loaded and the input offset it stands at.
+    """Load a snapshot into `model`; return the state and its input offset.
 
     Raises
     ------
     DamagedSnapshot
-        The checksum does not fit; `model` is as it was.
+        The checksum does not match; `model` is unchanged.
     ForeignSnapshot
-        Of a newer format, or of another model; `model` must then not be used.
+        It is of a newer format, or of another model; `model` must then not be used.
     """
     contents = parse(blob)
     if model.partition != contents.partition:
@@ -143,14 +143,14 @@ def read(blob: bytes, model: Model) -> tuple[SavedState, int]:
 
 
 def parse(blob: bytes) -> Contents:
-    """Read a snapshot, of whatever model.
+    """Parse a snapshot of any model.
 
     Raises
     ------
     DamagedSnapshot
-        The checksum does not fit.
+        The checksum does not match.
     ForeignSnapshot
-        Of a newer format, or not understood.
+        It is of a newer format, or not understood.
     """
     _require_whole(blob)
     try:
@@ -162,17 +162,17 @@ def parse(blob: bytes) -> Contents:
 
 
 def _parse(blob: bytes) -> Contents:
-    """As `parse`, for a blob whose checksum fits."""
+    """As `parse`, for a blob whose checksum matches."""
     header, state = _header(blob)
     if header["format"] == 1:
         raise ForeignSnapshot(
-            "the snapshot is of format 1, from before Driftway had its own exp and log: its scores would go on with "
-            "other last bits; let the version that wrote it go on, or begin a new group"
+            "the snapshot has format 1, from before Driftway had its own exp and log: its scores would differ in the "
+            "last bits; continue with the version that wrote it, or start a new group"
         )
     if header["format"] > FORMAT:
-        raise ForeignSnapshot(f"the snapshot is of format {header['format']}, this version reads up to {FORMAT}")
+        raise ForeignSnapshot(f"the snapshot has format {header['format']}, this version reads up to {FORMAT}")
     if state + sum(header["sizes"]) + DIGEST_BYTES != len(blob):
-        raise ForeignSnapshot("the snapshot is whole, but its parts have other sizes than its header says")
+        raise ForeignSnapshot("the snapshot is intact, but its parts have other sizes than its header says")
     parts, start = [], state
     for nbytes in header["sizes"]:
         parts.append(np.frombuffer(blob, np.uint8, nbytes, start))
@@ -193,7 +193,7 @@ def load(contents: Contents, model: Model) -> None:
     Raises
     ------
     ForeignSnapshot
-        Its learners are others than the model's, or lie in memory otherwise; `model` must then not be used.
+        Its learners or their state layout differ from the model's; `model` must then not be used.
     """
     try:
         model.load(contents.saved)
@@ -205,14 +205,14 @@ def load(contents: Contents, model: Model) -> None:
 
 @dataclass(frozen=True)
 class SnapshotHeader:
-    """What a first chunk says of its snapshot, on its own word: nothing is checked before `read`."""
+    """What a first chunk says about its snapshot; nothing is verified before `read`."""
 
     state_offset: int
     nbytes: int
 
 
 def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
-    """The outline of the snapshot that begins with `chunk`; None if that cannot be read."""
+    """Parse the header of the snapshot that begins with `chunk`; None if it cannot be read."""
     if chunk[:4] != MAGIC:
         return None
     try:
@@ -233,29 +233,29 @@ def _header(blob: bytes) -> tuple[Any, int]:
 
 
 def _require_whole(blob: bytes) -> None:
-    """Check magic and checksum. A number of format that is the only flipped byte is damage, not a newer format."""
+    """Check magic and checksum. If only the format byte was altered, it is damage, not a newer format."""
     body, digest = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
     if len(blob) > DIGEST_BYTES and blob[:3] == MAGIC[:3] and blob[3:4] != MAGIC[3:4]:
         if _digest(MAGIC, body[4:]) != digest:
-            raise ForeignSnapshot(f"the snapshot is of format {blob[:4]!r}, this version reads {MAGIC!r}")
+            raise ForeignSnapshot(f"the snapshot has format {blob[:4]!r}, this version reads {MAGIC!r}")
     elif len(blob) > DIGEST_BYTES + 8 and blob[:4] == MAGIC and _digest(body) == digest:
         return
-    raise DamagedSnapshot("the snapshot is damaged: its checksum does not fit")
+    raise DamagedSnapshot("the snapshot is damaged: its checksum does not match")
 
 
 def _require_same(theirs: dict[str, Any], model: Model) -> None:
-    """Name the first difference of two identities, but for the states', which `load` compares.
+    """Compare two identities, except for `states`, which `load` compares.
 
     Raises
     ------
     ForeignSnapshot
-        There is one.
+        They differ; the message names the first difference.
     """
     ours = read_json(write_json(model.identity()))
     if _beginning(theirs) != _beginning(ours):
         raise ForeignSnapshot(
             f"the snapshot was made {_beginning(theirs)}, this worker starts {_beginning(ours)}; a group keeps what it "
-            "began with"
+            "started with"
         )
     for key in {**ours, **theirs}:
         if key != "states" and theirs.get(key) != ours.get(key):
@@ -291,35 +291,35 @@ def split_chunks(blob: bytes) -> list[bytes]:
 
 
 def chunk_key(partition: int, chunk: int) -> bytes:
-    """Key of a chunk: the next snapshot's same chunk replaces it when the topic is compacted."""
+    """Key of a chunk, which compaction replaces by the same chunk of the next snapshot."""
     return f"{partition}.{chunk}".encode()
 
 
 def commit_record_key(partition: int) -> bytes:
-    """Key of the record that says up to where the partition is committed; see `changelog.snapshot_scan`."""
+    """Key of a partition's commit record; see `changelog.snapshot_scan`."""
     return f"{partition}.position".encode()
 
 
 def order_key(partition: int, begin: int) -> bytes:
-    """Key of the record that says in which order labels were taken from an input offset to a snapshot."""
+    """Key of the record with the merge order of labels from an input offset to a snapshot."""
     return f"{partition}.order.{begin}".encode()
 
 
 def is_order_key(key: bytes | None, partition: int) -> bool:
-    """Whether a record says in which order labels were taken."""
+    """Whether a key is that of a merge order."""
     return (key or b"").startswith(f"{partition}.order.".encode())
 
 
 def claim_key(group: str, input_topic: str) -> bytes:
-    """Key of the record that says whose the outputs are; see `driftway.worker.state.changelog.ownership`."""
+    """Key of a claim to the outputs; see `driftway.worker.state.changelog.ownership`."""
     return CLAIM_PREFIX + f"{group}/{input_topic}".encode()
 
 
 def mark_key(partition: int) -> bytes:
-    """Key of the mark that says where a partition's present history began; see `changelog.snapshot_scan`."""
+    """Key of the mark of where a partition's current history began; see `changelog.snapshot_scan`."""
     return f"{partition}.history".encode()
 
 
 def is_mark_key(key: bytes | None, partition: int) -> bool:
-    """Whether a record is such a mark; earlier versions called it `began`."""
+    """Whether a key is that of such a mark; in earlier versions it ended in `began`."""
     return key in (mark_key(partition), f"{partition}.began".encode())

@@ -1,4 +1,4 @@
-"""The HTTP port: `/metrics` for Prometheus, `/healthz` (the loop turns), `/readyz` (tasks run, the cluster answers)."""
+"""HTTP endpoint: `/metrics` for Prometheus, `/healthz` (the loop turns), `/readyz` (tasks run, the cluster answers)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class Endpoint:
     Parameters
     ----------
     worker : Worker
-        Whose.
+        The worker.
     host, port
         Where to listen; port 0 takes a free one.
 
     Raises
     ------
     UsageFailure
-        The port cannot be had.
+        The port is not available.
     """
 
     def __init__(self, worker: Worker, host: str, port: int) -> None:
@@ -39,7 +39,7 @@ class Endpoint:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="driftway-http")
 
     def start(self) -> None:
-        """Begin to answer."""
+        """Start answering requests."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -61,8 +61,8 @@ def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
                     health.alive,
                     {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)},
                 )
-                told = {"alive": alive, "seconds_since": ages}
-                self._answer(200 if alive else 503, json.dumps(told).encode(), "application/json")
+                answer = {"alive": alive, "seconds_since": ages}
+                self._answer(200 if alive else 503, json.dumps(answer).encode(), "application/json")
             elif self.path == "/readyz":
                 ready, facts = readiness(tasks, worker.reporter.health.reachable)
                 self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")

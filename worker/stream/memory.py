@@ -1,4 +1,4 @@
-"""Memory: garbage that is collected when there is time for it, and what the allocator keeps, given back."""
+"""Memory: collect garbage at set intervals, and give memory that the allocator keeps back to the system."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import time
 
 COLLECT_SECONDS = 30.0
 ARENAS, ARENA_MAX = 2, -8
-"""How many, and what `mallopt` calls it (glibc's malloc.h)."""
+"""Number of arenas, and the option of `mallopt` for it (glibc's malloc.h)."""
 
 
 class MemoryManager:
-    """Collects garbage and gives memory back now and then.
+    """Collects garbage and gives memory back every `COLLECT_SECONDS`.
 
-    Collecting every few hundred records took more than a third of the loop's time: each batch makes thousands of
-    objects that live until its end and form no cycles.
+    Automatic collection, every few hundred records, took more than a third of the loop's time: each batch makes
+    thousands of objects that live until its end and form no cycles.
     """
 
     def __init__(self) -> None:
@@ -23,13 +23,13 @@ class MemoryManager:
         self._due_at = 0.0
 
     def begin(self) -> None:
-        """What there is now stays; from here on nothing is collected but by `collect`."""
+        """Exempt all present objects from collection; from here on only `collect` collects."""
         self.collect()
         gc.freeze()
         gc.disable()
 
     def collect(self) -> None:
-        """Do it, if it is time."""
+        """Collect garbage and trim the heap, if due."""
         if time.monotonic() < self._due_at:
             return
         gc.collect()
@@ -40,8 +40,8 @@ class MemoryManager:
 def share_arenas() -> None:
     """Let threads share the allocator's arenas, where the C library has them (glibc).
 
-    The client's threads come and go with every restore. With arenas of their own, eight for a processor, what each
-    leaves behind in half-empty pages adds up: with a broker killed every 45 s, 80 MB in 11 minutes.
+    The client's threads come and go with every restore. With up to eight arenas per processor, the half-empty pages
+    that they leave behind add up: with a broker killed every 45 s, 80 MB in 11 minutes.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
@@ -49,7 +49,7 @@ def share_arenas() -> None:
 
 
 def trim_heap() -> None:
-    """Let go of free memory, where the C library can (glibc).
+    """Return free memory to the system, where the C library can (glibc).
 
     An arena stays as large as the backlog it once held: 8 backlogs of 150,000 rows with a rebalance each left 268 MB,
     of which 212 were in use. Takes 2 to 17 ms.

@@ -1,4 +1,4 @@
-"""What a worker looks after before it joins the group."""
+"""Checks and topic creation before a worker joins the group."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 
 
 def check_properties(settings: WorkerSettings) -> None:
-    """Make a producer and let go of it: a wrong client property is found before anything is created.
+    """Create and close a producer, so that an invalid client property fails before any topic is created.
 
     Raises
     ------
     UsageFailure
-        A property is not valid, or does not go with a transaction.
+        A property is invalid, or incompatible with transactions.
     """
     checkpoint = ExactlyOnceCheckpoint(settings, partition=0)
     checkpoint.new_producer()
@@ -26,19 +26,19 @@ def check_properties(settings: WorkerSettings) -> None:
 
 
 def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
-    """Require the input; create what is missing of the outputs, grow what is too small.
+    """Require the input topic; create missing output topics, and add partitions to those that have too few.
 
     Returns
     -------
     int
-        Partitions that the input had when the group began.
+        Number of partitions that the input had when the group started.
 
     Raises
     ------
     Failure
-        There is no broker, or no such input, or a topic cannot be made or grown.
+        There is no broker, or a topic cannot be created or grown.
     UsageFailure
-        The outputs are another group's.
+        The input is missing, the label topic has other partitions, or the outputs belong to another group.
     """
     present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     if settings.input not in present:
@@ -46,16 +46,16 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     wanted = present[settings.input]
     if settings.label_topic and present.get(settings.label_topic) != wanted:
         name = settings.label_topic
-        has = f"has {present[name]} partitions" if name in present else "is not there"
+        has = f"has {present[name]} partitions" if name in present else "does not exist"
         raise UsageFailure(
-            f"topic {name} of labels {has}: it needs {wanted}, as many as {settings.input}, for each label lies in the "
+            f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
             "partition of its event"
         )
     plan = output_plan(settings.topics, wanted)
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:
         grow_topics(settings.bootstrap, settings.passthrough, small, wanted)
-        event_log.event("grew topics", topics=small, partitions=wanted)
+        event_log.event("added partitions", topics=small, partitions=wanted)
     for name in create_topics(settings.bootstrap, settings.passthrough, plan):
         event_log.event("created topic", topic=name)
     with translated_errors(settings):

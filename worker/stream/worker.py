@@ -1,17 +1,17 @@
-"""The worker: take a batch, let each partition's task advance, commit what is due, follow the group.
+"""The worker loop: poll a batch, advance each partition's task, commit what is due, handle rebalances.
 
 One turn of the loop (`Worker.step`):
 
-1. take what the client has, grouped by partition, labels out of a topic of their own, what other partitions share;
+1. poll the clients: input records by partition, labels of the label topic, model updates of other partitions;
 2. each task advances: decode, predict, learn, produce into its open transaction;
-3. restores that have finished are taken over: seek, resume; those of partitions in trouble begin when it is time;
-4. commits that have finished are concluded; when a commit interval has passed, every task with an open transaction
-   begins its next one.
+3. finished restores are applied (seek, resume); failed partitions are restored again when their retry is due;
+4. finished commits are concluded; when a commit interval has passed, every task with an open transaction begins its
+   next commit.
 
-Rebalances arrive inside 1, as callbacks: assigned (start a restore), revoked (commit under one deadline,
+Rebalances arrive inside step 1 as callbacks: assigned (start a restore), revoked (commit under one deadline, then
 close), lost (close). Nothing else may block a turn: restores and commits run beside the loop, and a batch is no larger
-than what was learned in a second. Whatever fails ends the same way: the partition is paused and restored, later each
-time, and at last given up (`driftway.worker.stream.task.retries`).
+than what is learned in about a second. All failures are handled alike: the partition is paused and restored, after
+growing pauses, and finally given up (`driftway.worker.stream.task.retries`).
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from driftway.worker.wire.events import Records
 from driftway.worker.wire.rejections import TooManyRejected
 
 IDLE_SECONDS = 0.1
-"""Longest wait for a first message: how late a signal or a finished restore may be noticed."""
+"""Longest wait for a first message, and so the longest delay until a signal or a finished restore is noticed."""
 COMMIT_SECONDS, LONGEST_COMMIT_SECONDS = 8.0, 45.0
-"""Budget of one round of commits; beyond it their outcome is not known, and their tasks are restored. Commits whose
-records are still being delivered have the longer one, below the transaction's timeout."""
+"""Budget of one round of commits; after it their outcome is unknown and their tasks are restored. Commits whose records
+are still being delivered get the longer budget, which is below the transaction timeout."""
 REVOKE_SECONDS, REVOKE_FRACTION = 12.0, 0.4
 """Budget for everything inside a revoke callback, and its largest share of `max.poll.interval.ms`."""
 MAX_UNCOMMITTED_ROWS, PAUSE_AFTER_SECONDS = 2 * BATCH_MESSAGES, 0.1
-"""Rows that a partition may learn while its commit is on its way; then that is waited for, so long, then it pauses."""
+"""Rows that a partition may learn while its commit is in flight, and how long the loop then waits before pausing it."""
 
 
 class Worker:
@@ -65,11 +65,11 @@ class Worker:
     Parameters
     ----------
     settings : WorkerSettings
-        What to do.
+        The worker's options.
     event_log : EventLog
         Where events are logged.
     metrics : WorkerMetrics
-        What the endpoint shows.
+        Metrics that the endpoint shows.
     probe : Probe or None
         Called at each commit step; for fault tests.
     """
@@ -86,7 +86,7 @@ class Worker:
         self._commits = PendingCommits()
         self._retries = RetryPolicy(settings.give_up_after)
         self._paused: set[int] = set()
-        """Partitions that have learned enough while their commit is on its way."""
+        """Partitions paused until their commit in flight succeeds."""
         self.stopping = False
         self._leaving = False
         self._memory = MemoryManager()
@@ -95,7 +95,7 @@ class Worker:
         self._watchdog = AssignmentWatchdog(settings, event_log, lambda: bool(self.tasks))
 
     def stop(self) -> None:
-        """Finish the turn, commit, leave. Safe in a signal handler."""
+        """Finish the current turn, commit and leave the group. Safe in a signal handler."""
         self.stopping = True
 
     def run(self) -> None:
@@ -104,7 +104,7 @@ class Worker:
         Raises
         ------
         Failure
-            With the sentence and exit code for the user.
+            Carries the message and exit code for the user.
         """
         check_properties(self.settings)
         self._restores.initial_partitions = prepare_topics(self.settings, self.event_log)
@@ -121,7 +121,7 @@ class Worker:
                 self.step()
             clean = True
         except TooManyRejected:
-            clean = True  # what was predicted and set aside is committed before the worker stops
+            clean = True  # predictions and rejections so far are committed before the worker stops
             raise
         finally:
             self._watchdog.end()
@@ -132,9 +132,9 @@ class Worker:
         self.reporter.turned()
         arrived = self.consumer.poll(self._poll_timeout())
         self._shares.poll()
-        if flowing := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:
+        if batches := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:
             started = time.monotonic()
-            for partition, records in flowing:
+            for partition, records in batches:
                 self._advance(partition, records)
             seconds = time.monotonic() - started
             self.metrics.worker_metric(self.metrics.batch_seconds).observe(seconds)
@@ -144,12 +144,12 @@ class Worker:
         self._retry_restores()
         self._apply_backpressure()
         if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
-            # All at once, the ones not due yet too: a commit is a wait for the broker, and they wait together.
+            # All at once, even those not due yet: a commit mostly waits for the broker, and they wait in parallel.
             self._begin_commits(self._open_tasks(), self._commit_deadline())
         self._memory.collect()
 
     def _poll_timeout(self) -> float:
-        """Seconds to wait for a first message: until a commit is due, a restore or commit may be done, or a signal."""
+        """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
         due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
         idle = IDLE_SECONDS / 10 if self._restores or self._commits else IDLE_SECONDS
         return min(idle, max(0.0, due - time.monotonic()))
@@ -157,24 +157,24 @@ class Worker:
     # 2. Advancing.
 
     def _advance(self, partition: int, records: Records | None) -> None:
-        """Give a task its records, None: those that waited. One that is not ours, or not restored yet, gets none."""
+        """Let a task process records, if it is restored; None continues with events that waited for labels."""
         task = self.tasks.get(partition)
         if task is None or not task.accepts_records:
             return
-        was = task.running
+        was_running = task.running
         try:
             outputs = task.advance(records)
         except (KafkaException, TaskError) as error:
             self._handle_failure(task, error)
             return
-        self.reporter.advanced(task, records, outputs, self.consumer.skipped_offsets.pop(partition, 0), was)
+        self.reporter.advanced(task, records, outputs, self.consumer.skipped_offsets.pop(partition, 0), was_running)
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
-        if not was and task.running:
+        if not was_running and task.running:
             self._announce_running(task)
 
     def _apply_backpressure(self) -> None:
-        """Where too much would be learned again: wait a moment, then pause, which throws away what was fetched."""
+        """Wait for commits of partitions with too many uncommitted rows, then pause them, which drops fetched rows."""
         if slow := [
             p for p, task in self.tasks.items() if task.buffered_rows > MAX_UNCOMMITTED_ROWS and p not in self._paused
         ]:
@@ -192,7 +192,7 @@ class Worker:
         self._restores.submit(task, self._retries.restore_timeout(partition))
 
     def _collect_restores(self) -> None:
-        """Take over restores that have finished."""
+        """Apply finished restores."""
         for call in self._restores.collect():
             task, partition = call.task, call.task.partition
             if task.state is not State.CREATED:
@@ -212,20 +212,20 @@ class Worker:
             self._resume_at(task, task.position if found.start is None else found.start)
 
     def _resume_at(self, task: Task, offset: int) -> None:
-        """Let a restored task's partition flow from an offset."""
+        """Seek a restored task's partition to an offset and resume it."""
         if not self.consumer.seek_and_resume(task.partition, offset):
             self._restore_again(task, ErrorAction.RETRY, f"a seek to offset {offset} was refused")
         elif task.running:
             self._announce_running(task)
 
     def _retry_restores(self) -> None:
-        """Restore partitions in trouble whose time has come, and those whose rows come from the wrong place."""
-        for partition, (asked, came) in list(self.consumer.misplaced.items()):
+        """Restore failed partitions whose retry is due, and those that delivered rows from a wrong offset."""
+        for partition, (expected, received) in list(self.consumer.misplaced.items()):
             task = self.tasks.get(partition)
             if task is not None and task.accepts_records:
-                self.event_log.event("rows from elsewhere", partition=partition, asked=asked, came=came)
-                self.metrics.partition_metric(self.metrics.strays, partition).inc()
-                self._restore_again(task, ErrorAction.RETRY, f"offset {came} came where {asked} was asked for")
+                self.event_log.event("unexpected offset", partition=partition, asked=expected, came=received)
+                self.metrics.partition_metric(self.metrics.wrong_offsets, partition).inc()
+                self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
         for partition in self._retries.due():
             task = self.tasks.get(partition)
             if task is not None and task.state is State.CREATED:
@@ -238,33 +238,33 @@ class Worker:
     # 4. Committing.
 
     def _open_tasks(self, partitions: Collection[int] | None = None) -> list[Task]:
-        """Tasks with outputs to commit, of `partitions` or of all, that are not committing already."""
+        """Tasks with uncommitted outputs and no commit in flight, of `partitions` or of all."""
         chosen = self.tasks.values() if partitions is None else [self.tasks[p] for p in partitions if p in self.tasks]
         return [task for task in chosen if task.checkpoint.open and not task.committing]
 
     def _begin_commits(self, tasks: Sequence[Task], deadline: Deadline, closing: bool = False) -> None:
-        """Start tasks' commits, side by side under one deadline."""
+        """Start the tasks' commits in parallel under one deadline."""
         if not tasks:
             return
         inline = closing and self.settings.guarantee != EXACTLY_ONCE
         self._commits.submit(tasks, self.consumer.group_metadata(), deadline, closing, inline)
         if self.settings.guarantee != EXACTLY_ONCE:
-            # These commits call the consumer, which lets one call in at a time: the loop must not be polling it.
+            # These commits call the consumer, which allows one call at a time: the loop must not poll it meanwhile.
             self._await_commits(self.tasks, Deadline(deadline.left + 1.1 * GRACE_SECONDS))
 
     def _commit_deadline(self) -> Deadline:
-        """Of a round of commits; one that the loop waits for has to be over before the group loses patience."""
+        """The deadline of a round of commits; if the loop waits for them, it is well below the poll interval."""
         if self.settings.guarantee == EXACTLY_ONCE:
             return Deadline(COMMIT_SECONDS, at_most=LONGEST_COMMIT_SECONDS)
         return self._revoke_deadline()
 
     def _await_commits(self, partitions: Collection[int], deadline: Deadline, leaving: bool = False) -> None:
-        """Wait until the partitions' commits on their way are over, at most until the deadline, and conclude them."""
+        """Wait for the partitions' commits in flight, at most until the deadline, and conclude them."""
         self._commits.wait(partitions, deadline)
         self._collect_commits(partitions if leaving else ())
 
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
-        """Conclude the commits that are over, and sort what went wrong."""
+        """Conclude finished commits and handle their errors."""
         for call, error in self._commits.collect():
             task, partition = call.task, call.task.partition
             if not call.done:
@@ -276,32 +276,32 @@ class Worker:
                     self._paused.remove(partition)
                     self.consumer.resume(partition)
             elif partition in leaving:
-                # Its next owner starts from the last commit, whatever became of this one.
+                # The next owner starts from the last commit, whatever became of this one.
                 self.event_log.event("last commit failed", partition=partition, error=str(error))
                 self._close(task)
             else:
                 self._handle_failure(task, error)
 
     def _abandon(self, call: BackgroundCall[Any]) -> None:
-        """Give a task another checkpoint; the old one belongs to the call whose thread is still in it."""
+        """Give a task a new checkpoint; the old one belongs to the call whose thread still uses it."""
         task = call.task
-        if self.settings.guarantee != EXACTLY_ONCE and call.name == "commit":  # in the consumer: there is only one
-            end_process(f"the client did not come back from the commit of {task}")
+        if self.settings.guarantee != EXACTLY_ONCE and call.name == "commit":  # stuck in the only consumer
+            end_process(f"the client did not return from the commit of {task}")
         call.abandon()
         task.checkpoint = self._make_checkpoint(task.partition)
 
     def _handle_failure(self, task: Task, error: KafkaException | TaskError) -> None:
-        """Act on a failed call: stop, or restore."""
+        """Handle a failed call: stop the worker, or restore the task."""
         verdict, sentence = self._classify_failure(task, "commit failed", error)
         self._restore_again(task, verdict, sentence)
 
     def _record_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> None:
-        """A task that is CREATED has failed: it stays so until it is ready for another try."""
+        """Schedule the next restore of a task that failed while CREATED."""
         verdict, sentence = self._classify_failure(task, what, error)
         self._retries.record_failure(task.partition, verdict, f"{task}: {sentence}")
 
     def _classify_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
-        """Log and count a failure; stop for what no retry helps against."""
+        """Log and count a failure; raise if no retry can help."""
         verdict, sentence = classify_failure(error)
         self.event_log.event(what, partition=task.partition, verdict=verdict.value, error=sentence)
         self.metrics.failed(task, what, verdict)
@@ -311,7 +311,7 @@ class Worker:
         return verdict, sentence
 
     def _restore_again(self, task: Task, verdict: ErrorAction, sentence: str) -> None:
-        """Nothing is certain any more: hold the partition back, and restore it when it is time."""
+        """Pause the partition, abandon its commit, reset the task and schedule a restore."""
         self.consumer.pause(task.partition)
         self._paused.discard(task.partition)
         for call in self._commits.cancel([task.partition]):
@@ -321,10 +321,10 @@ class Worker:
         self.metrics.state(task)
         self._retries.record_failure(task.partition, verdict, f"{task}: {sentence}")
 
-    # The group's callbacks, called inside 1.
+    # Rebalance callbacks, called inside step 1.
 
     def _assigned(self, partitions: list[int]) -> None:
-        """Partitions are ours: restore them beside the loop. Leaving a group may hand over some for a moment."""
+        """Start restoring new partitions. Those that are assigned for a moment while leaving are ignored."""
         if self._leaving:
             return
         self.metrics.worker_metric(self.metrics.rebalances).inc()
@@ -335,28 +335,28 @@ class Worker:
             self._open_task(partition)
 
     def _revoked(self, partitions: list[int]) -> None:
-        """Partitions are about to move: commit what is open, then let go, all under one deadline."""
+        """Commit and close partitions that are about to move, under one deadline."""
         self.event_log.event("revoked", partitions=partitions)
         self._commit_and_close(partitions, self._revoke_deadline())
 
     def _commit_and_close(self, partitions: list[int], deadline: Deadline) -> None:
-        """Commit what is open of partitions, and let them go."""
+        """Commit the partitions' open outputs, then close their tasks."""
         self._await_commits(partitions, deadline, leaving=True)
         self._begin_commits(self._open_tasks(partitions), deadline, closing=True)
         self._await_commits(partitions, deadline, leaving=True)
         self._close_dirty(partitions, deadline)
 
     def _lost(self, partitions: list[int]) -> None:
-        """Partitions have moved already: nothing of theirs can be committed any more, nor is it waited for."""
+        """Close partitions that have moved already: nothing can be committed any more, and nothing is awaited."""
         self.event_log.event("lost", partitions=partitions)
         self._close_dirty(partitions, Deadline(0.0))
 
     def _revoke_deadline(self) -> Deadline:
-        """What may be waited for before partitions are let go: the group waits for this worker meanwhile."""
+        """The budget for everything before partitions are released; the group waits for this worker meanwhile."""
         return Deadline(min(REVOKE_SECONDS, REVOKE_FRACTION * self.consumer.poll_interval_seconds))
 
     def _close_dirty(self, partitions: list[int], deadline: Deadline) -> None:
-        """Forget partitions; a takeover in flight is waited for as time allows: landing later, it fences the next."""
+        """Close without commit; await restores in flight if time allows, since a late one fences the next owner."""
         calls: list[BackgroundCall[Any]] = [*self._commits.cancel(partitions)]
         calls += self._restores.cancel(partitions, deadline)
         self._watchdog.reset()
@@ -382,12 +382,12 @@ class Worker:
         return AtLeastOnceCheckpoint(self.settings, partition, member, self._probe, self.reporter.callbacks)
 
     def _finished(self) -> bool:
-        """With `stop_at_end`: every assigned partition is running, read to its end and committed."""
+        """Whether, with `stop_at_end`, every assigned partition is running, read to its end and committed."""
         over = (task.running and p in self.consumer.at_end and not task.uncommitted for p, task in self.tasks.items())
         return self.settings.stop_at_end and bool(self.tasks) and all(over)
 
     def _leave(self, clean: bool) -> None:
-        """Commit what is open (if nothing went wrong), leave the group."""
+        """Commit open outputs if nothing went wrong, and leave the group."""
         if clean:
             self._commit_and_close(list(self.tasks), self._revoke_deadline())
         self.reporter.end()

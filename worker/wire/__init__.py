@@ -1,1 +1,1 @@
-"""The wire: bytes to columns and back. What an event, a prediction or a rejection looks like; no Kafka here."""
+"""The wire format of events, predictions and rejections: bytes to columns and back. No Kafka here."""

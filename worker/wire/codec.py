@@ -1,6 +1,6 @@
-"""The wire format, as far as it is written: events, predictions, accuracy points, drift alarms. Leaf module.
+"""Encode the wire format: events, predictions, accuracy points, drift alarms. Leaf module.
 
-The only door to orjson. Batches go through compiled kernels (`driftway.worker.wire.writer`). What is read is in
+The only module that calls orjson. Batches go through compiled kernels (`driftway.worker.wire.writer`). Decoding is in
 `driftway.worker.wire.decoder`, the packed format in `driftway.worker.wire.packed`.
 """
 
@@ -29,11 +29,11 @@ NULL = b"null"
 LARGEST_TIME = 2**63
 LARGEST_SHORT = 2.0**53
 MAX_TEMPLATES = 1024
-"""Of predictions that are kept, one for each partition; far more than a worker has."""
+"""Cached templates of predictions, one per partition; far more than a worker has."""
 
 
 def parse_json(value: bytes) -> Any:
-    """A JSON value; raises `Reject`."""
+    """Parse a JSON value; raise `Reject` if it is not JSON."""
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
@@ -41,15 +41,15 @@ def parse_json(value: bytes) -> Any:
 
 
 def id_text(value: Any) -> bytes:
-    """JSON text of an id; raises `Reject`."""
+    """Return the JSON text of an id; raise `Reject` if it is nested too deeply."""
     try:
         return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # orjson reads 1024 levels and writes 254
+    except orjson.JSONEncodeError:  # orjson parses 1024 levels but writes only 254
         raise Reject(DEEP_ID) from None
 
 
 def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> BytesColumn:
-    """One JSON record per row.
+    """Encode predictions, one JSON record per row.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
     predicted : f8[n]
         Class index, or the predicted number in regression.
     target : Target
-        How classes are called.
+        The task and the names of classes.
     learner : str
         The champion's spec.
     """
@@ -82,12 +82,12 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
 
 @lru_cache(maxsize=MAX_TEMPLATES)
 def _row_template(target: Target, partition: int, learner: str, k: int) -> RowTemplate:
-    """What a learner's predictions with k scores have in common; kept, since it takes microseconds per class."""
+    """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class."""
     from driftway.worker.wire.writer import RowTemplate
 
     start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
     end = b',"learner":' + orjson.dumps(learner) + b',"t":'
-    if target.task == REGRESSION:  # numbers of a row: the score as prediction, the score, the label
+    if target.task == REGRESSION:  # a row's numbers: the score as prediction, the score, the label
         return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
     words = target.words()
@@ -102,27 +102,27 @@ def encode_point(
     offset: int,
     learner: str,
     t: int,
-    whose: dict[str, str],
+    identity: dict[str, str],
     drift: dict[str, int] | None = None,
 ) -> bytes:
-    """One accuracy point; `offset` and `t` are those of the last row it covers.
+    """Encode one accuracy point; `offset` and `t` are those of the last row it covers.
 
-    `drift` has the offset of the last alarm of each detector that called one since the point before.
+    `drift` maps each detector that raised an alarm since the previous point to the offset of its last one.
     """
     from driftway.worker.wire.scanner import NO_TIME
 
     place = {"partition": partition, "offset": offset}
-    rest = {"drift": drift, "learner": learner, **whose, "t": None if t == NO_TIME else t}
+    rest = {"drift": drift, "learner": learner, **identity, "t": None if t == NO_TIME else t}
     return orjson.dumps({**place, **point, **rest})
 
 
 def key_of(name: str, partition: int) -> bytes:
-    """Key of what a learner or a detector says of a partition: accuracy points, drift alarms."""
+    """Return the key of a learner's accuracy points, or of a detector's alarms, of a partition."""
     return f"{name}/{partition}".encode()
 
 
-def encode_alarm(detector: str, batch: Batch, row: int, whose: Mapping[str, str]) -> bytes:
-    """One drift alarm, called at a row of a batch; `whose` says what learner the detector watches."""
+def encode_alarm(detector: str, batch: Batch, row: int, identity: Mapping[str, str]) -> bytes:
+    """Encode one drift alarm, raised at a row of a batch; `identity` names the learner that the detector watches."""
     from driftway.worker.wire.scanner import NO_TIME
 
     text, bounds = batch.ids
@@ -130,7 +130,7 @@ def encode_alarm(detector: str, batch: Batch, row: int, whose: Mapping[str, str]
     t = int(batch.t[row])
     place = {"partition": batch.partition, "offset": int(batch.offsets[row])}
     event = {"id": orjson.Fragment(text[start:end].tobytes()), "t": None if t == NO_TIME else t}
-    return orjson.dumps({"detector": detector, **place, **whose, **event})
+    return orjson.dumps({"detector": detector, **place, **identity, **event})
 
 
 def read_json(value: bytes) -> Any:
@@ -144,14 +144,14 @@ def write_json(value: Any) -> bytes:
 
 
 def write_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[bytes]:
-    """JSON objects of a table's rows, a key for each column, in their order.
+    """Write a table's rows as JSON objects, with a key for each column.
 
     Parameters
     ----------
     names : sequence of str
-        Of the columns.
+        Names of the columns.
     columns : sequence of sequences
-        Values of each; None, NaN and infinity become null, dates and times ISO 8601.
+        Values of each column; None, NaN and infinity become null, dates and times ISO 8601.
     """
     return [orjson.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
@@ -159,14 +159,14 @@ def write_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[b
 def encode_events(
     X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
 ) -> list[bytes]:
-    """As `write_events`, as objects."""
+    """Encode as `write_events` does, into a list."""
     return list(write_events(X, y, first_id, names, labels))  # type: ignore[arg-type]
 
 
 def write_events(
     X: Floats, y: Floats, first_id: int, names: Sequence[str] | None = None, labels: Sequence[str] | None = None
 ) -> BytesColumn:
-    """JSON events of a block of rows.
+    """Encode a block of rows as JSON events.
 
     Parameters
     ----------
@@ -175,11 +175,11 @@ def write_events(
     y : f8[n]
         Labels; NaN becomes null, a whole number below 2^53 is written as an integer.
     first_id : int
-        `id` of the first row; the others count on.
+        `id` of the first row; the others follow consecutively.
     names : sequence of str or None
         Write `x` as an object with these feature names.
     labels : sequence of str or None
-        Write class k as labels[k], a number where that is one: as a worker with these ``--labels`` reads it.
+        Write class k as labels[k] (as a number if it is one), the way a worker with these ``--labels`` reads it.
     """
     from driftway.worker.wire.scanner import NO_TIME
     from driftway.worker.wire.writer import RowTemplate, as_text, write
@@ -195,23 +195,23 @@ def write_events(
     backs = [closing + b',"y":' + word for word in [*words, NULL]] if labels else [closing + b',"y":']
     layout = RowTemplate(b"", b'{"id":', [front], between, backs, timed=not labels)
     known = np.where(unknown, 0.0, y).astype(np.int64)
-    first, none_at_all = np.zeros(n, np.int64), (as_text(bytes(8)), np.zeros((2, n), np.int64))
+    first, no_ids = np.zeros(n, np.int64), (as_text(bytes(8)), np.zeros((2, n), np.int64))
     back = np.where(unknown, len(words), known) if labels else first
     offsets = np.arange(first_id, first_id + n)
-    return write(layout, none_at_all, offsets, first, _numbers(X.ravel()), back, np.where(unknown, NO_TIME, known))
+    return write(layout, no_ids, offsets, first, _numbers(X.ravel()), back, np.where(unknown, NO_TIME, known))
 
 
 def write_label(name: Any, y: float, labels: Sequence[str] | None = None) -> bytes:
-    """The label of an event that was sent before, as JSON; `name` is its id, `labels` as in `write_events`."""
+    """Encode the label of an earlier event as JSON; `name` is the event's id, `labels` as in `write_events`."""
     whole = y.is_integer() and abs(y) < LARGEST_SHORT
     word = as_number(labels[int(y)]) if labels else int(y) if whole else y
     return orjson.dumps({"id": name, "y": word})
 
 
 def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str] | None) -> list[bytes]:
-    """Events whose labels are not all whole numbers."""
-    whole = _short(y).tolist()
-    labels = [None if math.isnan(v) else int(v) if short else v for v, short in zip(y.tolist(), whole, strict=True)]
+    """Encode events whose labels are not all shorts numbers."""
+    shorts = _short(y).tolist()
+    labels = [None if math.isnan(v) else int(v) if short else v for v, short in zip(y.tolist(), shorts, strict=True)]
     rows: list[Any] = X.tolist()
     if names is not None:
         rows = [dict(zip(names, row, strict=True)) for row in rows]
@@ -222,7 +222,7 @@ def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str]
 
 
 def _short(labels: Floats) -> NDArray[np.bool_]:
-    """Where an integer says the same: not -0.0, and not what other readers would round."""
+    """Where an integer has the same value: not -0.0, and nothing that other readers would round."""
     short: NDArray[np.bool_] = (np.abs(labels) < LARGEST_SHORT) & (labels == np.floor(labels))
     short &= (labels != 0.0) | ~np.signbit(labels)
     return short

@@ -1,6 +1,6 @@
-"""Byte strings of a batch as a column: a list of them, or places in one buffer. Leaf module.
+"""Byte strings of a batch as a column: a list of objects, or slices of one buffer. Leaf module.
 
-The Python client delivers and takes objects, the C library addresses; either column can be had as the other's.
+The Python client works with objects, the C library with addresses; either column converts to both forms.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 END = b"\0"
-"""Stands after each string of a text that `driftway.worker.wire.scanner` reads."""
+"""Terminates each string of a text that `driftway.worker.wire.scanner` reads."""
 TAIL = b"null" + bytes(16)
-"""Stands after the last one: the word for events without an id, zeros for whoever reads eight bytes at a time."""
+"""Follows the last string: the null that serves as id of events without one, and zeros for eight-byte reads."""
 SPARE = len(TAIL)
 NOTHING = -1
-"""The length of None."""
+"""Length that stands for None."""
 PIECE_BYTES = 1 << 18
-"""Strings are joined in pieces of this size, which stay in cache and are given back to the allocator rather than to the
-kernel: 10,000 events of 20 features took 0.05 us each instead of 0.18 joined as a whole."""
+"""Strings are joined in pieces of this size, which stay in cache and are freed to the allocator rather than to the
+operating system: 10,000 events of 20 features took 0.05 us each instead of 0.18 when joined at once."""
 
 
 def read_only(text: Text) -> Text:
-    """The same bytes, not to be written: kernels are compiled for such texts, and once more for others."""
+    """Return a read-only view. Kernels are compiled for read-only texts; a writable one would compile them again."""
     view = text.view()
     view.flags.writeable = False
     return view
@@ -56,51 +56,51 @@ class BytesColumn(Sequence[bytes | None]):
         return iter(self.to_list())
 
     def __eq__(self, other: object) -> bool:
-        """Whether the strings are the same, wherever they lie."""
+        """Whether the strings are equal, however they are stored."""
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     @abstractmethod
     def to_list(self) -> Sequence[bytes | None]:
-        """As Python's objects."""
+        """Return the strings as Python objects."""
 
     @abstractmethod
     def to_buffer(self) -> tuple[Text, Integers, Integers]:
-        """Text u1[bytes] and where in it each string begins i8[n] and how long it is i8[n]; NOTHING: it is None."""
+        """Return text u1[bytes] and each string's start i8[n] and length i8[n] in it; length NOTHING for None."""
 
     @abstractmethod
     def lengths(self) -> Integers:
-        """Of each string i8[n]; of None NOTHING."""
+        """Return the length of each string, i8[n]; NOTHING for None."""
 
     @abstractmethod
     def chosen(self, keep: Flags) -> BytesColumn:
-        """Those where `keep`, bool[n], is true."""
+        """Return the strings where `keep`, bool[n], is true."""
 
     @abstractmethod
     def to_terminated(self) -> Text:
-        """One text, u1[bytes]: each string, an empty one for None, and END; then TAIL."""
+        """Return one text, u1[bytes]: each string (empty for None) followed by END, then TAIL."""
 
     @abstractmethod
     def blocks(self, width: int) -> Iterator[Text]:
-        """All in their order as arrays u1[some, width or more], the string first in each row; each is `width` long."""
+        """Yield all strings, each `width` long, as arrays u1[rows, width or more] whose rows begin with the string."""
 
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """Bytes of all."""
+        """Total length of the strings."""
 
     @property
     def all_none(self) -> bool:
-        """Whether there is nothing but None."""
+        """Whether all items are None."""
         return bool((self.lengths() == NOTHING).all())
 
     def release(self) -> None:
-        """Nobody looks at these any more: their buffer may be written anew."""
+        """Allow the buffer to be reused; the column must not be read afterwards."""
 
 
 class ListColumn(BytesColumn):
-    """Python's objects.
+    """A column of Python objects.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class ListColumn(BytesColumn):
     def lengths(self) -> Integers:
         try:
             return np.fromiter(map(len, cast("list[bytes]", self._items)), np.int64, len(self))
-        except TypeError:  # None is rare, and looking for it takes longer
+        except TypeError:  # there is a None: rare, so not worth checking first
             return np.array([NOTHING if item is None else len(item) for item in self._items], np.int64)
 
     def chosen(self, keep: Flags) -> ListColumn:
@@ -168,14 +168,14 @@ def empty_column() -> BytesColumn:
 
 
 class BufferColumn(BytesColumn):
-    """Places in one buffer.
+    """A column of slices of one buffer.
 
     Parameters
     ----------
     text : u1[bytes]
         The buffer.
     starts, sizes : i8[n]
-        Where each string begins, and its length; NOTHING: it is None.
+        Where each string begins, and its length; NOTHING for None.
     """
 
     def __init__(self, text: Text, starts: Integers, sizes: Integers) -> None:
@@ -215,7 +215,7 @@ class BufferColumn(BytesColumn):
 
 
 def concatenated(parts: Sequence[BytesColumn]) -> BytesColumn:
-    """One after the other, as one column."""
+    """Concatenate columns."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return parts[0] if parts else empty_column()
@@ -233,7 +233,7 @@ def concatenated(parts: Sequence[BytesColumn]) -> BytesColumn:
 
 
 class TerminatedColumn(BufferColumn):
-    """A text as `to_terminated` gives it, or some of its strings one after the other."""
+    """A column over a text made by `to_terminated`, or over consecutive strings of it."""
 
     def _part(self, part: slice) -> TerminatedColumn:
         return TerminatedColumn(self._text, self._starts[part], self._lengths[part])

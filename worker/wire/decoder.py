@@ -1,8 +1,8 @@
-"""Events in: a partition's records to batches. Leaf module.
+"""Decode a partition's records into batches. Leaf module.
 
-Plain JSON events go through compiled kernels (`driftway.worker.wire.scanner`); whatever is not plain is read by orjson,
-event by event, with the same result. Events of a schema are those of `driftway.worker.wire.schema`, the packed format
-that of `driftway.worker.wire.packed`.
+Plain JSON events go through compiled kernels (`driftway.worker.wire.scanner`); all others are parsed by orjson, event
+by event, with the same result. Events with a schema are read by `driftway.worker.wire.schema`, packed events by
+`driftway.worker.wire.packed`.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ if TYPE_CHECKING:
 
 
 class Decoder:
-    """Turns a partition's records into batches; learns the partition's schema from its first good event.
+    """Decodes a partition's records into batches; the first good event fixes the partition's schema.
 
     Parameters
     ----------
     target : Target
         What labels mean.
     schema : Schema or None
-        None: the first good event fixes it.
+        The schema; None: the first good event fixes it.
     form : str
         ``json`` or ``packed``.
     admit : callable or None
-        Given the first good event's schema, returns the one to go by, or raises a `Failure`.
+        Called with the first good event's schema; returns the schema to use, or raises a `Failure`.
     lenient : bool
-        A feature that is null, or not there where features have names, is NaN and no reason to reject its event.
+        Read a feature that is null, or absent where features have names, as NaN instead of rejecting its event.
     late : bool
-        Labels of earlier events may come; otherwise they are rejected.
+        Accept labels of earlier events; otherwise they are rejected.
     loads : callable or None
-        What reads an event's bytes in place of JSON, with `events`.
+        Parses an event's bytes if they are not JSON; used with `events`.
     events : EventSchema or None
-        How other objects than ``{"x": ..}`` are read; what they lack is NaN if that says so.
+        How to read objects other than ``{"x": ..}``, and whether a missing value is NaN or rejects the event.
     """
 
     def __init__(
@@ -91,17 +91,17 @@ class Decoder:
 
     @property
     def schema(self) -> Schema | None:
-        """The one to go by; None until an event has fixed it."""
+        """The schema in use; None until an event has fixed it."""
         return self._schema
 
     @schema.setter
     def schema(self, schema: Schema | None) -> None:
-        """Go by this one."""
+        """Use this schema from now on."""
         self._schema = schema
         self._names: Names | None = None
 
     def decode(self, records: Records) -> Batch:
-        """Read records; each becomes a row or a rejection. How records are cut into calls changes nothing."""
+        """Decode records into rows, labels and rejections; the result does not depend on how calls split them."""
         rejected: list[RejectedEvent] = []
         start = 0
         while self.schema is None and start < len(records):
@@ -142,7 +142,7 @@ class Decoder:
         return math.nan if value is None and self._lenient else finite(value, what)
 
     def _event(self, value: bytes | None) -> tuple[Any, float, bytes, int | None]:
-        """Features as parsed (None: a late label), class index, JSON text of the id, time of one JSON event."""
+        """Parse a JSON event: features (None: a delayed label), class index, JSON text of the id, time."""
         if value is None:
             raise Reject(NULL_VALUE)
         event = parse_json(value)
@@ -166,14 +166,14 @@ class Decoder:
         text, X, y, spans, t, found = scan(records.values, schema.n_features, self._names, self._lenient)
         y, known = self.target.indices(y)
         labels = found == LABEL
-        left = (found == NEEDS_PARSER) | ~known | (labels & np.isnan(y) if self._late else labels)
-        labels &= ~left
+        to_parse = (found == NEEDS_PARSER) | ~known | (labels & np.isnan(y) if self._late else labels)
+        labels &= ~to_parse
         reasons: dict[int, str] = {}
         tail: list[bytes] = []
         end = len(text)
-        for i in np.flatnonzero(left).tolist():
+        for i in np.flatnonzero(to_parse).tolist():
             try:
-                x, y[i], name, time = self._event(records.values[i])
+                x, y[i], id_json, time = self._event(records.values[i])
                 labels[i] = x is None
                 for j, feature in enumerate(() if x is None else schema.check(x, self._lenient)):
                     X[i, j] = self._feature(feature, f"x[{schema.names[j] if schema.names else j}]")
@@ -181,9 +181,9 @@ class Decoder:
                 reasons[i] = str(reject)
                 continue
             t[i] = NO_TIME if time is None else time
-            tail.append(name)
-            spans[:, i] = end, end + len(name)
-            end += len(name)
+            tail.append(id_json)
+            spans[:, i] = end, end + len(id_json)
+            end += len(id_json)
         ids = read_only(np.concatenate([text, as_text(b"".join(tail))])) if tail else text, spans
         return self._batch(records, X, y, ids, t, reasons, labels), reasons
 
@@ -207,10 +207,10 @@ class Decoder:
         reasons: dict[int, str],
         labels: NDArray[np.bool_],
     ) -> Batch:
-        """Everything that was not rejected."""
+        """Build the batch of all records that are not rejected."""
         if records.label_offsets is not None:
-            strangers = np.flatnonzero(records.is_label & ~labels).tolist()
-            reasons |= {i: NOT_A_LABEL for i in strangers if i not in reasons}
+            not_labels = np.flatnonzero(records.is_label & ~labels).tolist()
+            reasons |= {i: NOT_A_LABEL for i in not_labels if i not in reasons}
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():
             batch = Batch(

@@ -1,4 +1,4 @@
-"""What an event is: its target, its shape, and the columns that batches of events travel in. Leaf module."""
+"""Events: their target, their schema, and the columns that hold records and batches. Leaf module."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 CLASSIFICATION, REGRESSION = "classification", "regression"
 MAX_FEATURES = 10_000
-"""Longest `x` that a first event may fix as the partition's shape, so that a hostile event cannot take all memory: a
+"""Most features that a first event may fix as the partition's schema, so that a hostile event cannot exhaust memory: a
 second-order learner holds d x d numbers. --features N allows any number."""
 
-# Why an event is rejected; the texts are part of the wire format.
+# Why an event is rejected. The texts are part of the wire format and do not change: `driftway audit` compares them with
+# those of old records.
 NULL_VALUE = "null value"
 NOT_JSON = "not JSON"
 NOT_OBJECT = "not a JSON object"
@@ -41,7 +42,7 @@ DEEP_ID = "id is nested too deeply"
 NOT_A_LABEL = "late label: an event stands in the topic of labels"
 
 NO_LABEL_OFFSET = -1
-"""In `Records.label_offsets`: an event, no label out of the topic of labels."""
+"""In `Records.label_offsets`: the record is an event, not a label from the label topic."""
 
 
 class Reject(Exception):
@@ -50,7 +51,7 @@ class Reject(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What is predicted: a class out of K, or a number, and how classes are called on the wire.
+    """What is predicted (one of K classes, or a number), and the names of classes on the wire.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class Target:
         return [*(json.dumps(name).encode() for name in names), b"null"]
 
     def index(self, value: Any) -> float:
-        """Class index (or target) of a wire label; NaN if it is null.
+        """Return the class index (or number) of a wire label; NaN if it is null.
 
         Raises
         ------
@@ -97,7 +98,7 @@ class Target:
         raise Reject(f"label {given[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
 
     def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Class indices of numeric wire labels, and which of them are labels of this target."""
+        """Return class indices of numeric wire labels, and which of them are valid for this target."""
         missing = np.isnan(y)
         y = np.where(missing, math.nan, y)  # a packed label may be a signalling NaN, at which arithmetic warns
         if self.task == REGRESSION:
@@ -114,18 +115,18 @@ class Target:
 
 @dataclass(frozen=True)
 class Schema:
-    """The shape of a partition's events: d, and the sorted feature names if they are named."""
+    """The shape of a partition's events: d, and the sorted names of features if they have names."""
 
     n_features: int
     names: tuple[str, ...] | None = None
 
     def check(self, x: Any, lenient: bool = False) -> list[Any]:
-        """The features of an event's `x`, in this schema's order; `lenient`: None for names that it lacks.
+        """Return the features of an event's `x` in this schema's order; if `lenient`, None for absent names.
 
         Raises
         ------
         Reject
-            Another length or another set of names.
+            The length or the set of names differs.
         """
         if isinstance(x, list):
             if self.names is not None:
@@ -146,7 +147,7 @@ class Schema:
 
     @classmethod
     def of(cls, x: Any) -> Schema:
-        """The schema that an event's `x` fixes.
+        """Return the schema of an event's `x`.
 
         Raises
         ------
@@ -161,7 +162,7 @@ class Schema:
 
     @classmethod
     def first(cls, n_features: int, names: tuple[str, ...] | None = None) -> Schema:
-        """The schema that a partition's first event of `n_features` features fixes.
+        """Return the schema that a first event with `n_features` features fixes.
 
         Raises
         ------
@@ -175,30 +176,30 @@ class Schema:
 
 @dataclass
 class Records:
-    """One partition's share of what the client delivered: columns of equal length, offsets rising."""
+    """Consumed records of one partition: columns of equal length, offsets ascending."""
 
     partition: int
     offsets: Integers
     values: BytesColumn
     keys: BytesColumn
     timestamps: Sequence[int] | Integers
-    """Of the records, in ms."""
+    """Record timestamps in ms."""
     headers: Headers | None = None
-    """Of each record, in their order; None: nobody asked for them."""
+    """Headers of each record, in record order; None if headers are not read."""
     label_offsets: Integers | None = None
-    """Offsets of labels in a topic of their own, APART from events; None: there is no such topic. The offset of such a
-    label is that of the event before which it was taken."""
+    """Label-topic offset of each label, NO_LABEL_OFFSET for events; None without a label topic. In `offsets` such a
+    label has the offset of the event before which it was taken."""
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def header(self, i: int, name: str) -> bytes | None:
-        """The last header of that name of record `i`; None: it has none, or an empty one."""
+        """Return the last header of record `i` with that name; None if there is none or it is empty."""
         found = None if self.headers is None else dict(self.headers[i]).get(name)
         return found or None
 
     def rejection(self, i: int, reason: str) -> RejectedEvent:
-        """Record `i`, set aside."""
+        """Return the rejection of record `i`."""
         own = (
             None
             if self.label_offsets is None or self.label_offsets[i] == NO_LABEL_OFFSET
@@ -208,7 +209,7 @@ class Records:
 
     @property
     def is_label(self) -> NDArray[np.bool_]:
-        """Which records, bool[n], are out of the topic of labels."""
+        """Which records come from the label topic, bool[n]."""
         return np.zeros(len(self), np.bool_) if self.label_offsets is None else self.label_offsets != NO_LABEL_OFFSET
 
     def chosen(self, keep: NDArray[np.bool_]) -> Records:
@@ -226,7 +227,7 @@ class Records:
         return self._slice(slice(start, None))
 
     def before(self, end: int) -> Records:
-        """The records up to index `end`."""
+        """The records before index `end`."""
         return self._slice(slice(0, end))
 
     def _slice(self, part: slice) -> Records:
@@ -238,7 +239,7 @@ class Records:
 
 @dataclass(frozen=True)
 class RejectedEvent:
-    """An event that cannot be used, and why."""
+    """A record that cannot be used, and why."""
 
     reason: str
     offset: int
@@ -246,7 +247,7 @@ class RejectedEvent:
     key: bytes | None
     timestamp: int
     label_offset: int | None = None
-    """Of a label out of a topic of its own, its offset there; `offset` is that of the event it was taken before."""
+    """Offset of a label in the label topic; `offset` is then that of the event before which it was taken."""
 
     @property
     def answered_offset(self) -> tuple[int, bytes | None]:
@@ -259,7 +260,7 @@ class Labels:
     """Labels of earlier events of a partition, m of them, in offset order."""
 
     row_index: Integers
-    """i8[m]: how many of the batch's rows stand before each."""
+    """i8[m]: number of the batch's rows before each label."""
     offsets: Integers
     y: Floats
     ids: Column
@@ -271,17 +272,17 @@ class Labels:
 
     @property
     def stamps(self) -> Integers:
-        """Times of the records, i8[m] in ms."""
+        """Record timestamps, i8[m] in ms."""
         return np.asarray(self.records.timestamps, np.int64)
 
     def rejection(self, i: int, reason: str) -> RejectedEvent:
-        """Label `i`, set aside."""
+        """Return the rejection of label `i`."""
         return self.records.rejection(i, reason)
 
 
 @dataclass
 class Batch:
-    """Rows of one partition, ready for the learners; n rows accepted, in offset order."""
+    """The n accepted rows of one partition, in offset order, ready for the learners."""
 
     partition: int
     next_offset: int
@@ -295,16 +296,16 @@ class Batch:
     """As in `Records`."""
     rejected: list[RejectedEvent] = field(default_factory=list)
     stamps: Integers | None = None
-    """Of the records, in ms; with `labels` only."""
+    """Record timestamps in ms; only with `labels`."""
     labels: Labels | None = None
-    """None: labels do not come by themselves."""
+    """Labels of earlier events; None if labels are not delayed."""
 
     def __len__(self) -> int:
         return len(self.offsets)
 
 
 def finite(value: Any, what: str) -> float:
-    """`value` as a finite float."""
+    """Return `value` as a finite float; raise `Reject` if it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Reject(f"{_some([what])} is not a number")
     try:
@@ -320,7 +321,7 @@ NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNOREC
 
 
 def as_number(label: str) -> Any:
-    """The number that a label is, or the label itself (also `nan` and `inf`, which JSON does not have)."""
+    """Return a label as a number if it is one, else unchanged (also `nan` and `inf`, which JSON does not have)."""
     if not NUMBER.fullmatch(label) or not math.isfinite(float(label)):
         return label
     number = float(label)
@@ -332,11 +333,11 @@ def _as_float(value: Any) -> float | None:
 
 
 SHOWN_CHARACTERS = 40
-"""Of each name in a reason: reasons travel as headers, and must not make a record larger than the broker takes."""
+"""Per name in a reason: reasons are sent as headers and must not make a record larger than the broker accepts."""
 
 
 def shown(name: str) -> str:
-    """A name, or its beginning if it is long."""
+    """Return a name, shortened if it is long."""
     return name if len(name) <= SHOWN_CHARACTERS else f"{name[:SHOWN_CHARACTERS]}..."
 
 

@@ -1,4 +1,4 @@
-"""The packed wire format, both ways: events and predictions of fixed layout, little-endian. Leaf module.
+"""Encode and decode the packed wire format: little-endian events and predictions of fixed layout. Leaf module.
 
 Event (``--format packed``), 10 + d x size bytes:
 
@@ -20,8 +20,8 @@ Prediction (``--output-format packed``), 40 + 8 k bytes and the id:
     40  f8[k]   scores
     ..          JSON text of the event's id, to the end of the record; empty = none or null
 
-Classes are indices even where JSON calls them by ``--labels``. The learner's name is not here: accuracy points and
-snapshots carry it, and a header on every record would cost more than the record.
+Classes are indices even where JSON uses the names from ``--labels``. The learner's name is left out: accuracy points
+and snapshots have it, and a header on every record would cost more than the record.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from driftway.worker.wire.scanner import Floats
 
 VERSION = 1
-"""First byte of events and predictions; never the `{` that JSON begins with."""
+"""First byte of events and predictions; differs from the `{` that JSON begins with."""
 EVENT_HEAD = struct.Struct("<BBd")
 SIZES = (4, 8)
 NOT_PACKED = "packed: not readable"
 
 CLASS, NUMBER = 0, 1
-"""Kinds of prediction; no event has them in its second byte."""
+"""Kinds of prediction; an event's second byte never has these values."""
 PREDICTION_HEAD = np.dtype(
     [
         ("version", "u1"),
@@ -63,12 +63,12 @@ PREDICTION_HEAD = np.dtype(
     ]
 )
 MOST_SCORES = 65_535
-"""What the two bytes of `n_scores` can say."""
+"""Largest value of the two bytes of `n_scores`."""
 LOWER_N = ord("n")
 
 
 class Predictions(NamedTuple):
-    """Packed predictions as columns, one row per record; the arrays are read-only views of one copy of the records."""
+    """Columns of packed predictions, one row per record; the arrays are read-only views of one copy of the records."""
 
     kind: NDArray[np.uint8]
     """CLASS or NUMBER."""
@@ -80,16 +80,16 @@ class Predictions(NamedTuple):
     scores: Floats
     """f8[n, k]"""
     ids: list[bytes]
-    """JSON text; empty where there is none."""
+    """JSON text; empty if the event has none."""
 
 
 def encode_events(X: Floats, y: Floats) -> list[bytes]:
-    """Packed events of a block of rows: X f8[n, d], y f8[n] with NaN = no label."""
+    """Encode a block of rows as packed events: X f8[n, d], y f8[n] with NaN = no label."""
     return _records(_event_rows(X, y))
 
 
 def write_events(X: Floats, y: Floats) -> BytesColumn:
-    """As `encode_events`, as a column."""
+    """Encode as `encode_events` does, into a column."""
     rows = _event_rows(X, y)
     n, width = len(rows), rows.itemsize
     return BufferColumn(rows.view(np.uint8), np.arange(n) * width, np.full(n, width))
@@ -103,7 +103,7 @@ def _event_rows(X: Floats, y: Floats) -> NDArray[Any]:
 
 
 def schema_of(value: bytes | None, target: Target, lenient: bool = False) -> Schema:
-    """The schema that a packed event fixes.
+    """Return the schema that a packed event fixes.
 
     Raises
     ------
@@ -120,12 +120,12 @@ def schema_of(value: bytes | None, target: Target, lenient: bool = False) -> Sch
 def decode_events(
     values: BytesColumn, schema: Schema, target: Target, lenient: bool = False
 ) -> tuple[Floats, Floats, dict[int, str]]:
-    """Read packed events, all at once where they have the same length; `lenient`: a feature may be NaN.
+    """Decode packed events, all at once if they have equal lengths; if `lenient`, features may be NaN.
 
     Returns
     -------
     X : f8[n, d]
-        C-contiguous; rows that have a reason are undefined.
+        C-contiguous; rows with a reason are undefined.
     y : f8[n]
         Class index or target; NaN = no label.
     reasons : dict
@@ -145,12 +145,12 @@ def decode_events(
     usable &= known
     if not np.isfinite(X).all():
         usable &= (~np.isinf(X) if lenient else np.isfinite(X)).all(axis=1)
-    odd = np.flatnonzero(~usable).tolist()
-    return X, y, {i: why_unusable(values[i], schema, target, lenient) or NOT_PACKED for i in odd}
+    unusable = np.flatnonzero(~usable).tolist()
+    return X, y, {i: why_unusable(values[i], schema, target, lenient) or NOT_PACKED for i in unusable}
 
 
 def why_unusable(value: bytes | None, schema: Schema, target: Target, lenient: bool = False) -> str | None:
-    """Why one packed event is rejected; None if it is not."""
+    """Return why a packed event is rejected; None if it is not."""
     try:
         size, label = _head(value)
         n = (len(value or b"") - EVENT_HEAD.size) // size
@@ -167,7 +167,7 @@ def why_unusable(value: bytes | None, schema: Schema, target: Target, lenient: b
 
 
 def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], target: Target) -> PooledColumn:
-    """One packed record per row.
+    """Encode one packed record per row.
 
     Parameters
     ----------
@@ -181,20 +181,20 @@ def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], tar
         What is predicted.
     """
     n, k = score.shape
-    form = _prediction(k)
-    buffer = take_buffer(n * form.itemsize)
-    rows = buffer[: n * form.itemsize].view(form)
+    dtype = _prediction(k)
+    buffer = take_buffer(n * dtype.itemsize)
+    rows = buffer[: n * dtype.itemsize].view(dtype)
     rows["version"], rows["kind"], rows["n_scores"] = VERSION, NUMBER if target.task == REGRESSION else CLASS, k
     rows["partition"], rows["offset"], rows["t"] = batch.partition, batch.offsets, batch.t
     rows["y"], rows["prediction"], rows["scores"] = batch.y, predicted, score
     text, bounds = batch.ids
     if (text[bounds[0]] == LOWER_N).all():  # as in `append_text`: no event has an id
-        return PooledColumn(buffer, np.arange(1, n + 1) * form.itemsize, runs)
+        return PooledColumn(buffer, np.arange(1, n + 1) * dtype.itemsize, runs)
     from driftway.worker.wire.json_tokens.append import append_text
 
-    stitched = append_text(rows.view(np.uint8).reshape(n, -1), text, bounds)
+    with_ids = append_text(rows.view(np.uint8).reshape(n, -1), text, bounds)
     give_buffer(buffer)
-    return stitched
+    return with_ids
 
 
 def is_packed(value: bytes) -> bool:
@@ -203,11 +203,11 @@ def is_packed(value: bytes) -> bool:
 
 
 def are_packed(values: BytesColumn) -> NDArray[np.bool_]:
-    """`is_packed` of each."""
+    """Return `is_packed` of each value, bool[n]."""
     text, starts, lengths = values.to_buffer()
     packed = np.ones(len(starts), np.bool_)
-    some = lengths > 0
-    packed[some] = text[starts[some]] != ord("{")
+    nonempty = lengths > 0
+    packed[nonempty] = text[starts[nonempty]] != ord("{")
     return packed
 
 
@@ -217,7 +217,7 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
     Raises
     ------
     ValueError
-        A record is not a packed prediction of this version, or has another number of scores than the first.
+        A record is not a packed prediction of this version, or its number of scores differs from the first's.
     """
     first = np.frombuffer((values[0] if values else b"").ljust(PREDICTION_HEAD.itemsize, b"\0"), PREDICTION_HEAD, 1)
     form = _prediction(int(first["n_scores"][0]))
@@ -241,19 +241,21 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
 
 
 def _why_no_prediction(value: bytes, i: int) -> str:
-    """Why a record is not read beside the first one."""
+    """Explain why a record cannot be read together with the first one."""
     if value[:1] and value[0] != VERSION:
-        return f"record {i} is no packed prediction of version {VERSION}: it begins with byte {value[0]}"
+        return f"record {i} is not a packed prediction of version {VERSION}: it begins with byte {value[0]}"
     if len(value) >= PREDICTION_HEAD.itemsize and value[1] <= NUMBER:
         return f"record {i}, a packed prediction, does not hold as many scores as the first"
-    return f"record {i} is no packed prediction: {len(value)} bytes, beginning with {value[:2].hex(' ') or 'nothing'}"
+    return (
+        f"record {i} is not a packed prediction: {len(value)} bytes, beginning with {value[:2].hex(' ') or 'nothing'}"
+    )
 
 
 def _rows(values: BytesColumn, size: int, d: int) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Features, labels, and whether the head is right, of events that all have the length of d features."""
+    """Read features, labels, and whether the head is valid, of events that all have the length for d features."""
     n, start = len(values), 0
     X, y, right = np.empty((n, d)), np.empty(n), np.empty(n, np.bool_)
-    # Features of 8 bytes are moved as one item per row: item by item takes twice as long.
+    # Features of 8 bytes are copied as one item per row: one by one they take twice as long.
     x, into = (f"V{8 * d}", X.view(f"V{8 * d}")[:, 0]) if size == 8 else (f"({d},)<f4", X)
     form = {"names": ["head", "y", "x"], "formats": ["<u2", "<f8", x], "offsets": [0, 2, EVENT_HEAD.size]}
     with np.errstate(invalid="ignore"):  # a signalling NaN
@@ -267,7 +269,7 @@ def _rows(values: BytesColumn, size: int, d: int) -> tuple[Floats, Floats, NDArr
 
 
 def _head(value: bytes | None) -> tuple[int, float]:
-    """Bytes per feature and label of a packed event."""
+    """Read the head of a packed event: bytes per feature, and label."""
     if value is None:
         raise Reject(NULL_VALUE)
     if len(value) < EVENT_HEAD.size:
@@ -288,6 +290,6 @@ def _prediction(k: int) -> np.dtype[Any]:
 
 
 def _records(rows: NDArray[Any]) -> list[bytes]:
-    """The bytes of each row. Opaque items become `bytes` inside numpy, five times as fast as slices do."""
+    """Return the bytes of each row. numpy converts opaque items to `bytes` five times as fast as slicing does."""
     opaque: list[bytes] = rows.view(f"V{rows.itemsize}").tolist()
     return opaque

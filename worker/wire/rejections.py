@@ -1,8 +1,7 @@
-"""What is said of rejections, and how many a partition may have: bad input is set aside, not silently and not for ever.
+"""Headers and kinds of rejections, and the limit on their number: bad input is set aside, but reported and bounded.
 
-The rule of --max-rejected counts events, not seconds: it trips at the same event however records are cut into batches.
-What it remembers is the last events of a partition, in memory only: a restart, and a partition that moves, begin with
-an empty memory.
+--max-rejected counts events, not seconds: it trips at the same event however records are split into batches. It looks
+at the last events of a partition, which are kept in memory only: after a restart or a rebalance the window is empty.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
 
 WINDOW = 1000
-"""Events that a share without a window is of."""
+"""Default window, in events, of a share without one."""
 
 Flags = NDArray[np.bool_]
 INPUT_OFFSET, EARLIER_INPUT_OFFSET = "input-offset", "before"
-"""Header of a label's rejection: the input offset of the event before which it was taken; what earlier versions called
-it."""
+"""Header of a label's rejection: the input offset of the event before which it was taken; and that header's name in
+earlier versions."""
 
 KINDS = {
     "null value": "null",
@@ -50,7 +49,7 @@ KINDS = {
     "protobuf: ": "registry",
     "json-schema: ": "registry",
 }
-"""How a reason begins -> its kind: a closed list, while reasons name the event's own names and values."""
+"""Beginning of a reason -> its kind. Kinds are a closed list; reasons contain names and values of the event."""
 BY_END = {
     "is not a number": "not-a-number",
     "is not finite": "not-finite",
@@ -58,15 +57,15 @@ BY_END = {
     "is not a time": "not-a-time",
     "is no category": "no-category",
 }
-"""How a reason ends -> its kind; looked for first, since it begins with a feature's name."""
+"""End of a reason -> its kind; checked first, since such a reason begins with a feature's name."""
 OTHER = "features"
-"""Of reasons that compare the features of an event with those of the first: x has, lacks."""
+"""Kind of reasons that compare an event's features with the schema: x has, x lacks."""
 
 
 def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str = "") -> tuple[Header, ...]:
-    """The headers of the record that a rejection becomes: why, and where its event stands in the input.
+    """Return the headers of a rejection's record: the reason, and the position of the event in the input.
 
-    Of a label out of a topic of its own where it stands there, and the event in the input that it was taken before.
+    For a label from a label topic: its position there, and the input offset of the event before which it was taken.
     """
     topic, offset = (topic, bad.offset) if bad.label_offset is None else (label_topic, bad.label_offset)
     return (
@@ -80,12 +79,12 @@ def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str 
 
 
 def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
-    """The input offset that a rejection answers, and what tells it from others that answer the same.
+    """Return the input offset of a rejection, and for a label its own offset, since several share an input offset.
 
     Raises
     ------
     KeyError, ValueError
-        It has not the headers of a rejection.
+        These are not the headers of a rejection.
     """
     for name in (INPUT_OFFSET, EARLIER_INPUT_OFFSET):
         if name in headers:
@@ -94,7 +93,7 @@ def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
 
 
 def kind_of(reason: str) -> str:
-    """The kind of a reason, for counting."""
+    """Return the kind of a reason, for counting."""
     for words, kind in BY_END.items():
         if reason.endswith(words):
             return kind
@@ -102,7 +101,7 @@ def kind_of(reason: str) -> str:
 
 
 def format_counts(kinds: Mapping[str, int]) -> str:
-    """Counts by kind in words, the most frequent first; empty if there are none."""
+    """Format counts by kind, the most frequent first; empty if there are none."""
     return ", ".join(f"{kind} {count:,}" for kind, count in Counter(kinds).most_common())
 
 
@@ -119,9 +118,9 @@ class RejectionLimit:
     text : str
         As the user wrote it: ``SHARE`` or ``SHARE/WINDOW``.
     most : int
-        Rejections that are still allowed: the share of the window, rounded down.
+        Most rejections allowed: the share of the window, rounded down.
     window : int
-        Events looked back at, >= 1.
+        Number of events considered, >= 1.
     """
 
     text: str
@@ -135,13 +134,13 @@ class RejectionLimit:
         Raises
         ------
         UsageFailure
-            The share is not in [0, 1), or the window is no whole number >= 1.
+            The share is not in [0, 1), or the window is not a whole number >= 1.
         """
         share, slash, events = (piece.strip() for piece in text.partition("/"))
         try:
             part, window = Fraction(share), int(events) if slash else WINDOW
         except (ValueError, ZeroDivisionError):
-            raise UsageFailure(f"--max-rejected {text}: say SHARE or SHARE/WINDOW, like 0.1/1000") from None
+            raise UsageFailure(f"--max-rejected {text}: write SHARE or SHARE/WINDOW, like 0.1/1000") from None
         if not 0 <= part < 1:
             raise UsageFailure(f"--max-rejected {text}: the share must be >= 0 and < 1")
         if window < 1:
@@ -150,14 +149,14 @@ class RejectionLimit:
 
 
 class RejectionWindow:
-    """The last events of one partition: which of them were rejected.
+    """Tracks which of a partition's last events were rejected.
 
     Parameters
     ----------
     limit : RejectionLimit
-        What is allowed. Before `window` events were seen, the same number of rejections is.
+        The limit; the same number of rejections is allowed before `window` events were seen.
     partition : int
-        For the sentence.
+        Named in the error.
     """
 
     def __init__(self, limit: RejectionLimit, partition: int) -> None:
@@ -166,10 +165,10 @@ class RejectionWindow:
         self._recent: Flags = np.zeros(0, np.bool_)
 
     def observe(self, offsets: Integers, rejected: Sequence[RejectedEvent]) -> TooManyRejected | None:
-        """Look at a batch: accepted offsets and rejections, both rising; return the first excess."""
-        places = np.fromiter((bad.offset for bad in rejected), np.int64, len(rejected))
+        """Add a batch's accepted offsets and rejections, both ascending; return an error if they exceed the limit."""
+        bad_offsets = np.fromiter((bad.offset for bad in rejected), np.int64, len(rejected))
         flags = np.zeros(len(offsets) + len(rejected), np.bool_)
-        flags[np.searchsorted(offsets, places) + np.arange(len(places))] = True
+        flags[np.searchsorted(offsets, bad_offsets) + np.arange(len(bad_offsets))] = True
         known, window = len(self._recent), self.limit.window
         flags = np.concatenate([self._recent, flags])
         self._recent = flags[-window:]
@@ -187,14 +186,14 @@ class RejectionWindow:
         )
 
     def save(self) -> Flags:
-        """Copy the memory."""
+        """Return a copy of the window."""
         return self._recent.copy()
 
     def load(self, recent: Flags | None) -> None:
-        """Go back to a saved memory; None empties it."""
+        """Restore a saved window; None empties it."""
         self._recent = np.zeros(0, np.bool_) if recent is None else recent.copy()
 
 
 def shown(reason: str) -> str:
-    """`reason` fit for a terminal: names of features may hold control characters."""
+    """Make `reason` safe for a terminal: names of features may contain control characters."""
     return "".join(c if c.isprintable() else "?" for c in reason)

@@ -1,14 +1,13 @@
-"""Plain JSON events straight into arrays, in one kernel call per batch.
+"""Scan plain JSON events straight into arrays, in one kernel call per batch.
 
-Plain means: one object; `x` a list of d numbers, or an object of exactly the d named ones in any order (where features
-may be missing: null, or not all of the names); `y` a number or null; `id` an integer or a simple string; `t` an
-integer; other fields holding numbers, simple strings, true, false or null. A late label is the same without `x`, with
-`id` and `y`. Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to
-orjson, which decides.
+A plain event is one object: `x` is a list of d numbers, or an object of exactly the d named ones in any order (nulls
+and absent names only if features may be missing); `y` is a number or null; `id` an integer or a simple string; `t` an
+integer; other fields hold numbers, simple strings, true, false or null. A delayed label has `id` and `y` but no `x`.
+Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson.
 
-A zero byte ends each event, at which all of `driftway.worker.wire.json_tokens.tokens` stop: nothing has to ask where
-that is. Eight bytes read at a time may be some of the next event, or of TAIL after the last one; those behind the first
-unrecognised byte are not used.
+Each event is terminated by a zero byte, at which all of `driftway.worker.wire.json_tokens.tokens` stop, so bounds need
+not be checked. An eight-byte read may reach into the next event, or into TAIL after the last one; bytes after the first
+unrecognised one are not used.
 """
 
 from __future__ import annotations
@@ -60,30 +59,30 @@ Floats = NDArray[np.float64]
 
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
 NEEDS_PARSER, ROW, LABEL = 0, 1, 2
-"""What `scan` makes of an event: it is left to orjson, a row, or the label of an earlier one."""
+"""How `scan` classifies an event: left to orjson, a row, or the label of an earlier event."""
 NO_TIME = np.iinfo(np.int64).min
 X_NAME, Y_NAME, T_NAME, ID_NAME = load_word(b'"x"'), load_word(b'"y"'), load_word(b'"t"'), load_word(b'"id"')
 
 PATIENCE = 64
-"""Comparisons in vain that a name of a feature costs on average before its event is left to orjson: no order of names
-shall take longer than orjson does."""
+"""Failed comparisons allowed per feature name, on average, before events are left to orjson, so that no order of names
+takes longer than orjson does."""
 
 
 class Names(NamedTuple):
-    """What features are called, as `scan` compares it, and in which order they came last."""
+    """Feature names in the form that `scan` compares, and their order in the last event."""
 
     text: Text
-    """JSON texts of the names, one after the other, and SPARE bytes."""
+    """Concatenated JSON texts of the names, then SPARE bytes."""
     bounds: Words
-    """u8[d + 1]: where each text begins; the last one's end. u8[1] where features have no names."""
+    """u8[d + 1]: start of each text, then the end of the last. u8[1] if features have no names."""
     places: Integers
-    """i8[d], written by `scan`: which name stood at each place of the last event. It only says what is tried first."""
+    """i8[d], written by `scan`: index of the name at each place of the last event; a hint for what to try first."""
     patience: Integers
-    """i8[1], written by `scan`: how many comparisons in vain are left."""
+    """i8[1], written by `scan`: number of failed comparisons left."""
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Names:
-        """Those of a schema, in its order."""
+        """Prepare a schema's names, in its order."""
         texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
@@ -96,32 +95,32 @@ NO_NAMES = Names.of(())
 def scan(
     values: BytesColumn, n_features: int, names: Names = NO_NAMES, lenient: bool = False
 ) -> tuple[Text, Floats, Floats, Integers, Integers, NDArray[np.int8]]:
-    """Read plain events.
+    """Scan plain events.
 
     Parameters
     ----------
     values : BytesColumn
         n events.
     n_features : int
-        d, the length that `x` must have to be plain.
+        d, the length of `x` in a plain event.
     names : Names
-        What its features are called; NO_NAMES: `x` is a list.
+        Names of the features; NO_NAMES if `x` is a list.
     lenient : bool
-        A feature that is null, or not there where features have names, is NaN, and its event plain.
+        Read a feature that is null, or absent where features have names, as NaN; its event is still plain.
 
     Returns
     -------
     text : u1[bytes]
-        What `spans` are the bounds in; it ends with TAIL.
+        The text that `spans` refer to; it ends with TAIL.
     X : f8[n, d]
     y : f8[n]
         NaN where `y` is null or absent.
     spans : i8[2, n]
-        Bounds of the JSON text of `id` in `text`; of a null where there is none.
+        Bounds of the JSON text of `id` in `text`; of a null if there is no id.
     t : i8[n]
         `t`, or NO_TIME.
     found : i1[n]
-        LEFT, ROW or LABEL; of what is left the other outputs are undefined, of a label its `X`.
+        NEEDS_PARSER, ROW or LABEL. Other outputs are undefined for NEEDS_PARSER, `X` also for LABEL.
     """
     n = len(values)
     X = np.empty((n, n_features))
@@ -133,7 +132,7 @@ def scan(
     text = values.to_terminated()
     run = _scan_with_gaps if lenient else _scan
     if not run(text, names, X, y, spans, t, found):
-        # An event with a zero byte is no JSON, so nothing is lost with it.
+        # An event that contains a zero byte is not JSON, so it may be blanked.
         text = ListColumn([value if value and END not in value else b"" for value in values]).to_terminated()
         run(text, names, X, y, spans, t, found)
     return text, X, y, spans, t, found
@@ -143,7 +142,7 @@ def scan(
 def _scan(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
-    """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as in `scan`."""
+    """Scan all events; False if an event contains a zero byte, which looks like its end. Shapes as in `scan`."""
     return _events(text, names, X, y, spans, t, found, False)
 
 
@@ -151,7 +150,7 @@ def _scan(
 def _scan_with_gaps(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
-    """The same where features may be missing: a kernel apart, so that those who lack none do not ask for it."""
+    """Scan events whose features may be missing; a separate kernel, so that `_scan` need not check for it."""
     return _events(text, names, X, y, spans, t, found, True)
 
 
@@ -166,7 +165,7 @@ def _events(
     found: NDArray[np.int8],
     lenient: bool,
 ) -> bool:
-    """Read event after event, as the kernels say."""
+    """Scan all events; the kernels' shared body."""
     p = ZERO
     null = len(text) - SPARE
     for i in range(len(y)):
@@ -189,7 +188,7 @@ def _events(
 def _event(
     text: Text, p: np.uint64, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, i: int, lenient: bool
 ) -> tuple[np.uint64, int]:
-    """Read one event into row i: (position after it, ROW or LABEL); position NOWHERE if it is not plain."""
+    """Scan one event into row i: (position after it, ROW or LABEL); position NOWHERE if it is not plain."""
     p = skip(text, p)
     if text[p] != OPEN:
         return NOWHERE, NEEDS_PARSER
@@ -215,7 +214,7 @@ def _event(
 
 @fragment
 def _name(text: Text, p: np.uint64) -> tuple[np.uint64, int]:
-    """Read a field's name: (position after it, SEEN_X, ... or 0); NOWHERE if it is no simple string."""
+    """Read a field's name: (position after it, SEEN_X, ... or 0); NOWHERE if it is not a simple string."""
     name = load8(text, p)
     if name & THREE_BYTES == X_NAME:
         return p + THREE, SEEN_X
@@ -241,7 +240,7 @@ def _field(
     i: int,
     lenient: bool,
 ) -> np.uint64:
-    """Read a field's value into row i; the position after it, or NOWHERE."""
+    """Read a field's value into row i; return the position after it, or NOWHERE."""
     start = p
     if field == SEEN_X:
         return _named(text, p, names, X, i, lenient) if len(names.places) else _listed(text, p, X, i, lenient)
@@ -265,7 +264,7 @@ def _field(
 
 @fragment
 def _listed(text: Text, p: np.uint64, X: Floats, i: int, lenient: bool) -> np.uint64:
-    """Read a list of exactly d numbers into row i; the position after it, or NOWHERE."""
+    """Read a list of exactly d numbers into row i; return the position after it, or NOWHERE."""
     if text[p] != OPEN_LIST:
         return NOWHERE
     last = X.shape[1] - 1
@@ -284,9 +283,10 @@ def _listed(text: Text, p: np.uint64, X: Floats, i: int, lenient: bool) -> np.ui
 
 @fragment
 def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: bool) -> np.uint64:
-    """Read an object of the d named numbers into row i; the position after it, or NOWHERE.
+    """Read an object of the d named numbers into row i; return the position after it, or NOWHERE.
 
-    A null that may be there leaves no mark: of a name that comes again behind it the last value counts, as in JSON.
+    An allowed null is stored as NaN, like a name not read yet: if the name is repeated, the last value counts, as in
+    JSON.
     """
     if text[p] != OPEN:
         return NOWHERE
@@ -296,7 +296,7 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: b
     for place in range(last + 1):
         p = skip(text, p + ONE)
         j = _which(text, p, names, place)
-        if j < 0 or not np.isnan(X[i, j]):  # no name, or one that was there before
+        if j < 0 or not np.isnan(X[i, j]):  # an unknown name, or a repeated one
             return p + ONE if lenient and place == 0 and text[p] == CLOSE else NOWHERE
         p = skip(text, p + names.bounds[j + 1] - names.bounds[j])
         if text[p] != COLON:
@@ -315,7 +315,7 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: b
 
 @fragment
 def _which(text: Text, p: np.uint64, names: Names, place: int) -> int:
-    """Which name stands at p, first asking for the one that stood at this place last time; -1: none, or given up."""
+    """Return the index of the name at p, trying first the last event's name at this place; -1: none, or given up."""
     d = len(names.places)
     j = names.places[place]
     for _ in range(d):

@@ -1,7 +1,7 @@
-"""The outputs of a batch written into one buffer: a layout's constant pieces with each row's values between them.
+"""Write a batch's outputs into one buffer: a template's constant pieces with each row's values between them.
 
-Text is moved 8 or 32 bytes at a time, so a copy writes up to 31 bytes too many, and the next one goes over them.
-Every buffer that is written, or read by `_copy`, therefore has SPARE bytes at its end that nobody looks at.
+Text is copied 8 or 32 bytes at a time, so a copy writes up to 31 bytes too many, which the next copy overwrites.
+Every buffer that is written, or read by `_copy`, therefore has SPARE unused bytes at its end.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from driftway.worker.wire.json_tokens.tokens import CLOSE, LOW_BITS
 from driftway.worker.wire.scanner import NO_TIME
 
 Column = tuple[Text, Integers]
-"""Text and the bounds i8[2, n] of each row's piece of it."""
+"""Text, and the bounds i8[2, n] of each row's part of it."""
 
 SPARE = 32
 LONGEST_INTEGER = len(str(-(2**63)))
 MOST_PADDING = 2
-"""Bytes that `cut` may take for one byte of text: a single very long row must not multiply the memory of all."""
+"""Bytes that `cut` may allocate per byte of text: one very long row must not multiply the memory of all rows."""
 
-# Words of eight bytes; the first byte of text is the lowest one.
+# Words of eight bytes; the first byte of text is the lowest byte.
 ALL_COMMAS, ALL_ZEROS = np.uint64(0x2C2C2C2C2C2C2C2C), np.uint64(0x3030303030303030)
 MINUS_SIGN, NULL = np.uint64(MINUS), np.uint64(int.from_bytes(b"null", "little"))
 
@@ -36,20 +36,20 @@ BYTE, HALF_WORD, TOP_BYTE = np.uint64(8), np.uint64(32), np.uint64(56)
 
 
 class RowTemplate:
-    """What the records of `write` have in common.
+    """The text that the records of one `write` share.
 
     Parameters
     ----------
     before_id, before_offset : bytes
         Constant text.
     before_numbers : sequence of bytes
-        Texts before a row's numbers, one of which each row chooses.
+        Alternatives for the text before a row's numbers; each row selects one.
     between_numbers : sequence of bytes
         Text after each of a row's numbers but the last.
     before_time : sequence of bytes
-        Texts after a row's numbers, one of which each row chooses.
+        Alternatives for the text after a row's numbers; each row selects one.
     timed : bool
-        Whether an integer, or null, stands behind that.
+        Whether that text is followed by an integer or null.
     """
 
     def __init__(
@@ -71,61 +71,61 @@ class RowTemplate:
 
 
 def as_text(data: bytes) -> Text:
-    """Bytes as u1[n], without a copy; read-only."""
+    """View bytes as a read-only u1[n], without a copy."""
     return np.frombuffer(data, np.uint8)
 
 
 def write(
     template: RowTemplate, ids: Column, offsets: Integers, front: Integers, listed: bytes, back: Integers, t: Integers
 ) -> PooledColumn:
-    """One record per row: id, offset, numbers and time between the layout's pieces, then a closing brace.
+    """Write one record per row: id, offset, numbers and time between the template's pieces, then a closing brace.
 
     Parameters
     ----------
     template : RowTemplate
         The constant pieces.
     ids : Column
-        Copied as they stand; the text is the whole input of a batch, of which nothing else is copied.
+        Copied verbatim. The text is the entire input of a batch; only the ids are copied from it.
     offsets : i8[n]
         Written as integers; n > 0.
     front : i8[n]
-        Which text stands before each row's numbers.
+        Index into `before_numbers` for each row.
     listed : bytes
-        All rows' numbers as one flat JSON list, e.g. ``b"[1.5,2,null]"``; a row has one more than the layout puts
-        between them.
+        The numbers of all rows as one flat JSON list, e.g. ``b"[1.5,2,null]"``; each row has one number more than
+        there are `between_numbers`.
     back : i8[n]
-        Which text stands after each row's numbers.
+        Index into `before_time` for each row.
     t : i8[n]
-        Written as integers, NO_TIME as null; looked at if the layout is timed.
+        Written as integers, NO_TIME as null; ignored unless the template is timed.
 
     Raises
     ------
     IndexError
-        `front` or `back` names a text that the layout does not have.
+        `front` or `back` has an index that the template does not have.
     """
     source, bounds = ids
     if len(source) < 8:
         source = as_text(source.tobytes() + bytes(8))
     n = len(offsets)
-    # Commas after the last number too, so that its end is found like any other's.
+    # Commas after the last number too, so that its end is found like that of the others.
     numbers = as_text(listed[1:-1] + b"," * SPARE)
-    room = n * (template.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
-    out = take_buffer(room + SPARE)
+    size = n * (template.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
+    out = take_buffer(size + SPARE)
     ends = np.empty(n, np.int64)
     if not _write(
         template.text, template.cuts, template.counts, source, bounds, offsets, front, numbers, back, t, out, ends
     ):
-        raise IndexError("a row names a text that the layout does not have")
+        raise IndexError("a row refers to a text that the layout does not have")
     return PooledColumn(out, ends, cut)
 
 
 def cut(text: Text, ends: Integers) -> list[bytes]:
-    """The rows of a text as bytes.
+    """Return the rows of a text as bytes.
 
     Parameters
     ----------
     text : u1[bytes]
-        The rows, one after the other, then at least SPARE bytes. No row is empty or ends with a zero byte.
+        The concatenated rows, then at least SPARE bytes. No row is empty or ends with a zero byte.
     ends : i8[n]
         Where each row ends; n > 0.
     """
@@ -133,7 +133,7 @@ def cut(text: Text, ends: Integers) -> list[bytes]:
     width = int(np.diff(ends, prepend=0).max())
     if n * width > MOST_PADDING * total:
         return slices(text, ends)
-    # numpy makes bytes of equally wide rows, without the zeros at their end, in a third of the time of slices.
+    # numpy converts rows of equal width to bytes, without trailing zeros, in a third of the time of slicing.
     padded = take_buffer(n * width + SPARE)
     _pad(text, ends, width, padded)
     rows: list[bytes] = padded[: n * width].view(f"S{width}").tolist()
@@ -143,7 +143,7 @@ def cut(text: Text, ends: Integers) -> list[bytes]:
 
 @kernel
 def _pad(text: Text, ends: Integers, width: int, padded: Text) -> None:
-    """Copy rows to multiples of `width`, with zeros after them; shapes as in `cut`, padded u1[n * width + SPARE]."""
+    """Copy rows to multiples of `width`, padded with zeros; shapes as in `cut`, padded u1[n * width + SPARE]."""
     start = 0
     for i in range(len(ends)):
         q = i * width
@@ -168,10 +168,10 @@ def _write(
     out: Text,
     ends: NDArray[np.int64],
 ) -> bool:
-    """Write the records, and their ends i8[n]; False if a text is not there. Other shapes as in `write`, `RowTemplate`.
+    """Write the records and their ends i8[n]; False if an index is out of range. Shapes: `write`, `RowTemplate`.
 
-    The row loop has one way out, and its pieces touch arrays without conditions: otherwise numba counts references
-    in it (twice the time).
+    The row loop has a single exit and accesses arrays unconditionally: otherwise numba counts references in it, which
+    doubles the time.
     """
     between, fronts, backs, timed = counts
     first_front = 2 + between
@@ -206,7 +206,7 @@ def _write(
 
 @fragment
 def _piece(pieces: Text, cuts: Integers, c: int, out: Text, q: int) -> int:
-    """Copy piece c to out[q:]; the position after it."""
+    """Copy piece c to out[q:]; return the position after it."""
     start, end = int(cuts[c]), int(cuts[c + 1])
     _copy(pieces, start, end, out, q)
     return q + end - start
@@ -217,7 +217,7 @@ def _copy(text: Text, start: int, end: int, out: Text, q: int) -> None:
     """Copy text[start:end] to out[q:], and up to 31 bytes more."""
     shift = q - start
     for p in range(start, end, 32):
-        # All four are read before one is written, so that the compiler makes one move of them.
+        # All four are read before any is written, so that the compiler merges them into one move.
         a, b, c, d = load8(text, p), load8(text, p + 8), load8(text, p + 16), load8(text, p + 24)
         store8(out, p + shift, a)
         store8(out, p + shift + 8, b)
@@ -227,9 +227,9 @@ def _copy(text: Text, start: int, end: int, out: Text, q: int) -> None:
 
 @fragment
 def _id(text: Text, start: int, end: int, out: Text, q: int) -> int:
-    """Copy text[start:end] to out[q:]; the position after it.
+    """Copy text[start:end] to out[q:]; return the position after it.
 
-    The batch's input has no SPARE bytes: what lies in its last 8 bytes is shifted out of them.
+    The batch's input has no SPARE bytes: within its last 8 bytes, the last full word is read and shifted.
     """
     last = len(text) - 8
     for p in range(start, end, 8):
@@ -240,12 +240,12 @@ def _id(text: Text, start: int, end: int, out: Text, q: int) -> int:
 
 @fragment
 def _number(text: Text, start: int, out: Text, q: int) -> int:
-    """Copy what stands before the next comma in text[start:] to out[q:]; its length."""
+    """Copy text[start:] up to the next comma to out[q:]; return the length copied."""
     p, commas = start, ZERO
     while commas == ZERO:
         word = load8(text, p)
         store8(out, q + p - start, word)
-        # Only a zero byte borrows from its own high bit, so the lowest high bit here is that of the first comma.
+        # Only a zero byte borrows from its own high bit, so the lowest high bit set is that of the first comma.
         others = word ^ ALL_COMMAS
         commas = (others - LOW_BITS) & ~others & HIGH_BITS
         p += 8
@@ -254,15 +254,15 @@ def _number(text: Text, start: int, out: Text, q: int) -> int:
 
 @fragment
 def _bytes_below(word: np.uint64) -> int:
-    """How many bytes of a word, not 0, lie below the one with its lowest bit."""
+    """Count the bytes of a nonzero word below the byte with its lowest set bit."""
     return int(np.int64(trailing_zeros(word) >> THREE))
 
 
 @fragment
 def _integer(value: int, out: Text, q: int) -> int:
-    """Write the digits of an integer to out[q:]; the position after them.
+    """Write the digits of an integer to out[q:]; return the position after them.
 
-    Sign and groups of eight digits that the number does not have are written all the same; the next ones go over them.
+    A sign or groups of eight digits that the number does not have are written all the same, then overwritten.
     """
     store8(out, q, MINUS_SIGN)
     q += value < 0
@@ -284,10 +284,10 @@ def _integer(value: int, out: Text, q: int) -> int:
 
 @fragment
 def _eight_digits(value: np.uint64) -> np.uint64:
-    """The decimal digits of value < 10^8, one per byte of a word, the first digit lowest.
+    """Return the decimal digits of value < 10^8, one per byte of a word, the first digit in the lowest byte.
 
-    Split into halves, these into pairs, these into digits, all parts of the word at once: x // 100 is
-    x * 10486 >> 20 below 10^4, x // 10 is x * 103 >> 10 below 100.
+    The value is split into halves, pairs and digits, all parts of the word at once: x // 100 is x * 10486 >> 20 for
+    x < 10^4, x // 10 is x * 103 >> 10 for x < 100.
     """
     halves = value // TEN_THOUSAND | (value % TEN_THOUSAND) << HALF_WORD
     upper = ((halves * np.uint64(10486)) >> np.uint64(20)) & np.uint64(0x0000007F0000007F)

@@ -1,7 +1,7 @@
 """erfc: e^(-x^2) times exp(x^2) erfc(x), which is smooth: a polynomial in each of 77 bins of 0 <= x < 28.
 
 The bins are 16 per doubling of 1 + x. x^2 is exact in two parts, as in Cody, Rational Chebyshev approximations for the
-error function, Math. Comp. 23, 1969. Error below 0.6 ulp for x >= 0, 0.8 below 0 and where the result is subnormal.
+error function, Math. Comp. 23, 1969. Error below 0.6 ulp for x >= 0, or 0.8 for x < 0 or a subnormal result.
 """
 
 import math

@@ -1,7 +1,7 @@
 """exp: x = (n / 128) ln 2 + r, a table for 2^(n / 128), a short series for e^r - 1.
 
-Tang, Table-driven implementation of the exponential function, ACM TOMS 15, 1989. Error below 0.52 ulp, and 0.8 where
-the result is subnormal.
+Tang, Table-driven implementation of the exponential function, ACM TOMS 15, 1989. Error below 0.52 ulp, or 0.8 if the
+result is subnormal.
 """
 
 import math
@@ -13,25 +13,25 @@ from driftway.learners.numeric.elementary.words import bits_of, number_of, scale
 STEPS_PER_UNIT = 184.6649652337873
 """128 / ln 2."""
 STEP, STEP_REST = 0.0054152123482253955, -1.0082281460997769e-13
-"""ln 2 / 128; the first part has 35 bits, so that n times it is exact."""
+"""ln 2 / 128; the first part has 35 bits, so that its product with n is exact."""
 WHOLE = 1.5 * 2.0**52
-"""Added to a number below 2^51 it leaves the nearest whole one, in the lowest bits of the sum."""
+"""Adding it to a number below 2^51 rounds that to the nearest integer, which is in the lowest bits of the sum."""
 
 ORDINARY = 690.0
-"""Up to here neither e^x nor e^-x is infinite, and no product on the way to them subnormal."""
+"""Up to this |x| neither e^x nor e^-x is infinite, and no intermediate product is subnormal."""
 OVERFLOW, UNDERFLOW = 709.79, -745.14
 
 
 @fragment
 def series(r: float) -> float:
-    """e^r - 1 for |r| <= ln 2 / 256, but for 2^-60: what follows r^5 / 120 is smaller."""
+    """e^r - 1 for |r| <= ln 2 / 256, with an error below 2^-60: the terms after r^5 / 120 are smaller."""
     square = r * r
     return r + (square * (0.5 + r * (1.0 / 6.0)) + square * square * (1.0 / 24.0 + r * (1.0 / 120.0)))
 
 
 @fragment
 def exp(x: float) -> float:
-    """e^x, |x| <= 690 in line and the rest in `far_exp`."""
+    """e^x: |x| <= 690 is computed inline, everything else by `far_exp`."""
     if not abs(x) <= ORDINARY:
         return far_exp(x)
     shifted = x * STEPS_PER_UNIT + WHOLE
@@ -43,7 +43,7 @@ def exp(x: float) -> float:
 
 @kernel_without_refcounts
 def far_exp(x: float) -> float:
-    """e^x where the result is infinite, subnormal, 0 or not a number, or nearly."""
+    """e^x for results that are infinite, subnormal, 0 or NaN, or close to that."""
     if math.isnan(x):
         return x
     if x > OVERFLOW:
@@ -62,7 +62,7 @@ def exp_parts(x: float, rest: float) -> tuple[float, float, int]:
     """
     shifted = x * STEPS_PER_UNIT + WHOLE
     n, whole = bits_of(shifted), shifted - WHOLE
-    # The low word of WHOLE's bits is 0: what is above n's own bits is taken off.
+    # The low word of WHOLE is 0, so that subtracting its bits leaves n.
     steps = n - bits_of(WHOLE)
     scale = EXP2[n & 127]
     p = scale * (EXP2_REST[n & 127] + series(((x - whole * STEP) - whole * STEP_REST) + rest))

@@ -1,8 +1,8 @@
 """log, log1p, log2: x = 2^k z with z about 1, a table of 1 / c and ln c for the c nearest to z, a series in z / c - 1.
 
 Tang, Table-driven implementation of the logarithm function, ACM TOMS 16, 1990. The reciprocals have 9 bits, so that
-z / c - 1 is exact in two parts, and are 1 on both sides of 1, so that small results lose nothing. Errors: log and log1p
-below 0.52 ulp, log2 below 1.5 and exact for powers of two.
+z / c - 1 is exact in two parts, and are 1 in the bins on both sides of 1, so that small results stay accurate. Errors:
+log and log1p below 0.52 ulp, log2 below 1.5 and exact for powers of two.
 """
 
 import math
@@ -12,9 +12,9 @@ from driftway.learners.numeric.elementary.tables import INVERSE, LOG, LOG_REST
 from driftway.learners.numeric.elementary.words import bits_of, head, number_of, power_of_two
 
 START = 0x3FE6A00000000000
-"""Bits of 181/256, the least z: twice that is the end of the table's 128 bins."""
+"""Bits of 181/256, the smallest z; the table's 128 bins end at twice that."""
 LN_2, LN_2_REST = 0.6931471805598903, 5.497923018708371e-14
-"""The first part is a whole multiple of 2^-42, as those of the table are: k times it plus one of these is exact."""
+"""The first part is a multiple of 2^-42, as are those in the table, so that k times it plus one of these is exact."""
 INVERSE_LN_2 = 1.4426950408889634
 
 LEAST_NORMAL = 2.0**-1022
@@ -23,14 +23,14 @@ LARGEST = 1.7976931348623157e308
 
 @fragment
 def cubic(r: float) -> float:
-    """(ln(1 + r) - r + r^2 / 2) / r^3 for |r| < 2^-7, but for 2^-50: the series to r^5."""
+    """(ln(1 + r) - r + r^2 / 2) / r^3 for |r| < 2^-7, with an error below 2^-50: the series to r^5."""
     square = r * r
     return (1.0 / 3.0 - r * 0.25) + square * ((0.2 - r * (1.0 / 6.0)) + square * (1.0 / 7.0 - r * 0.125))
 
 
 @fragment
 def long_cubic(r: float) -> float:
-    """As `cubic`, but for 2^-57: two terms more."""
+    """As `cubic`, with an error below 2^-57: two more terms."""
     square = r * r
     more = (1.0 / 7.0 - r * 0.125) + square * (1.0 / 9.0 - r * 0.1)
     return (1.0 / 3.0 - r * 0.25) + square * ((0.2 - r * (1.0 / 6.0)) + square * more)
@@ -38,7 +38,7 @@ def long_cubic(r: float) -> float:
 
 @fragment
 def split(x: float) -> tuple[int, int, float]:
-    """(k, i, z) of a normal number x > 0: x = 2^k z, and z lies in bin i of the table."""
+    """(k, i, z) for a normal number x > 0, with x = 2^k z and z in bin i of the table."""
     above = bits_of(x) - START
     k = above >> 52
     return k, (above >> 45) & 127, number_of(bits_of(x) - (k << 52))
@@ -46,7 +46,7 @@ def split(x: float) -> tuple[int, int, float]:
 
 @fragment
 def near_quotient(z: float, inverse: float) -> tuple[float, float]:
-    """The number z inverse - 1 in two parts, exactly: 26 bits of z, and 27, times 9."""
+    """Compute z * inverse - 1 in two parts, exactly: 26 and 27 bits of z, times 9 bits."""
     upper = head(z)
     a, b = upper * inverse - 1.0, (z - upper) * inverse
     r = a + b
@@ -70,7 +70,7 @@ def log(x: float) -> float:
 
 @kernel_without_refcounts
 def far_log(x: float) -> float:
-    """Logarithm of what is not a normal number above 0."""
+    """Logarithm of a number that is not normal or not above 0."""
     if x == 0.0:
         return -math.inf
     if x < 0.0:
@@ -83,7 +83,7 @@ def far_log(x: float) -> float:
 
 @kernel_without_refcounts
 def log1p(x: float) -> float:
-    """ln(1 + x): the logarithm of the rounded sum, with what rounding took from it carried along."""
+    """ln(1 + x): the logarithm of the rounded sum, corrected for the rounding error."""
     if not -1.0 < x < 1e18:
         return log(1.0 + x)
     if x == 0.0:
@@ -111,7 +111,7 @@ def log2(x: float) -> float:
 
 @kernel_without_refcounts
 def log_parts(x: float) -> tuple[float, float]:
-    """Logarithm in two parts whose sum is off by 2^-66 of it; 0 < x < inf. For `pow`, which multiplies the error."""
+    """Logarithm in two parts, 0 < x < inf, with a relative error of 2^-66; for `power`, which multiplies the error."""
     shift = 0.0
     if x < LEAST_NORMAL:
         x *= 2.0**54

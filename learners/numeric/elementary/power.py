@@ -1,7 +1,7 @@
 """pow: e^(p ln x), with the logarithm and its product in two parts each.
 
-The exponential turns an error of 2^-66 of a logarithm of up to 745 into one of 2^-56 of the result. Error below 0.52
-ulp, and 0.8 where the result is subnormal.
+The exponential turns a relative error of 2^-66 in a logarithm of up to 745 into one of 2^-56 in the result. Error below
+0.52 ulp, or 0.8 if the result is subnormal.
 """
 
 import math
@@ -14,7 +14,7 @@ from driftway.learners.numeric.elementary.words import product_rest, scaled
 
 @kernel_without_refcounts
 def power(x: float, p: float) -> float:
-    """x^p for x >= 0, nan below; as C has it, 1 for x = 1 and for p = 0 whatever the other is."""
+    """x^p for x >= 0, NaN for x < 0; as in C, 1 if x = 1 or p = 0, whatever the other one is."""
     if p == 0.0 or x == 1.0:
         return 1.0
     if not 0.0 < x <= LARGEST or not abs(p) <= LARGEST:
@@ -31,7 +31,7 @@ def power(x: float, p: float) -> float:
 
 @kernel_without_refcounts
 def far_power(x: float, p: float) -> float:
-    """x^p where either is infinite or not a number, or x is not above 0; neither p = 0 nor x = 1."""
+    """x^p if either is infinite or NaN, or x is not above 0; p is not 0 and x is not 1."""
     if not x >= 0.0 or math.isnan(p):
         return math.nan
     vanishes = (x < 1.0) == (p > 0.0)

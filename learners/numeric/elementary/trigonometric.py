@@ -1,7 +1,7 @@
-"""sin and cos: x less a whole number of quarter turns, in two parts, and a polynomial on [-pi/4, pi/4].
+"""sin and cos: x minus a multiple of pi/2, in two parts, and a polynomial on [-pi/4, pi/4].
 
-Up to 2^20 the quarter turn is taken off in pieces of 33 bits (Cody and Waite, Software Manual for the Elementary
-Functions, 1980); beyond, 2/pi is multiplied by as many of its digits as matter (Payne and Hanek, Radian reduction for
+Up to 2^20 the multiple of pi/2 is subtracted in pieces of 33 bits (Cody and Waite, Software Manual for the Elementary
+Functions, 1980); beyond, x is multiplied by the digits of 2/pi that matter (Payne and Hanek, Radian reduction for
 trigonometric functions, SIGNUM 18, 1983). Both are exact to 2^-53 of the result for every finite x. Error below 0.8
 ulp.
 """
@@ -13,24 +13,24 @@ from driftway.learners.numeric.elementary.tables import TWO_OVER_PI
 from driftway.learners.numeric.elementary.words import bits_of, product_rest
 
 TURNS_PER_UNIT = 0.6366197723675814
-"""Quarter turns: 2/pi."""
+"""Quarter turns per radian: 2/pi."""
 QUARTER_1, QUARTER_2, QUARTER_3, QUARTER_4 = (
     1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32,
 )  # fmt: skip
-"""pi/2 in pieces; the first three have 33 bits, so that a whole number below 2^20 times one is exact."""
+"""pi/2 in pieces; the first three have 33 bits, so that their product with an integer below 2^20 is exact."""
 QUARTER, QUARTER_REST = 1.5707963267948966, 6.123233995736766e-17
 """pi/2 in two parts of full length."""
 WHOLE = 1.5 * 2.0**52
 """As in `exponential`."""
 NEAR = 2.0**20
 TINY = 2.0**-27
-"""Below, sin x rounds to x."""
+"""Below it sin x rounds to x."""
 DIGIT = (1 << 24) - 1
 
 
 @fragment
 def sine(r: float, rest: float) -> float:
-    """sin(r + rest), |r| <= pi/4: the terms after r, fitted by Chebyshev polynomials; off by 2e-17 r^3."""
+    """sin(r + rest), |r| <= pi/4: the terms after r are a Chebyshev fit with an error of 2e-17 r^3."""
     z = r * r
     p = (0.008333333333330948 - z * 0.0001984126983675854) + z * z * (
         (2.7557316102534617e-06 - z * 2.505113184128889e-08) + z * z * 1.5918129027234826e-10
@@ -40,7 +40,7 @@ def sine(r: float, rest: float) -> float:
 
 @fragment
 def cosine(r: float, rest: float) -> float:
-    """cos(r + rest), |r| <= pi/4: likewise after 1 - r^2/2, which is kept in two parts."""
+    """cos(r + rest), |r| <= pi/4: a fit of the terms after 1 - r^2/2, which is kept in two parts."""
     z = r * r
     half = 0.5 * z
     p = (0.041666666666666664 - z * 0.0013888888888887398) + z * z * (
@@ -62,7 +62,7 @@ def reduced(x: float) -> tuple[float, float, int]:
     b = whole * QUARTER_2
     first = a - b
     low = (a - first) - b
-    # `first` may have cancelled to nearly nothing, so the third piece needs its rest, too.
+    # `first` may have cancelled almost completely, so the third piece needs its rounding error, too.
     c = whole * QUARTER_3
     second = first - c
     away = second - first
@@ -74,20 +74,20 @@ def reduced(x: float) -> tuple[float, float, int]:
 
 @kernel_without_refcounts
 def far_reduced(x: float) -> tuple[float, float, int]:
-    """As `reduced`, for |x| > 2^20: x = M 2^e, and the digits of 2/pi that make multiples of 4 are left out."""
+    """As `reduced`, for |x| > 2^20: x = M 2^e, without the digits of 2/pi that contribute multiples of 4."""
     if not math.isfinite(x):
         return math.nan, 0.0, 0
     word = bits_of(x)
     mantissa, e = (word & ((1 << 52) - 1)) | (1 << 52), ((word >> 52) & 2047) - 1075
     skipped = (e - 2) // 24
     shift = e - 24 * skipped
-    # M 2^shift, below 2^79, in four digits of 24 bits, the lowest first.
+    # M 2^shift, below 2^79, as four digits of 24 bits, the lowest first.
     m0 = (mantissa & DIGIT) << shift
     m1 = (((mantissa >> 24) & DIGIT) << shift) + (m0 >> 24)
     m2 = ((mantissa >> 48) << shift) + (m1 >> 24)
     m3 = m2 >> 24
     m0, m1, m2 = m0 & DIGIT, m1 & DIGIT, m2 & DIGIT
-    # The product's digits from the 8th behind the point to the one before it. Digit j of 2/pi stands at j + 1.
+    # The product's digits from the 8th after the point to the one before it. Digit j of 2/pi is at index j + 1.
     carry, place = 0, skipped + 9
     first, second, third, quarters = 0, 0, 0, 0
     for i in range(8, -1, -1):
@@ -138,7 +138,7 @@ def cos(x: float) -> float:
 
 @kernel_without_refcounts
 def sin_cos(x: float) -> tuple[float, float]:
-    """`sin` and `cos` of x by one reduction, with their bits."""
+    """`sin` and `cos` of x from one reduction, bitwise equal to the single functions."""
     r, rest, n = reduced(x)
     s, c = sine(r, rest), cosine(r, rest)
     if n & 1:

@@ -1,14 +1,14 @@
-"""Numbers as words of 64 bits, and back: sign, 11 bits of exponent (1023 stands for 2^0), 52 of mantissa."""
+"""Conversion of numbers to 64-bit words and back: sign, 11 bits of exponent (1023 is 2^0), 52 of mantissa."""
 
 import numpy as np
 
 from driftway.learners.engine.jit import fragment
 
 UPPER_26 = ~((1 << 27) - 1)
-"""Mask that leaves 26 bits of the significand: such a head times another rounds nothing."""
+"""Mask that leaves 26 bits of the significand; the product of two such numbers is exact."""
 
 SPLIT = 512
-"""Half of the exponents: two factors of at most that many powers of two reach every number and never overflow."""
+"""Half of the exponent range: two factors of at most 2^512 reach every number and do not overflow."""
 
 
 @fragment
@@ -25,7 +25,7 @@ def number_of(bits: int) -> float:
 
 @fragment
 def head(x: float) -> float:
-    """The upper 26 bits of x; x - head(x) is exact, and has at most 27."""
+    """The upper 26 bits of x; x - head(x) is exact and has at most 27 bits."""
     return number_of(bits_of(x) & UPPER_26)
 
 
@@ -37,7 +37,7 @@ def power_of_two(k: int) -> float:
 
 @fragment
 def scaled(x: float, k: int) -> float:
-    """The product x 2^k for 2^-8 < x < 4 and |k| < 2000, rounded once: 0 or inf where it is out of range."""
+    """The product x 2^k for 2^-8 < x < 4 and |k| < 2000, rounded once; 0 or inf if it is out of range."""
     if k < -1000:
         return x * power_of_two(max(k + SPLIT, -1022)) * power_of_two(-SPLIT)
     if k > 1000:
@@ -47,7 +47,7 @@ def scaled(x: float, k: int) -> float:
 
 @fragment
 def product_rest(a: float, b: float, product: float) -> float:
-    """What rounding took from product = a b (Dekker, Numerische Mathematik 18, 1971): exact unless it underflows."""
+    """The rounding error of product = a b (Dekker, Numerische Mathematik 18, 1971), exact unless it underflows."""
     a_head, b_head = head(a), head(b)
     a_rest, b_rest = a - a_head, b - b_head
     return ((a_head * b_head - product) + a_head * b_rest + a_rest * b_head) + a_rest * b_rest

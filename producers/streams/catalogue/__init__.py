@@ -1,6 +1,6 @@
 """Public streams by name: where they are, what is in them, and how to get them.
 
-The table is literal. An entry names only addresses that stay: files of public git repositories at a fixed commit,
+The table is literal. An entry uses only stable addresses: files of public git repositories at a fixed commit,
 and files of archives that others have relied on for years.
 """
 
@@ -16,4 +16,4 @@ from driftway.producers.streams.catalogue.well_known import WELL_KNOWN
 __all__ = ["CATALOGUE", "DownloadSource", "Entry", "cache_home", "fetched_file"]
 
 CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in (*WELL_KNOWN, KDDCUP99, *LOSING_STREAMS, *NONSTATIONARY)}
-"""name -> entry, in the order in which they are listed."""
+"""name -> entry, in listing order."""

@@ -1,4 +1,4 @@
-"""Where fetched streams lie."""
+"""Where fetched streams are stored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 FORM = 1
-"""Counts changes of what conversion writes; older files are then fetched anew."""
+"""Version of the conversion's output; streams in an older version are fetched again."""
 
 
 def cache_home() -> Path:

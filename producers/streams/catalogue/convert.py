@@ -1,6 +1,6 @@
-"""A source's files -> the catalogue's one form: gzipped CSV with a header, the label last and called y.
+"""Converts a source's files to the catalogue's format: gzipped CSV with a header, the label last and named y.
 
-Numbers keep their text; only class names and coded words change. Line by line in plain Python, once per fetch.
+Numbers keep their text; only class names and coded texts change. Runs line by line in plain Python, once per fetch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def convert(entry: Entry, paths: Sequence[Path], target: Path) -> None:
     Raises
     ------
     Failure
-        A file is damaged or is not what the entry says.
+        A file is damaged or does not match the entry.
     """
     try:
         with contextlib.ExitStack() as stack:
@@ -43,9 +43,9 @@ def convert(entry: Entry, paths: Sequence[Path], target: Path) -> None:
             header = _read_header(entry, files[0])
             lines = zip(*(filter(None, map(str.strip, file)) for file in files), strict=True)
             _write(entry, header, (_split(entry, line) for line in lines if line[0][0] != "%"), target)
-    except ValueError as error:  # zip's: lengths differ; also text that is not UTF-8
-        words = "are not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "have different numbers of rows"
-        raise Failure(f"the files of {entry.name} {words}") from None
+    except ValueError as error:  # from zip if lengths differ, or from text that is not UTF-8
+        problem = "are not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "have different numbers of rows"
+        raise Failure(f"the files of {entry.name} {problem}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, LookupError) as error:
         raise Failure(f"{entry.name} is damaged: {error}") from None
 
@@ -67,7 +67,7 @@ def _open_text(path: Path, member: str | None) -> Iterator[TextIO]:
 
 
 def _read_header(entry: Entry, file: TextIO) -> list[str]:
-    """Names of all columns, over all files; the first file stands at its first row afterwards."""
+    """Column names of all files together; leaves the first file positioned at its first row."""
     if entry.format == "arff":
         names: list[str] = []
         for line in map(str.strip, file):
@@ -84,7 +84,7 @@ def _read_header(entry: Entry, file: TextIO) -> list[str]:
 def _split(entry: Entry, line: Sequence[str]) -> list[str]:
     if entry.separator == " ":
         return [cell for part in line for cell in part.split()]
-    # A comma at the end of a line stands before nothing (the public powersupply has one).
+    # A separator at the end of a line starts no further cell (the public powersupply has one).
     return [cell.strip() for part in line for cell in part.rstrip(entry.separator).split(entry.separator)]
 
 
@@ -92,7 +92,7 @@ def _write(entry: Entry, header: list[str], rows: Iterator[list[str]], target: P
     label = entry.label or header[-1]
     absent = sorted({label, *entry.drop, *entry.codes} - set(header))
     if absent:
-        raise Failure(f"{entry.name} has no column {absent[0]!r}; there is: {', '.join(header[:8])}")
+        raise Failure(f"{entry.name} has no column {absent[0]!r}; available: {', '.join(header[:8])}")
     at = header.index(label)
     keep = [i for i, name in enumerate(header) if i != at and name not in entry.drop]
     coded = {i: {word: str(code) for code, word in enumerate(entry.codes.get(header[i], ()))} for i in keep}
@@ -111,12 +111,12 @@ def _write(entry: Entry, header: list[str], rows: Iterator[list[str]], target: P
                     cells[i] = codes[cells[i]]
                 y = index[y] if index else y
             except KeyError as error:
-                raise Failure(f"{entry.name}: row {number:,} holds {error}, which is no known value") from None
+                raise Failure(f"{entry.name}: row {number:,} holds {error}, which is not a known value") from None
             out.write(",".join([cells[i] for i in keep]) + f",{y}\n")
 
 
 def digest(stream: Stream) -> tuple[int, str]:
-    """Number of rows, and the SHA-256 of each as little-endian float64: features, then label."""
+    """Number of rows, and the SHA-256 of all of them as little-endian float64: features, then label."""
     rows, sums = 0, hashlib.sha256()
     for block in stream.blocks():
         rows += len(block.y)
@@ -125,12 +125,12 @@ def digest(stream: Stream) -> tuple[int, str]:
 
 
 def check(entry: Entry, stream: Stream) -> None:
-    """Compare what a converted file holds with the table.
+    """Compare a converted file with the catalogue.
 
     Raises
     ------
     Failure
-        Other rows, columns or values.
+        It has other rows, columns or values.
     """
     if stream.n_features != entry.features:
         raise Failure(f"{entry.name} has {stream.n_features} features, not the {entry.features} of the catalogue")
@@ -138,4 +138,4 @@ def check(entry: Entry, stream: Stream) -> None:
     if rows != entry.rows:
         raise Failure(f"{entry.name} has {rows:,} rows, not the {entry.rows:,} of the catalogue")
     if entry.rows_sha256 is not None and found != entry.rows_sha256:
-        raise Failure(f"{entry.name} has other values than the catalogue knows: rows sha256 {found[:12]}...")
+        raise Failure(f"{entry.name} does not have the values of the catalogue: rows sha256 {found[:12]}...")

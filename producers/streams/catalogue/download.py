@@ -1,4 +1,4 @@
-"""One file from its address, checked; either it is there whole and right, or not at all."""
+"""Downloads one file and checks it; the result is either complete and correct, or absent."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from driftway.producers.streams.catalogue.entry import DownloadSource
 from driftway.worker.errors import Failure
 
 SECONDS = 30.0
-"""Longest silence of a server. Not the whole download: that may take as long as it moves."""
+"""Longest silence of a server. The whole download may take longer while it makes progress."""
 
 CHUNK_BYTES = 1 << 16
 MOST_BYTES = 1 << 30
-"""Where a file of unknown size is given up: none of the catalogue comes near 1 GiB."""
+"""Limit for a file of unknown size: none of the catalogue comes near 1 GiB."""
 
 Progress = Callable[[int, int | None], None]
-"""Told bytes received so far and bytes in all, None if not known."""
+"""Called with bytes received so far and total bytes, None if unknown."""
 
 
 def download(source: DownloadSource, target: Path, progress: Progress) -> None:
-    """Bring a file to `target`; until it is whole and checked it lies beside as ``.part``.
+    """Download a file to `target`; until it is complete and checked it is a ``.part`` file next to it.
 
     Raises
     ------
     Failure
-        Not reached, not there, cut off, a web page, or another size or checksum than the catalogue's.
+        The file cannot be reached, is cut off or a web page, or has another size or checksum than the catalogue's.
     OSError
         `target` cannot be written.
     """
@@ -47,7 +47,7 @@ def download(source: DownloadSource, target: Path, progress: Progress) -> None:
 
 
 def _ask(address: str) -> Any:
-    # Some servers refuse Python's own name; the addresses are those of the table.
+    # Some servers refuse urllib's default user agent; the addresses come from the catalogue.
     request = urllib.request.Request(address, headers={"User-Agent": "driftway"})  # noqa: S310
     try:
         return urllib.request.urlopen(request, timeout=SECONDS)  # noqa: S310
@@ -89,7 +89,7 @@ def _read(answer: Any, host: str) -> bytes:
 
 
 def _is_page(kind: str, start: bytes) -> bool:
-    """Whether this is HTML: an error page or a log-in, which many servers send with the code 200."""
+    """Whether this is HTML: an error or log-in page, which many servers send with status 200."""
     return kind in ("text/html", "application/xhtml+xml") or start.lstrip()[:15].lower().startswith(
         (b"<!doctype html", b"<html")
     )
@@ -98,19 +98,19 @@ def _is_page(kind: str, start: bytes) -> bool:
 def _check_sum(source: DownloadSource, path: Path) -> None:
     if source.checksum is None:
         return
-    kind, _, wanted = source.checksum.partition(":")
+    kind, _, expected = source.checksum.partition(":")
     if kind == "git":
-        # SHA-1 is git's; it guards against accidents, not against an attacker with a collision.
+        # git uses SHA-1, which guards against accidents, not against an attacker with a collision.
         sums = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     else:
         sums = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(CHUNK_BYTES):
             sums.update(chunk)
-    if sums.hexdigest() != wanted:
+    if sums.hexdigest() != expected:
         raise Failure(
             f"{source.address} does not have the checksum of the catalogue: {kind} {sums.hexdigest()[:12]}..., "
-            f"not {wanted[:12]}..."
+            f"not {expected[:12]}..."
         )
 
 

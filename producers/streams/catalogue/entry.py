@@ -1,4 +1,4 @@
-"""What the catalogue knows of a public stream, and how its files become rows."""
+"""What the catalogue knows about a public stream, and how its files become rows."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Verified = Literal["rows", "checksum", "address"]
 
 @dataclass(frozen=True)
 class DownloadSource:
-    """One file as its server sends it.
+    """One file as sent by its server.
 
     Attributes
     ----------
     address : str
-        Where it lies; a path in a public git repository names the commit, so it cannot change.
+        Its URL; one in a public git repository includes the commit, so that the file cannot change.
     checksum : str or None
-        ``sha256:HEX`` of the file, or ``git:HEX``, its blob id in that repository; None where nobody published one.
+        ``sha256:HEX`` of the file, or ``git:HEX``, its blob id in that repository; None if none is published.
     size : int or None
-        Bytes.
+        Size in bytes.
     member : str or None
-        The file inside, if it is a zip archive.
+        The file to read if it is a zip archive; None: the first one.
     """
 
     address: str
@@ -35,14 +35,14 @@ class DownloadSource:
 
 @dataclass(frozen=True)
 class Entry:
-    """A public stream: where it is, how to read it, and what must come out.
+    """A public stream: where it is, how to read it, and what the result must be.
 
     Attributes
     ----------
     name, about : str
-        What it is called, and one line on what it is.
+        Its name, and a one-line description.
     sources : tuple of DownloadSource
-        One file, or several whose lines stand side by side (features, then labels).
+        One file, or several whose lines are joined side by side (features, then labels).
     rows, features : int
         Shape after conversion.
     task : str
@@ -50,25 +50,25 @@ class Entry:
     licence, citation : str
         As the source states them.
     verified : str
-        How far this entry was tried against its source: ``rows`` (the very file was read and gave `rows_sha256`),
-        ``checksum`` (address and checksum are published; the file was never seen), ``address`` (the archive's
-        checksum is not known; `rows_sha256` is, from another copy).
+        How far this entry was checked against its source: ``rows`` (the file was read and gave `rows_sha256`),
+        ``checksum`` (address and checksum are published; the file was never read), ``address`` (the archive's
+        checksum is unknown; `rows_sha256` comes from another copy).
     labels : tuple of str
-        A class's text in the source, in the order of its index; empty for regression.
+        The classes' texts in the source, in index order; empty for regression.
     label : str
         The source's label column; empty = the last one.
     format : str
-        ``csv``, or ``arff`` (dense). Gzip and zip are told from the first bytes.
+        ``csv``, or ``arff`` (dense). Gzip and zip are recognized by their first bytes.
     separator : str
-        Between the values of a line; a blank stands for any white space.
+        Between the values of a line; a space stands for any white space.
     names : tuple of str
-        Column names, features and label, of a csv without a header; empty = x0, x1, ..., y.
+        Column names, features and label, of a CSV file without a header; empty = x0, x1, ..., y.
     header : bool
-        Whether a csv's first line names its columns.
+        Whether a CSV file's first line names its columns.
     drop : tuple of str
-        Columns that are left out.
+        Columns to leave out.
     codes : mapping of str to tuple of str
-        Column of words -> the words in the order of their codes.
+        Text column -> its values in the order of their codes.
     unlabelled_rows : bool
         Whether the source has rows whose label is NA; they are left out.
     rows_sha256 : str or None

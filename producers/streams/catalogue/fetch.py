@@ -1,7 +1,7 @@
-"""From an entry to a checked file in the user's cache, ``<user cache>/driftway/streams-1``.
+"""Fetches a catalogue entry to a checked file in the user's cache, ``<user cache>/driftway/streams-1``.
 
-A stream is downloaded and converted in a staging folder beside its place, under a lock, and moved there whole:
-neither an interruption nor a second fetch at the same time leaves half a file.
+A stream is downloaded and converted in a staging folder next to its final path, under a lock, and then moved there in
+one step, so that neither an interruption nor a concurrent fetch leaves a partial file.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ STAGING = ".fetching-"
 
 
 def fetch(entry: Entry, progress: Progress | None = None) -> Path:
-    """Download, check, convert, check again and keep a stream; if it is there already, do nothing.
+    """Download, check, convert, check again and store a stream, unless it has been fetched before.
 
     Parameters
     ----------
     entry : Entry
         What to fetch.
     progress : callable or None
-        Told bytes received and bytes in all (None if not known) of the file on its way.
+        Called with bytes received and total bytes (None if unknown) of the current file.
 
     Returns
     -------
     Path
-        A gzipped CSV file, label y last.
+        A gzipped CSV file with the label y last.
 
     Raises
     ------
     Failure
-        One sentence: no network, not the file the catalogue knows, or the cache cannot be written.
+        There is no network, the file is not the one in the catalogue, or the cache cannot be written.
     UsageFailure
         pyarrow is not installed.
     """
@@ -56,14 +56,16 @@ def fetch(entry: Entry, progress: Progress | None = None) -> Path:
             found = fetched_file(entry.name)
             return _fill(entry, home, progress or (lambda _received, _total: None)) if found is None else found
     except OSError as error:
-        raise Failure(f"cannot keep streams in {home}: {error.strerror or error}; XDG_CACHE_HOME moves it") from None
+        raise Failure(
+            f"cannot store streams in {home}: {error.strerror or error}; XDG_CACHE_HOME sets another folder"
+        ) from None
 
 
 def _fill(entry: Entry, home: Path, progress: Progress) -> Path:
     from driftway.producers.streams.catalogue.convert import check, convert
     from driftway.producers.streams.csv_file import CsvFile
 
-    for abandoned in home.glob(f"{STAGING}*"):  # the lock is ours: nobody fills it
+    for abandoned in home.glob(f"{STAGING}*"):  # we hold the lock, so none is in use
         shutil.rmtree(abandoned, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=STAGING, dir=home) as name:
         staging = Path(name)
@@ -82,7 +84,7 @@ def _fill(entry: Entry, home: Path, progress: Progress) -> Path:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Hold the folder; a second process waits. The folder itself is locked, so that no lock file stays behind."""
+    """Lock the folder; a second process waits. The folder itself is locked, so no lock file is left behind."""
     import fcntl
 
     handle = os.open(folder, os.O_RDONLY)

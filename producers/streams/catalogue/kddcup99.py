@@ -1,4 +1,4 @@
-"""The network intrusions of the KDD Cup 1999, a tenth of them: columns and words of their own."""
+"""The network intrusions of the KDD Cup 1999, the 10 % subset, with their column names and text values."""
 
 from __future__ import annotations
 

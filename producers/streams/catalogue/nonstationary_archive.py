@@ -13,7 +13,7 @@ CITATION = (
 
 
 def _read(name: str, about: str, file: str, shape: tuple[int, int, int], sums: tuple[int, str, str]) -> Entry:
-    """An entry whose file was read: shape is rows, features, classes; sums are bytes, sha256 of file, of rows."""
+    """An entry whose file was read; shape: rows, features, classes; sums: bytes, SHA-256 of file and of rows."""
     rows, features, classes = shape
     size, sha256, rows_sha256 = sums
     return Entry(
@@ -32,7 +32,7 @@ def _read(name: str, about: str, file: str, shape: tuple[int, int, int], sums: t
 
 
 def _unread(name: str, about: str, file: str, shape: tuple[int, int, int], blob: str) -> Entry:
-    """An entry whose file git names by its blob id, and nobody here has read."""
+    """An entry whose file was never read; git gives its blob id."""
     rows, features, classes = shape
     return Entry(
         name=name,

@@ -1,4 +1,4 @@
-"""Well-known real streams from several places, and the network intrusions of 1999 with their many words."""
+"""Well-known streams from several places."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CAPYMOA = (
 BROWNLEE = "https://raw.githubusercontent.com/jbrownlee/Datasets/d20fcb6402ae34e653d4513b00f39257bb37ed7f/"
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 FIGSHARE = "https://ndownloader.figshare.com/files/"
-"""Where scikit-learn keeps its copies of UCI files; it publishes their checksums."""
+"""Hosts scikit-learn's copies of UCI files; scikit-learn publishes their checksums."""
 
 NONE_STATED = "none stated; cite the paper"
 UCI_LICENCE = "CC BY 4.0"

@@ -1,1 +1,1 @@
-"""Rows as they stand in a file, each as one JSON text: what a topic of somebody's own events would hold."""
+"""Unchanged rows of a file, each as one JSON text, as on a topic of events in a user's own format."""

@@ -15,19 +15,19 @@ from driftway.worker.wire.codec import write_rows
 
 
 class ArffRows(EventFile):
-    """An ARFF file, plain or gzipped, as flat objects: numbers of numeric attributes, words of all others.
+    """An ARFF file, plain or gzipped, as flat objects: numbers for numeric attributes, text for all others.
 
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped.
+        The file; gzipped if its name ends in ``.gz``.
     drop : sequence of str
         Attributes to leave out.
 
     Raises
     ------
     UsageFailure
-        Missing, empty, sparse, or no such attribute to leave out.
+        The file is missing, empty or sparse, or lacks an attribute to leave out.
     """
 
     def __init__(self, path: Path, drop: Sequence[str] = ()) -> None:

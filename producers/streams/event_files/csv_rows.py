@@ -1,4 +1,4 @@
-"""Rows of CSV files as JSON objects: all of a column, read before the first row is given, decides what it holds."""
+"""Rows of CSV files as JSON objects; a column's type follows from all its values, read before the first row."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from driftway.worker.wire.codec import write_rows
 INTEGER, FLOAT, BOOLEAN, TEXT = "integer", "float", "boolean", "text"
 WHOLE = r"^(?:0|-?[1-9]\d{0,18})$"
 LONG = r"^[+-]?\d{19,}$"
-"""What a float would round: identifiers, which stay text unless all of them are integers of 64 bits."""
+"""Numbers that a float would round: identifiers, which stay text unless the whole column fits 64-bit integers."""
 NUMBER = r"^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+|inf|Inf|INF|infinity|Infinity)(?:[eE][+-]?\d+)?$"
-"""Not 007, which is a code, and stays text as it stands."""
+"""Excludes codes such as 007, which stay text."""
 TRUTH = r"^(?:true|True|TRUE|false|False|FALSE)$"
 
 
 class CsvRows(EventFile):
     """A CSV file with a header row, plain or gzipped, as flat objects.
 
-    A column of whole numbers becomes integers, one of other numbers floats, one of true and false booleans, and all
-    else text as it stands: times and numbers with leading zeros, too. Empty cells, ``?``, ``NA`` and such are null.
+    A column of whole numbers becomes integers, one of other numbers floats, one of true and false booleans, and any
+    other unchanged text, including times and numbers with leading zeros. Empty cells, ``?``, ``NA`` etc. are null.
 
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped.
+        The file; gzipped if its name ends in ``.gz``.
     drop : sequence of str
         Columns to leave out.
 
     Raises
     ------
     UsageFailure
-        The file or its header is missing, it has no rows, or no such column to leave out.
+        The file or its header is missing, or it has no rows or lacks a column to leave out.
     """
 
     def __init__(self, path: Path, drop: Sequence[str] = ()) -> None:
@@ -58,7 +58,7 @@ class CsvRows(EventFile):
 
     @cached_property
     def kinds(self) -> dict[str, str]:
-        """What each column holds; the first to ask reads the file through."""
+        """Type of each column; the first access reads the whole file."""
         possible = {name: [INTEGER, FLOAT, BOOLEAN] for name in self.columns or ()}
         for batch in self._batches():
             for name, left in possible.items():
@@ -71,10 +71,10 @@ class CsvRows(EventFile):
         from pyarrow import csv
 
         pa = self._arrow
-        packed = "gzip" if self._path.suffix == ".gz" else None
+        compression = "gzip" if self._path.suffix == ".gz" else None
         try:
             with csv.open_csv(
-                pa.input_stream(str(self._path), compression=packed),
+                pa.input_stream(str(self._path), compression=compression),
                 read_options=csv.ReadOptions(use_threads=False, block_size=CHUNK_BYTES),
                 parse_options=csv.ParseOptions(newlines_in_values=True),
                 convert_options=csv.ConvertOptions(
@@ -90,14 +90,14 @@ class CsvRows(EventFile):
 
 
 def _fitting(column: Any, kinds: Sequence[str]) -> list[str]:
-    """Those of the kinds that all values of a text column can be."""
+    """The kinds that fit all values of a text column."""
     from pyarrow import compute
 
     trimmed = compute.utf8_trim_whitespace(column)
 
     def every(pattern: str) -> bool:
         found = compute.all(compute.match_substring_regex(trimmed, pattern)).as_py()
-        return found is not False  # None: nothing but nulls
+        return found is not False  # None if all are null
 
     def some(pattern: str) -> bool:
         return compute.any(compute.match_substring_regex(trimmed, pattern)).as_py() is True
@@ -111,7 +111,7 @@ def _fitting(column: Any, kinds: Sequence[str]) -> list[str]:
 
 
 def _held(column: Any) -> bool:
-    """Whether 64 bits hold every whole number in a text column."""
+    """Whether every whole number in a text column fits in 64 bits."""
     import pyarrow as pa
 
     try:
@@ -122,7 +122,7 @@ def _held(column: Any) -> bool:
 
 
 def _values(column: Any, kind: str) -> list[Any]:
-    """A text column as Python's values of its kind, None where it is null."""
+    """A text column as Python values of its kind, with None for nulls."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -1,4 +1,4 @@
-"""What every file of events is: JSON texts, one per row. No format belongs here."""
+"""The interface of every file of events: JSON texts, one per row, independent of formats."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from driftway.worker.wire.columns import BytesColumn, ListColumn
 
 
 class EventFile(ABC):
-    """A finite sequence of events that reads the same each time and however it is cut into blocks.
+    """A finite sequence of events, the same on each read and for any block size.
 
     Attributes
     ----------
     name : str
-        What the user called it.
+        Name given by the user.
     rows : int or None
-        Length, where it is known without reading everything.
+        Length, if known without reading everything.
     columns : tuple of str or None
-        Names of what every event has, where the file has columns.
+        Names of the fields of every event, if the file has columns.
     """
 
     name: str = ""

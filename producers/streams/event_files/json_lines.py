@@ -1,4 +1,4 @@
-"""Files of a JSON text per line, as kcat prints a topic's values."""
+"""Files with one JSON text per line, as kcat prints a topic's values."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.worker.errors import UsageFailure
 
 CHUNK_BYTES = 1 << 20
-"""Text per chunk, 1 MiB: what bounds the reader's memory, beside the longest line."""
+"""Bytes of text per chunk, 1 MiB: bounds the reader's memory, along with the longest line."""
 
 
 class JsonLines(EventFile):
-    """A .jsonl or .ndjson file, plain or gzipped: a line is an event, as it stands, also where it is no JSON.
+    """A .jsonl or .ndjson file, plain or gzipped; each line is an event, unchanged even if it is not JSON.
 
-    Lines without anything are left out.
+    Blank lines are skipped.
 
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped.
+        The file; gzipped if its name ends in ``.gz``.
     drop : sequence of str
-        Must be empty: events are sent as they stand.
+        Must be empty: events are sent unchanged.
 
     Raises
     ------
     UsageFailure
-        It is empty or cannot be read, or columns are to be left out.
+        The file is empty or cannot be read, or `drop` is not empty.
     """
 
     def __init__(self, path: Path, drop: Sequence[str] = ()) -> None:
         if drop:
-            raise UsageFailure(f"{path} holds events as they are, not columns: leave --drop out")
+            raise UsageFailure(f"{path} contains events, which have no columns: remove --drop")
         self._path = path
         self.name = str(path)
         if next(self.chunks(), None) is None:

@@ -16,19 +16,19 @@ from driftway.worker.wire.codec import write_rows
 
 
 class ParquetRows(EventFile):
-    """A Parquet file, plain or gzipped as a whole, as objects: its columns as they are, times as ISO 8601, to the us.
+    """A Parquet file, plain or gzipped as a whole, as objects of its columns; times are ISO 8601 in microseconds.
 
     Parameters
     ----------
     path : Path
-        The file; ``.gz`` at the end means gzipped.
+        The file; gzipped if its name ends in ``.gz``.
     drop : sequence of str
         Columns to leave out.
 
     Raises
     ------
     UsageFailure
-        Missing, damaged or empty; a column that JSON cannot hold; or no such column to leave out.
+        The file is missing, damaged or empty, has a column that JSON cannot hold, or lacks a column to leave out.
     """
 
     def __init__(self, path: Path, drop: Sequence[str] = ()) -> None:
@@ -43,7 +43,7 @@ class ParquetRows(EventFile):
         for column in self.columns:
             if not _is_json(schema.field(column).type):
                 kind = schema.field(column).type
-                raise UsageFailure(f"{path}: column {column!r} holds {kind}, which JSON has not: --drop {column}")
+                raise UsageFailure(f"{path}: column {column!r} holds {kind}, which JSON does not have: --drop {column}")
 
     def chunks(self) -> Iterator[list[bytes]]:
         names = self.columns or ()
@@ -56,7 +56,7 @@ class ParquetRows(EventFile):
 
 
 def _is_json(kind: Any) -> bool:
-    """Whether `_values` makes something of an arrow type that JSON holds."""
+    """Whether `_values` converts an arrow type to values that JSON can hold."""
     from pyarrow import types
 
     if types.is_dictionary(kind):
@@ -78,7 +78,7 @@ def _is_json(kind: Any) -> bool:
 
 
 def _values(column: Any) -> list[Any]:
-    """An arrow array as Python's values: what JSON has no word for becomes a float, or a time that it has."""
+    """An arrow array as Python values: decimals and half floats become floats, times are cut to microseconds."""
     import pyarrow as pa
     from pyarrow import types
 

@@ -1,8 +1,8 @@
-"""Drift and dirt put into any stream, one file per kind; each is a stream around a stream, so they compose.
+"""Drift and data errors injected into any stream, one file per kind; each kind wraps a stream, so they compose.
 
-Start reading in `kind.py` (what a kind is) and `registry.py` (which there are). Three streams do the work: `switched`
-(a second stream's rows take over), `altered` (rows change where they are) and `thinned` (rows are left out). Each
-tells the truth about itself: the concept of every row (`Stream.traced`) and where it changes (`Stream.changes`).
+Start reading at `injection_kind.py` (what a kind is) and `registry.py` (which kinds exist). Three streams do the work:
+`switched` (rows come from a second stream), `altered` (rows are changed in place) and `thinned` (rows are left out).
+Each provides its ground truth: the concept of every row (`Stream.traced`) and where it changes (`Stream.changes`).
 Importing this package imports no kernel.
 """
 

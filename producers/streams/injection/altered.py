@@ -1,4 +1,4 @@
-"""A stream whose rows are changed where they are: as many, in the same order."""
+"""A stream whose rows are changed in place, with the same number and order of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftway.producers.streams.injection.injection_kind import (
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
 
 Alter = Callable[[Words, int, Block], Block]
-"""(random state, first row, block) -> the changed block; draws in row order, and leaves the given arrays alone."""
+"""(random state, first row, block) -> the changed block; draws in row order, and does not modify its arguments."""
 
 
 class Altered(Stream):
@@ -24,13 +24,13 @@ class Altered(Stream):
     Parameters
     ----------
     stream : Stream
-        The rows as they were.
+        The original rows.
     request : InjectionRequest
-        What was asked for.
-    window : Window
-        Which rows, and whether their concept is another.
+        The request.
+    window : DriftWindow
+        Which rows are changed, and whether their concept is.
     alter : callable
-        Changes a block; sees every row, so that draws do not depend on the window.
+        Changes a block; called for every row, so that draws do not depend on the window.
     """
 
     def __init__(self, stream: Stream, request: InjectionRequest, window: DriftWindow, alter: Alter) -> None:

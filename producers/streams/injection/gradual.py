@@ -1,4 +1,4 @@
-"""Gradual drift: a second stream's rows become more likely along a sigmoid."""
+"""Gradual drift: rows of a second stream become more likely along a sigmoid."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from driftway.producers.streams.options import option
 from driftway.producers.streams.stream import Change, Stream
 
 SURE_WIDTHS = 10
-"""Widths after `at` where the sigmoid is 1 to the last bit: exp(-40) < 2^-53, and a draw is below 1."""
+"""Widths after `at` from which the sigmoid is 1 to the last bit: exp(-40) < 2^-53, and a draw is below 1."""
 
 
 @kernel
 def choose_gradually(rng: NDArray[np.uint64], at: int, width: int, start: int, late: NDArray[np.bool_]) -> None:
-    """Draw whose row each is, one uniform per row.
+    """Choose the stream of each row, with one uniform draw per row.
 
     Shapes: rng u8[4], late bool[n]. P(second) = 1 / (1 + exp(-4 (t - at) / width)): 1/2 in row `at`, and the tangent
     there rises from 0 to 1 within `width` rows.
@@ -42,12 +42,13 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="gradual",
-    summary="Row t is the second stream's with probability 1 / (1 + exp(-4 (t - at) / width)), else the first one's.",
+    summary="Row t comes from the second stream with probability 1 / (1 + exp(-4 (t - at) / width)), else from the "
+    "first.",
     source="Bifet et al., New ensemble methods for evolving data streams, KDD 2009, section 2.1; MOA's and River's "
     "ConceptDriftStream (these count rows from 1)",
     options=(
         option("at", None, "integer", low=1, high=MOST_ROWS, meaning="row where both are equally likely"),
-        option("width", 1000, "integer", low=1, high=MOST_ROWS, meaning="rows in which most of it happens"),
+        option("width", 1000, "integer", low=1, high=MOST_ROWS, meaning="rows over which most of the change happens"),
     ),
     required=("at",),
     build=_build,

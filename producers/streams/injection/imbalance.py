@@ -1,4 +1,4 @@
-"""Class imbalance: rows are left out until one class has the share it is to have."""
+"""Class imbalance: rows are left out until one class has the requested share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from driftway.producers.streams.stream import Array, Block, Stream
 from driftway.worker.errors import UsageFailure
 
 FADING = 0.999
-"""The class's own share is estimated from about the last 1 / (1 - FADING) = 1000 rows: it may drift, too."""
+"""The class's own share, which may drift too, is estimated from about the last 1 / (1 - FADING) = 1000 rows."""
 
 
 @kernel
@@ -36,11 +36,11 @@ def thin_classes(
     y: Array,
     stays: NDArray[np.bool_],
 ) -> None:
-    """Decide which rows stay, one draw per row.
+    """Decide which rows to keep, with one draw per row.
 
     Shapes: rng u8[4], memory f8[2] (faded counts of the class and of the others, kept between blocks), inside bool[n],
-    y f8[n], stays bool[n]. With p the class's share so far: to reach s > p the others stay with probability
-    p (1 - s) / ((1 - p) s), to reach s < p the class's rows with s (1 - p) / ((1 - s) p). Without label: stays.
+    y f8[n], stays bool[n]. With p the class's share so far: for s > p the others are kept with probability
+    p (1 - s) / ((1 - p) s), for s < p the class's rows with s (1 - p) / ((1 - s) p). Rows without label are kept.
     """
     for i in range(y.shape[0]):
         draw = uniform(rng)
@@ -75,12 +75,12 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="imbalance",
-    summary="Rows are left out at random so that class `class` makes up `share` of those that stay: the others' rows "
-    "if it is to be commoner, its own if it is to be rarer. P(x | y) stays.",
+    summary="Rows are left out at random so that class `class` makes up `share` of the remaining ones: rows of the "
+    "other classes to make it more frequent, its own rows to make it rarer. P(x | y) is unchanged.",
     source="under-sampling; prior shift as in Moreno-Torres et al., A unifying view on dataset shift in "
     "classification, Pattern Recognition 45, 2012",
     options=(
-        option("share", None, "number", low=0, high=1, meaning="of the rows with a label, for the class"),
+        option("share", None, "number", low=0, high=1, meaning="share of the class among the rows with a label"),
         option("class", 1, "integer", low=0, high=10_000, meaning="class index"),
         *WINDOW,
         CLASSES,

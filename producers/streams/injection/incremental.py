@@ -1,10 +1,10 @@
 """Incremental drift: between two rows of the stream, rows slide from one stream to a second.
 
-The features interpolate, not the labels. A stream does not say its labelling rule, so the label that a concept half
-way would give is not to be had; but the mean of two rows of one class, weighted, is a row of that class half way: class
-means move in straight lines at constant speed, and a linear boundary moves in parallel from the first stream's to the
-second's where both have one direction (SEA). Rows are paired at random, so a class is narrower on the way than at
-either end. Targets of a regression have no class to pair by; they interpolate together with the features.
+Features are interpolated, labels are not. A stream does not expose its labelling rule, so the label under a concept
+half way is unknown; but the weighted mean of two rows of one class is a row of that class half way: class means move in
+straight lines at constant speed, and a linear boundary moves in parallel from the first stream's to the second's if
+both have one direction (SEA). Rows are paired at random, so a class is narrower in between than at either end.
+Regression targets have no class to pair by; they are interpolated together with the features.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from driftway.worker.errors import UsageFailure
 def slide_classes(
     latest: Array, seen: NDArray[np.bool_], start: int, length: int, A: Array, ya: Array, B: Array, yb: Array, X: Array
 ) -> None:
-    """Pair each row of the first stream with the latest row of its class that the second has shown by then.
+    """Interpolate each row of the first stream with the latest row of its class in the second.
 
     Shapes: latest f8[K, d] and seen bool[K] (kept between blocks), A, B, X f8[n, d], ya, yb f8[n]. Row i is number
-    start + i of `length`. Until the second stream has shown the class, a row stays as it is; without a label it is
-    paired with the second stream's row at hand.
+    start + i of `length`. Until the second stream has had a row of the class, a row stays as it is; a row without a
+    label is paired with the second stream's current row.
     """
     for i in range(A.shape[0]):
         if not np.isnan(yb[i]):
@@ -58,17 +58,17 @@ def slide_classes(
 
 
 class Sliding(Stream):
-    """The first stream before `from`, the second from `until` on, and in between a row of each, interpolated.
+    """The first stream before `from`, the second from `until` on, and interpolated pairs of their rows in between.
 
-    Concepts: those of the first stream, those of the second, and last the ways from each of the first's to each of
-    the second's.
+    Concepts: those of the first stream, those of the second, then the transitions from each of the first's to each
+    of the second's.
 
     Parameters
     ----------
     stream : Stream
         The first stream.
     request : InjectionRequest
-        With the second stream, ``from``, ``until`` and ``classes``.
+        The request, with the second stream, ``from``, ``until`` and ``classes``.
 
     Raises
     ------
@@ -113,8 +113,8 @@ class Sliding(Stream):
     def rows(self) -> int | None:  # type: ignore[override]
         if self._first.rows is None or self._second.rows is None:
             return None
-        whole = self._from + self._second.rows
-        return whole if self._first.rows >= min(self._until, whole) else self._first.rows
+        length = self._from + self._second.rows
+        return length if self._first.rows >= min(self._until, length) else self._first.rows
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -176,13 +176,15 @@ class Sliding(Stream):
 
 KIND = InjectionKind(
     name="incremental",
-    summary="From row `from` to row `until` features slide from the stream to the second, class by class; after that "
-    "come the second's own rows. Targets of a regression slide along.",
+    summary="From row `from` to row `until` features move gradually from the stream to the second, class by class; "
+    "after that come the second stream's own rows. Targets of a regression move along.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2; pairing "
     "within a class is this project's choice",
     options=(
-        option("from", None, "integer", low=0, high=MOST_ROWS, meaning="first row on the way"),
-        option("until", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream alone"),
+        option("from", None, "integer", low=0, high=MOST_ROWS, meaning="first row of the transition"),
+        option(
+            "until", None, "integer", low=1, high=MOST_ROWS, meaning="first row that is from the second stream alone"
+        ),
         CLASSES,
     ),
     required=("from", "until"),

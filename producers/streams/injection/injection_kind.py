@@ -1,4 +1,4 @@
-"""What a kind of injection is, what it is asked for, and the randomness it gets."""
+"""What a kind of injection is, how it is requested, and its source of randomness."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from driftway.worker.errors import UsageFailure
 Words = NDArray[np.uint64]
 
 END = 2**62
-"""The row that stands for "to the end": larger than any, and `END + 1` is still an i8."""
+"""The row that stands for "to the end": larger than any row, and `END + 1` still fits an i8."""
 
 MOST_ROWS = 10**15
 """Largest row that an option may name: exact as a float, and sums of a few stay below `END`."""
 
 SALT = 0x696E6A656374696F
-"""Parts the words of an injection from those of a generator with the same seed ("injectio" in ASCII)."""
+"""Separates the random numbers of an injection from a generator's of the same seed ("injectio" in ASCII)."""
 
 WINDOW = (
-    option("from", 0, "integer", low=0, high=MOST_ROWS, meaning="first row it touches, counted from 0"),
-    option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
+    option("from", 0, "integer", low=0, high=MOST_ROWS, meaning="first affected row, counted from 0"),
+    option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: no end"),
 )
 
 
 class InjectionRequest(NamedTuple):
-    """One injection as it was asked for."""
+    """One injection as requested."""
 
     text: str
     """``KIND:option=value,...``"""
     values: Values
     seed: int
-    """Of `words`; 0 <= seed < 2**64."""
+    """Seed of `words`; 0 <= seed < 2**64."""
     second: Stream | None
-    """The stream that ``to`` names."""
+    """The stream given by ``to``."""
     columns: tuple[int, ...]
-    """Indices of the features it touches; all unless ``columns`` names some."""
+    """Indices of the features it affects; all unless ``columns`` names some."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +54,15 @@ class InjectionKind:
     name, summary, source : str
         For users; the source is a paper or the reason why there is none.
     options : tuple of Option
-        Numbers; ``seed`` is always one more.
+        Numeric options; ``seed`` is always added to them.
     required : tuple of str
         Options without a default.
     build : callable
-        (stream, Request) -> the stream with the injection.
+        (stream, InjectionRequest) -> the stream with the injection.
     second : bool
-        Takes ``to=STREAM``.
+        Whether it takes ``to=STREAM``.
     columns : bool
-        Takes ``columns=a/b``.
+        Whether it takes ``columns=a/b``.
     """
 
     name: str
@@ -76,9 +76,9 @@ class InjectionKind:
 
 
 class DriftWindow(NamedTuple):
-    """Rows start <= t < end of a stream are touched.
+    """The rows start <= t < end of a stream, which an injection affects.
 
-    `word` is what the rows' concepts are then called, or None if no concept changes: see `Change.drift`.
+    `word` is appended to the names of their concepts; None if no concept changes, see `Change.drift`.
     """
 
     kind: str
@@ -87,30 +87,30 @@ class DriftWindow(NamedTuple):
     word: str | None = None
 
     def concepts(self, inner: tuple[str, ...]) -> tuple[str, ...]:
-        """The names of all concepts: the stream's own, then each of them inside the window."""
+        """Names of all concepts: the stream's own, then each of them inside the window."""
         return inner if self.word is None else inner + tuple(f"{name} {self.word}" for name in inner)
 
     def mark(self, start: int, concept: NDArray[np.int64], n_concepts: int) -> NDArray[np.int64]:
-        """The concepts i8[n] of rows start, start + 1, ... of a stream that has `n_concepts` by itself."""
+        """The concepts i8[n] of rows start, start + 1, ... of a stream with `n_concepts` of its own."""
         if self.word is None:
             return concept
         return concept + n_concepts * self.inside(start, len(concept))
 
     def inside(self, start: int, n: int) -> NDArray[np.bool_]:
-        """Which of the rows start, start + 1, ... are touched: bool[n]."""
+        """Which of the rows start, start + 1, ... are inside the window: bool[n]."""
         rows = np.arange(start, start + n)
-        touched: NDArray[np.bool_] = (rows >= self.start) & (rows < self.end)
-        return touched
+        inside: NDArray[np.bool_] = (rows >= self.start) & (rows < self.end)
+        return inside
 
     def changes(self) -> list[Change]:
-        """Where it begins and ends; a window from the first row on changes nothing there."""
+        """The start and the end of the window; a start at row 0 is no change."""
         edges = [(self.kind, self.start)] if self.start > 0 else []
         edges += [(f"{self.kind} ends", self.end)] if self.end < END else []
         return [Change(kind, row, row, row, self.word is not None) for kind, row in edges]
 
 
 def window_of(kind: str, values: Values, word: str | None = None, start: str = "from") -> DriftWindow:
-    """The window that the options `start` and ``until`` ask for.
+    """The window given by the options `start` and ``until``.
 
     Raises
     ------
@@ -130,17 +130,17 @@ def words(seed: int) -> Words:
 
 
 def drift_points_of(changes: tuple[Change, ...]) -> tuple[int, ...]:
-    """The rows, sorted and each once, at which a concept gives way to another."""
+    """The rows, sorted and unique, at which one concept replaces another."""
     return tuple(sorted({change.at for change in changes if change.drift and change.at > 0}))
 
 
 def class_count(stream: Stream, request: InjectionRequest, kind: str) -> int:
-    """How many classes a stream has: the option ``classes``, else its labels, else 2.
+    """Number of classes of a stream: the option ``classes``, else its labels, else 2.
 
     Raises
     ------
     UsageFailure
-        It has targets, not classes.
+        The stream is for regression.
     """
     if stream.task == "regression":
         raise UsageFailure(f"{kind} needs classes; {stream.name} is a regression stream")
@@ -154,7 +154,7 @@ def check_classes(kind: str, y: NDArray[np.float64], start: int, n_classes: int)
     Raises
     ------
     UsageFailure
-        Another label; the sentence names it and its row.
+        There is another label; the message names it and its row.
     """
     wrong = ~(np.isnan(y) | ((y >= 0) & (y < n_classes) & (y == np.floor(y))))
     if wrong.any():
@@ -165,4 +165,6 @@ def check_classes(kind: str, y: NDArray[np.float64], start: int, n_classes: int)
         )
 
 
-CLASSES = option("classes", 0, "integer", low=0, high=10_000, meaning="how many; default: the stream's labels, else 2")
+CLASSES = option(
+    "classes", 0, "integer", low=0, high=10_000, meaning="number of classes; default: the stream's labels, else 2"
+)

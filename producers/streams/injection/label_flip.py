@@ -1,4 +1,4 @@
-"""Label flip: from a row on, every label names the next class; of two classes, the other one."""
+"""Label flip: from a row on, every label is changed to the next class; with two classes, to the other one."""
 
 from __future__ import annotations
 
@@ -36,13 +36,18 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="label_flip",
-    summary="Inside the window class k becomes k + 1 and the last one 0: P(x) stays, every label is another.",
+    summary="Inside the window class k becomes k + 1 and the last one 0: P(x) is unchanged, every label changes.",
     source="the largest change of P(y | x) that leaves P(x) alone; Webb et al., Characterizing concept drift, Data "
     "Mining and Knowledge Discovery 30, 2016",
     options=(
         option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row with flipped labels"),
         option(
-            "until", END, "integer", low=1, high=MOST_ROWS, meaning="first row with its own label again; default: never"
+            "until",
+            END,
+            "integer",
+            low=1,
+            high=MOST_ROWS,
+            meaning="first row with the original labels again; default: never",
         ),
         CLASSES,
     ),

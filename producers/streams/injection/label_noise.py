@@ -1,4 +1,4 @@
-"""Label noise: a share of the labels names another class."""
+"""Label noise: a share of the labels is changed to another class."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from driftway.producers.streams.stream import Array, Block, Stream
 def add_noise(rng: NDArray[np.uint64], share: float, n_classes: int, inside: NDArray[np.bool_], y: Array) -> None:
     """Give a share of the labels another class, each of the others equally likely.
 
-    Shapes: rng u8[4], inside bool[n], y f8[n]. Two draws per row, needed or not: more noise then keeps what less noise
-    did, and rows outside the window do not shift it.
+    Shapes: rng u8[4], inside bool[n], y f8[n]. Two draws per row, needed or not, so that a larger share only
+    changes more labels, and rows outside the window do not shift the draws.
     """
     for i in range(y.shape[0]):
         hit = uniform(rng) < share
@@ -54,7 +54,7 @@ KIND = InjectionKind(
     name="label_noise",
     summary="Every label is wrong with probability `share`; wrong labels are uniform over the other classes.",
     source="Angluin and Laird, Learning from noisy examples, Machine Learning 2, 1988: random classification noise",
-    options=(option("share", None, "number", low=0, high=1, meaning="of the labels"), *WINDOW, CLASSES),
+    options=(option("share", None, "number", low=0, high=1, meaning="share of the labels"), *WINDOW, CLASSES),
     required=("share",),
     build=_build,
 )

@@ -1,8 +1,8 @@
-"""Missing features: a share of the values is not there.
+"""Missing features: a share of the values is missing.
 
-Unless `fill` says what stands in their place, they are NaN in a block, null in JSON, NaN in packed. The worker and
-`driftway evaluate` set a row aside that misses any feature, so of c columns with holes a share of 1 - (1 - share)^c of
-the rows is rejected. With `fill` every row is learned from: the holes are what a constant imputation makes of them.
+Unless `fill` gives a replacement, they are NaN in a block, null in JSON, NaN in packed. The worker and `driftway
+evaluate` reject a row with any missing feature, so with c affected columns a share of 1 - (1 - share)^c of the rows is
+rejected. With `fill`, as with constant imputation, every row is learned from.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from driftway.producers.streams.stream import Array, Block, Stream
 def make_holes(
     rng: NDArray[np.uint64], share: float, fill: float, columns: NDArray[np.int64], inside: NDArray[np.bool_], X: Array
 ) -> None:
-    """Put `fill` in place of each value of the columns with probability `share`.
+    """Replace each value of the columns by `fill` with probability `share`.
 
     Shapes: rng u8[4], columns i8[c], inside bool[n], X f8[n, d]. One draw per row and column, inside the window or not.
     """
@@ -54,12 +54,12 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="missing",
-    summary="Every value of the columns is missing with probability `share`, whatever the row says. A worker rejects "
-    "rows with a missing feature; with fill=0, or another number in its place, it learns from them.",
+    summary="Every value of the columns is missing with probability `share`, independently of the row. A worker "
+    "rejects rows with a missing feature; with fill=0, or another replacement, it learns from them.",
     source="missing completely at random: Rubin, Inference and missing data, Biometrika 63, 1976",
     options=(
-        option("share", None, "number", low=0, high=1, meaning="of the values"),
-        option("fill", None, "number", meaning="what stands in their place; default: nothing, a null or NaN"),
+        option("share", None, "number", low=0, high=1, meaning="share of the values"),
+        option("fill", None, "number", meaning="replacement; default: none, a null or NaN"),
         *WINDOW,
     ),
     required=("share",),

@@ -1,4 +1,4 @@
-"""Recurring drift: two streams take turns, and each goes on where it stopped."""
+"""Recurring drift: two streams take turns, each continuing where it stopped."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="recurring",
-    summary="`period` rows of the stream, `period` rows of the second, and so on; the concepts' ids come back.",
+    summary="`period` rows of the stream, `period` rows of the second, and so on; the ids of the concepts recur.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
-    options=(option("period", None, "integer", low=1, high=MOST_ROWS, meaning="rows that each turn lasts"),),
+    options=(option("period", None, "integer", low=1, high=MOST_ROWS, meaning="rows per turn"),),
     required=("period",),
     build=_build,
     second=True,

@@ -12,15 +12,18 @@ KINDS: dict[str, tuple[str, str]] = {
     "sudden": ("driftway.producers.streams.injection.sudden:KIND", "a second stream takes over at a row"),
     "gradual": (
         "driftway.producers.streams.injection.gradual:KIND",
-        "a second stream takes over, row by row more likely",
+        "a second stream takes over gradually, with increasing probability",
     ),
-    "incremental": ("driftway.producers.streams.injection.incremental:KIND", "rows slide from one stream to a second"),
+    "incremental": (
+        "driftway.producers.streams.injection.incremental:KIND",
+        "rows move gradually from one stream to a second",
+    ),
     "recurring": ("driftway.producers.streams.injection.recurring:KIND", "two streams take turns"),
     "label_noise": ("driftway.producers.streams.injection.label_noise:KIND", "a share of the labels is wrong"),
     "label_flip": ("driftway.producers.streams.injection.label_flip:KIND", "every label changes its class"),
     "missing": ("driftway.producers.streams.injection.missing:KIND", "a share of the features is missing"),
-    "imbalance": ("driftway.producers.streams.injection.imbalance:KIND", "a class becomes rarer or commoner"),
-    "virtual": ("driftway.producers.streams.injection.virtual:KIND", "features move, the labels' rule does not"),
+    "imbalance": ("driftway.producers.streams.injection.imbalance:KIND", "a class becomes rarer or more frequent"),
+    "virtual": ("driftway.producers.streams.injection.virtual:KIND", "features move, the labelling rule does not"),
 }
 """name -> (module:attribute, one line)."""
 

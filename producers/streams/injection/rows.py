@@ -1,4 +1,4 @@
-"""A stream read in portions of any size: what streams need that take rows from two places, or leave some out."""
+"""Reading a stream in portions of any size, for streams that combine two streams or leave rows out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from driftway.producers.streams.stream import Block, Concepts, Traced
 
 
 class TracedRows:
-    """The rows of an iterator over traced blocks, as many at a time as asked for.
+    """The rows of an iterator over traced blocks, as many at a time as requested.
 
     Parameters
     ----------
     chunks : iterator of (Block, concepts)
-        Of any lengths; read no further than needed.
+        Blocks of any length; read no further than needed.
     n_features : int
         Width of X, for the empty portion.
     """

@@ -1,4 +1,4 @@
-"""From ``KIND:option=value,...`` to a stream with the injection, each failure one sentence."""
+"""Applies ``KIND:option=value,...`` to a stream; each error is one sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STARTS = ("at", "from", "period")
 def open_injected(
     opened: Callable[..., Stream], name: str, texts: Sequence[str], *, seed: int, rows: int | None, **given: Any
 ) -> Stream:
-    """Open a stream and put injections into it, in order.
+    """Open a stream and apply injections to it, in order.
 
     Parameters
     ----------
@@ -35,53 +35,53 @@ def open_injected(
     name : str
         The stream.
     texts : sequence of str
-        One ``KIND:option=value,...`` each.
+        One ``KIND:option=value,...`` per injection.
     seed : int
-        Of the stream and, unless they have their own, of the injections.
+        Seed of the stream and of those injections that do not have their own.
     rows : int or None
-        Length of a generator, and most rows of the whole.
+        Length of a generator, and most rows of the result.
     **given
-        What else `open_stream` takes. Labels and the data folder are the second streams' too.
+        Other arguments of `open_stream`. Labels and the data folder also apply to second streams.
 
     Raises
     ------
     UsageFailure
-        One sentence on what does not exist or does not fit.
+        One sentence naming what does not exist or is not valid.
     """
     shared = {key: given[key] for key in ("label", "labels", "data_dir") if key in given}
     stream = opened(name, seed=seed, rows=rows, **given)
-    own: int = getattr(stream, "seed", seed)
+    stream_seed: int = getattr(stream, "seed", seed)
     for place, text in enumerate(texts, 1):
-        stream = inject(stream, text, place, own, lambda to, its_seed: opened(to, seed=its_seed, **shared))
+        stream = inject(stream, text, place, stream_seed, lambda to, its_seed: opened(to, seed=its_seed, **shared))
     return stream if rows is None else FirstRows(stream, rows)
 
 
 def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> Stream:
-    """Put one injection into a stream.
+    """Apply one injection to a stream.
 
     Parameters
     ----------
     stream : Stream
-        Where it goes; not changed.
+        The original stream; not changed.
     text : str
         ``KIND:option=value,...``. ``to=STREAM`` comes last: all that follows belongs to that stream.
     place : int
-        The how-manieth injection this is, from 1. Another place gives other random numbers and another seed for
-        the second stream, so that two injections of one kind, or a stream and its like, do not move in step.
+        Number of this injection, from 1. Each place gives other random numbers and another seed for the second
+        stream, so that two injections of one kind, or two streams of one generator, are not correlated.
     seed : int
-        Of the stream, 0 <= seed < 2**64; the injection's own ``seed`` wins.
+        Seed of the stream, 0 <= seed < 2**64; the injection's own ``seed`` takes precedence.
     opened : callable
         Opens the second stream.
 
     Raises
     ------
     UsageFailure
-        One sentence on what does not exist or does not fit.
+        One sentence naming what does not exist or is not valid.
     """
     name, given, to = split(text)
     if name not in KINDS:
         near = difflib.get_close_matches(name, KINDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"there is: {', '.join(KINDS)}"
+        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(KINDS)}"
         raise UsageFailure(f"there is no injection {name!r}; {hint}")
     from driftway.producers.streams.injection.injection_kind import SALT, InjectionRequest
 
@@ -104,7 +104,7 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
 
 
 def split(text: str) -> tuple[str, dict[str, Any], str | None]:
-    """The kind, its options as text, and the second stream.
+    """Split a text into the kind, its options as text, and the second stream.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def split(text: str) -> tuple[str, dict[str, Any], str | None]:
 
 
 def option_names(kind: InjectionKind) -> list[str]:
-    """Everything that may be given, as users write it."""
+    """Names of all options that may be given, as users write them."""
     extra = ["columns"] * kind.columns + ["seed"] + ["to"] * kind.second
     return [option.name for option in kind.options] + extra
 
@@ -131,10 +131,10 @@ def _check_names(kind: InjectionKind, given: dict[str, Any], to: str | None) -> 
     known = option_names(kind)
     for name in [*given, *(["to"] if to is not None else [])]:
         if name not in known:
-            raise UsageFailure(f"{kind.name} has no parameter {name!r}; there is: {', '.join(known)}")
+            raise UsageFailure(f"{kind.name} has no parameter {name!r}; available: {', '.join(known)}")
     missing = [name for name in kind.required if name not in given] + ["to"] * (kind.second and to is None)
     if missing:
-        last = "; to=STREAM comes last, all that follows it belongs to STREAM" if to is not None else ""
+        last = "; to=STREAM comes last, everything after it belongs to STREAM" if to is not None else ""
         raise UsageFailure(f"{kind.name} needs {' and '.join(missing)}{last}")
 
 
@@ -150,12 +150,12 @@ def _columns(kind: InjectionKind, stream: Stream, text: str | None) -> tuple[int
 
 
 def _check_alike(name: str, first: Stream, second: Stream) -> None:
-    """Require that rows of both can stand in one stream.
+    """Require that rows of both streams can be part of one stream.
 
     Raises
     ------
     UsageFailure
-        Another number of features, the same ones in another order, other classes or another task.
+        They have different numbers of features, the same ones in another order, or other classes or tasks.
     """
     pair = f"{name}: {first.name} and {second.name}"
     if first.n_features != second.n_features:

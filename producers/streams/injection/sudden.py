@@ -18,7 +18,7 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="sudden",
-    summary="Row `at` and all later ones are the second stream's, from its first row on.",
+    summary="Row `at` and all later ones come from the second stream, starting at its first row.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, figure 2",
     options=(option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row of the second stream"),),
     required=("at",),

@@ -1,4 +1,4 @@
-"""A stream whose rows come from one of two streams, as a rule decides row by row."""
+"""A stream whose rows come from one of two streams, chosen row by row."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Choose = Callable[[Words, int, int], NDArray[np.bool_]]
 """(random state, first row, n) -> bool[n], True where the row comes from the second stream; may draw, in row order."""
 
 WALK_ROWS = 1 << 16
-"""Rows whose choice is made at once when only the positions are wanted: 64 kB."""
+"""Rows chosen at once if only their positions are needed: 64 kB."""
 
 
 class Switched(Stream):
-    """Rows of `stream` or of the second stream, each read on from where it stopped.
+    """Rows of `stream` or of the second stream, each of which continues where it stopped.
 
-    Neither stream loses a row while the other has its turn, and it ends when the stream whose turn it is has no row
-    left, as in MOA's ConceptDriftStream and in River's. Concepts: those of the first stream, then those of the second.
+    Neither stream loses rows while the other one is read. The result ends when the chosen stream has no row left, as
+    in MOA's and River's ConceptDriftStream. Concepts: those of the first stream, then those of the second.
 
     Parameters
     ----------
     stream : Stream
         The first stream.
     request : InjectionRequest
-        With the second stream.
+        The request, with the second stream.
     choose : callable
-        Whose turn it is.
+        Chooses the stream of each row.
     settled : int
-        From this row on it is always the second stream's; END if never.
+        From this row on, all rows are the second stream's; END if never.
     own : callable
-        Number of rows -> the changes that switching makes.
+        Number of rows -> the changes caused by switching.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Switched(Stream):
         second = TracedRows(self._second.traced(size), self.n_features)
         while True:
             late = self._choose(state, start, size)
-            wanted = int(np.count_nonzero(late))
-            ours, theirs = first.take(size - wanted), second.take(wanted)
+            n_second = int(np.count_nonzero(late))
+            ours, theirs = first.take(size - n_second), second.take(n_second)
             n = min(_served(~late, len(ours[1])), _served(late, len(theirs[1])))
             if n > 0:
                 yield _merge(late[:n], ours, (theirs[0], theirs[1] + offset))
@@ -86,7 +86,7 @@ class Switched(Stream):
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]
-        """Known if both lengths are: where the first row would stand that one of them does not have."""
+        """Known if both lengths are: the first row for which the chosen stream has none left."""
         if self._first.rows is None or self._second.rows is None:
             return None
         most = self._first.rows + self._second.rows
@@ -95,10 +95,10 @@ class Switched(Stream):
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """Both streams' changes where their rows come to stand, and the switches."""
+        """Both streams' changes, at their rows' positions in this stream, and the switches."""
         rows = self.rows
         if rows is None:
-            rows = sum(len(block.y) for block in self.blocks())  # choices go on to an end that nobody has told
+            rows = sum(len(block.y) for block in self.blocks())  # the length is unknown, so read all rows to find it
         found = list(self._own(rows))
         inner = (self._first.changes, self._second.changes)
         edges = [[edge for change in changes for edge in change[1:4]] for changes in inner]
@@ -117,11 +117,11 @@ class Switched(Stream):
     def _placed(
         self, of_first: Sequence[int], of_second: Sequence[int], most_rows: int
     ) -> tuple[list[int | None], list[int | None]]:
-        """Where rows of the two streams would stand in this one, if both went on for ever; None = not in `most_rows`.
+        """Positions of the two streams' rows in this one, as if both were endless; None = not within `most_rows`.
 
-        Only the choices are made once more, no row is.
+        Repeats only the choices, without reading any row.
         """
-        wanted = [np.array(positions, np.int64) for positions in (of_first, of_second)]
+        sought = [np.array(positions, np.int64) for positions in (of_first, of_second)]
         found: list[list[int | None]] = [[None] * len(positions) for positions in (of_first, of_second)]
         most = [max(positions, default=-1) for positions in (of_first, of_second)]
         state, start, counts = words(self._seed), 0, [0, 0]
@@ -131,7 +131,7 @@ class Switched(Stream):
             late = self._choose(state, start, n)
             for side, turn in enumerate((~late, late)):
                 places = np.flatnonzero(turn)
-                here = wanted[side] - counts[side]
+                here = sought[side] - counts[side]
                 for k in np.flatnonzero((here >= 0) & (here < len(places))).tolist():
                     found[side][k] = start + int(places[here[k]])
                 counts[side] += len(places)
@@ -144,7 +144,7 @@ class Switched(Stream):
 
 
 def _served(turn: NDArray[np.bool_], supply: int) -> int:
-    """How many rows there are before the first turn without a row."""
+    """Number of rows before the first one that the stream with this `supply` of rows lacks."""
     places = np.flatnonzero(turn)
     return len(turn) if supply >= len(places) else int(places[supply])
 

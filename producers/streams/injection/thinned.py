@@ -1,4 +1,4 @@
-"""A stream of which rows are left out; those that stay are as they were, in the same order."""
+"""A stream with some rows left out; the others are unchanged and in the same order."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from driftway.producers.streams.injection.rows import TracedRows
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
 
 Keep = Callable[[Words, Array, int, Block], NDArray[np.bool_]]
-"""(random state, memory f8[m], first row, block) -> bool[n], True for the rows that stay; in row order."""
+"""(random state, memory f8[m], first row, block) -> bool[n], True for the rows to keep; in row order."""
 
 
 class Thinned(Stream):
-    """The rows of `stream` that `keep` keeps. How many there are shows only when they are read.
+    """The rows of `stream` that `keep` keeps; their number is known only after reading.
 
     Parameters
     ----------
     stream : Stream
         All rows.
     request : InjectionRequest
-        What was asked for.
-    window : Window
-        Which rows, counted before any is left out, and whether their concept is another.
+        The request.
+    window : DriftWindow
+        Which rows are thinned, counted before any is left out, and whether their concept changes.
     keep : callable
-        Decides; sees every row.
+        Decides which rows to keep; called for every row.
     memory : Array
-        What `keep` starts with and carries from block to block, f8[m]; copied.
+        Initial state of `keep`, carried from block to block, f8[m]; copied.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Thinned(Stream):
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
-        """The stream's changes and the window's edges; reads as far as the last one to learn who stays."""
+        """The stream's changes and the window's edges; reads up to the last one to count the kept rows."""
         found = [*self._inner.changes, *self._window.changes()]
         if not found:
             return ()
@@ -89,7 +89,7 @@ class Thinned(Stream):
             start += len(stays)
 
     def _places(self, rows: list[int]) -> dict[int, int]:
-        """How many of the rows before each of the given ones (sorted) stay; without those past the end."""
+        """Number of kept rows before each of the given (sorted) rows; rows past the end are omitted."""
         state, memory, start, before = words(self._seed), self._memory.copy(), 0, 0
         where: dict[int, int] = {}
         for block in self._inner.blocks():

@@ -1,11 +1,11 @@
-"""Virtual drift: the features' distribution moves and the rule that made the labels does not, in one of two ways.
+"""Virtual drift: the distribution of the features changes but the labelling rule does not, in one of two ways.
 
-``tilt`` chooses rows: those with large features (tilt > 0) or small ones (tilt < 0) become more likely, by a rule that
-sees the features alone. P(y | x) is then the same for every learner, whatever the rule is, and P(x) is not. Rows that
-are not chosen are left out, about half of them.
+``tilt`` selects rows: those with large features (tilt > 0) or small ones (tilt < 0) become more likely, by a rule that
+depends on the features alone. P(y | x) is then unchanged, whatever the labelling rule is, and P(x) is not. The other
+rows, about half of all, are left out.
 
-``shift`` and ``scale`` displace features after they were labelled, as a sensor out of calibration does: the label
-follows the true features, the learner sees displaced ones, so the best rule *for what is seen* moves along with them.
+``shift`` and ``scale`` displace features after labelling, like a sensor out of calibration: the label follows the true
+features, the learner sees displaced ones, so the best rule *for the observed features* moves with them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def choose_tilted(
 
     Shapes: rng u8[4], memory f8[3, c] (count, mean, sum of squares about the mean of every column in the rows before
     `at`, by Welford's recursion; kept between blocks), columns i8[c], X f8[n, d], stays bool[n]. A missing value and a
-    column that was constant have z-score 0. One draw per row, inside the window or not.
+    value of a constant column have z-score 0. One draw per row, inside the window or not.
     """
     c = columns.shape[0]
     for i in range(X.shape[0]):
@@ -106,13 +106,13 @@ def _build(stream: Stream, request: InjectionRequest) -> Stream:
 
 KIND = InjectionKind(
     name="virtual",
-    summary="Inside the window P(x) moves. tilt: rows are chosen by their features, P(y | x) stays. shift, scale: "
-    "features are displaced after labelling.",
+    summary="Inside the window P(x) changes. tilt: rows are selected by their features, P(y | x) is unchanged. shift, "
+    "scale: features are displaced after labelling.",
     source="Gama et al., A survey on concept drift adaptation, ACM Computing Surveys 46(4), 2014, section 2.1",
     options=(
-        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first row that is touched"),
-        option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: it lasts"),
-        option("tilt", 0.0, "number", low=-100, high=100, meaning="log-odds of staying per standard deviation"),
+        option("at", None, "integer", low=1, high=MOST_ROWS, meaning="first affected row"),
+        option("until", END, "integer", low=1, high=MOST_ROWS, meaning="first row after it; default: no end"),
+        option("tilt", 0.0, "number", low=-100, high=100, meaning="log-odds of keeping a row, per standard deviation"),
         option("shift", 0.0, "number", meaning="added to the columns' values"),
         option("scale", 1.0, "number", meaning="factor of the columns' values, before shift"),
     ),

@@ -1,8 +1,8 @@
-"""A few learners as one would write them by hand with numba: the update of the paper and nothing else.
+"""A few learners as one would write them by hand with numba: the paper's update and nothing else.
 
-One to three of a family, for whatever the families' kernels do differently; the others run through the same loop over
-rows and the same vector functions. Each loop takes rows f8[n, d] (with the intercept's column already there, which the
-learner has to append), y f8[n], score f8[n, 1] and its own arrays, and runs at the learner's default parameters.
+There are one to three per family, covering what the families' kernels do differently; the others use the same loop over
+rows and the same vector functions. Each loop takes rows f8[n, d] (which already have the intercept's column that the
+learner has to append), y f8[n], score f8[n, 1] and its own arrays, and uses the learner's default parameters.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAMILIES = {
     "second_order": second_order,
     "windows": windows,
 }
-"""Family of learners -> the loops of those that stand for it."""
+"""Family of learners -> module with the loops of its representatives."""
 NOT_COMPARED = ("auto", "imbalanced", "neural", "other_tasks", "sparse")
-"""Families without a loop written by hand."""
+"""Families without a handwritten loop."""
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES.values() for name, loop in family.PLAIN.items()}

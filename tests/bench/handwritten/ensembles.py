@@ -1,4 +1,4 @@
-"""Ensembles, written by hand: the experts' arrays have one more axis in front."""
+"""Ensembles, written by hand: the experts' arrays have an additional leading axis."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def naive_bayes(x, n, m, v):
 
 
 def pool_of_bayes(d: int) -> tuple[np.ndarray, ...]:
-    """The arrays of `dwm` at the start: one expert."""
+    """Return the initial arrays of `dwm`: one expert."""
     weight = np.zeros(MOST)
     weight[0] = 1.0
     moments = np.zeros((MOST, 2)), np.zeros((MOST, 2, d)), np.zeros((MOST, 2, d))

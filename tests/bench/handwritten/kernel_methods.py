@@ -1,4 +1,4 @@
-"""A kernel learner on a budget, by hand: stored rows one below the other, the bandwidth by the learners' own rule."""
+"""A budgeted kernel learner, written by hand: stored rows as a matrix, the bandwidth by the learners' own rule."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def weighed(a, k, n):
 
 @kernel
 def follow(Z, n, taken, gamma, found, distances, tried):
-    """The width behind the row that was stored last."""
+    """Return the bandwidth to use after the last stored row."""
     if taken == 32 or taken % len(Z) == 0:
         column = np.empty((Z.shape[1], len(Z)))
         for i in range(n):
@@ -67,7 +67,7 @@ def follow(Z, n, taken, gamma, found, distances, tried):
 
 @kernel
 def others(label, a, k, n, found, tried, lead, right):
-    """Whether one of the four widths has taken the place of the one in use."""
+    """Return whether one of the four candidate bandwidths has replaced the current one."""
     sums = np.zeros(4)
     for i in range(n):
         wide = k[i] if tried[0] == 0 else k[i] ** (0.25 ** tried[0])

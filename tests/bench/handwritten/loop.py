@@ -1,4 +1,4 @@
-"""What a hand-written loop is, and the arrays that it starts with at d features."""
+"""Type of a handwritten loop, with the function that makes its initial arrays for d features."""
 
 from __future__ import annotations
 

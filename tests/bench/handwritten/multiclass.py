@@ -1,4 +1,4 @@
-"""Multiclass learners, written by hand; two classes, as the streams have that they are timed on."""
+"""Multiclass learners, written by hand for two classes, as in the streams they are timed on."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from driftway.learners.engine.jit import kernel
 from tests.bench.handwritten.loop import Loop
 
 PHI_75 = 0.6744897501960817
-"""Quantile of the normal distribution at 0.75."""
+"""The 0.75 quantile of the normal distribution."""
 
 
 @kernel

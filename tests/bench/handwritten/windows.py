@@ -1,4 +1,4 @@
-"""A learner on a window, written by hand."""
+"""A sliding-window learner, written by hand."""
 
 from __future__ import annotations
 

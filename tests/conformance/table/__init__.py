@@ -1,4 +1,4 @@
-"""The table: one row per learner covers it with every check. Add a learner, add a row to its family's file."""
+"""The table: one row per learner runs every check on it. For a new learner, add a row to its family's file."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ROWS = {row.name: row for row in TABLE}
 
 @dataclass(frozen=True)
 class Case:
-    """A learner with parameters, for a kind of task, plain or behind the standardiser."""
+    """A learner with parameters, for a kind of task, with or without the standardiser."""
 
     row: Row
     kind: str
@@ -94,7 +94,7 @@ class Case:
         return {"binary": 2, "multiclass": wanted, "regression": 0}[self.kind]
 
     def formed(self, rows: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """X and y, with X as the learner reads it."""
+        """Return X and y, with X in the learner's input form."""
         return self.row.formed(rows[0]), rows[1]
 
     def make(self, d: int, n_classes: int = 4) -> Learner:
@@ -108,7 +108,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    """Every row's variants x tasks, and its defaults behind the standardiser."""
+    """Return every row's variants x tasks, and the first two variants also with the standardiser."""
     found = []
     for row in TABLE:
         learner = find(row.name)

@@ -1,4 +1,4 @@
-"""Rows of ensembles whose experts each know one span of the past, or follow one another."""
+"""Rows of ensembles whose experts each learn one span of the past, or succeed one another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "flh",
         age_weighted.FLH,
-        # With smaller steps the young experts have not yet turned far enough from row 219 of `one_class_only`.
+        # With smaller steps the young experts have not recovered from row 219 of `one_class_only` in time.
         variants=({"base": "ogd_logistic/schedule=const/eta=1"}, {"base": "arow/r=2", "alpha": 4.0}),
         invalid={"alpha": (0.0, -1.0)},
         accuracy=(({}, (86.24, 95.36, 97.64, 77.87, 91.30, 90.60)),),

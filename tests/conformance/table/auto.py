@@ -1,4 +1,4 @@
-"""The row of `auto`: budgets that leave out one family of experts after the other, by what follows from their steps."""
+"""The row of `auto`: its budgets leave out one family of experts after the other, by their multiplications per row."""
 
 from __future__ import annotations
 

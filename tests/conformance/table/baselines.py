@@ -1,4 +1,4 @@
-"""Rows of learners that look at labels only, and of the simplest that looks at features."""
+"""Rows of learners that use labels only, and of the simplest one that uses features."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ ROWS: tuple[Row, ...] = (
         variants=({}, {"noise_var": 0.3, "prior_var": 2.0, "q": 1e-2, "p_max": 0.5}, {"q": 1e-3, "intercept": False}),
         symmetric=("P",),
         invalid={"noise_var": (0.0, -1.0), "prior_var": (0.0, -1.0), "q": (-1e-9,), "p_max": (-1e-9,)},
-        # The row of `rls`, which it is without a walk.
+        # The figures of `rls`, which it equals without a random walk.
         accuracy=(({}, (87.16, 66.58, 96.25, 72.93, 79.42, 91.20)),),
         adapts=(({"q": 1e-3}, 80.0),),
     ),

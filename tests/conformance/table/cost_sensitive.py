@@ -8,9 +8,9 @@ from tests.support.oracle import cost_sensitive
 PRICES = dict.fromkeys(("eta", "eta_p", "eta_n", "c_p", "c_n"), (0.0, -1.0))
 """Invalid values of step size and prices.
 
-Variants with an intercept have the objective ``cost``: by ``sum`` a class 1 without a rival weighs less with every row,
-and row 219 of `one_class_only` lies so far from those before it that it is still taken for the other class.
-Their accuracies are not in 19.6: measured. What 14.1 states, balanced accuracy and AUC, is tested with the family.
+Variants with an intercept use the objective ``cost``: with ``sum``, rows of class 1 weigh less and less while there is
+no other class, and row 219 of `one_class_only`, an outlier, is still taken for the other class.
+Accuracies are measured, because 19.6 has none. The balanced accuracies and AUCs of 14.1 are tested with the family.
 """
 
 ROWS = (

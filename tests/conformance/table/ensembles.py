@@ -1,4 +1,4 @@
-"""Rows of ensembles; small pools and short periods, so that experts come and go within the suite's few rows."""
+"""Rows of ensembles, with small pools and short periods, so that experts are replaced within the suite's few rows."""
 
 from __future__ import annotations
 

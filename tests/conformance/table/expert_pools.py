@@ -1,4 +1,4 @@
-"""Rows of more ensembles; small pools and short periods, so that experts come and go within the suite's few rows."""
+"""Rows of more ensembles, with small pools and short periods, so that experts are replaced within the suite's rows."""
 
 from __future__ import annotations
 

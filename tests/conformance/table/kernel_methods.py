@@ -1,11 +1,11 @@
-"""Rows of kernel learners. Budgets are so small that the 240 rows of a check fill them, and pass the change of width.
+"""Rows of kernel learners, with budgets so small that a check's 240 rows fill them and reach the change of width.
 
-Accuracies are those of 19.6, which were measured with the width 1 / d. It does not name its seed: on spam, where it
-says that seeds differ by 2 points, and on usenet2 so do ours (`rbp` has 66.1 to 67.5 with seeds 1 to 5, and 68.6
-there; `bogd` 65.7 to 69.3). `bsgd_merge` has many coefficients of one size, of which 19.6 let rounding choose: the
-oracle has 71.3 on usenet2 as specified, and 70.3 where the least coefficient is looked for without a tolerance.
-`duol` has 73.6 on usenet2, and 72.1 where a margin that misses 1 by a rounding counts as a loss. Defaults of `bpa_s`
-do not follow labels that change their meaning: after 2,000 rows 36 per cent are right.
+Accuracies are those of 19.6, which were measured with the width 1 / d. It does not state its seed: our seeds differ by
+2 points on spam, as 19.6 says, and also on usenet2 (`rbp` has 66.1 to 67.5 with seeds 1 to 5, against 68.6 in 19.6;
+`bogd` 65.7 to 69.3). `bsgd_merge` has many coefficients of equal size, and in 19.6 rounding chose among them: on
+usenet2 the oracle has 71.3 as specified, and 70.3 if the least coefficient is found without a tolerance. `duol` has
+73.6 on usenet2, and 72.1 if a margin that misses 1 by a rounding error counts as a loss. With its defaults, `bpa_s`
+does not follow labels that are swapped: after 2,000 rows 36 per cent are right.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ AS_MEASURED = {"width": "dimension"}
 LINEAR = {"kernel": "linear"}
 
 DEFAULTS: dict[str, float] = {}
-"""For `recovers`: with a fifth of the budget a row more or less among the stored ones is worth a point."""
+"""For `recovers`: with a fifth of the budget, one stored row more or less changes the accuracy by a point."""
 
 GAUSSIAN = {"gamma": (-1.0,), "budget": (1, 0, -1)}
 KERNEL = {**GAUSSIAN, "degree": (0, -1), "c0": (-1.0,)}
-"""Invalid values of what the kernel learners have in common."""
+"""Invalid values of the parameters that kernel learners share."""
 
 ROWS = (
     Row(
@@ -209,7 +209,7 @@ ROWS = (
         kernel_features.NOGD,
         variants=(
             {"budget": 30, "rank": 10},
-            {"budget": 16, "rank": 8},  # the width changes in the row that ends the first phase
+            {"budget": 16, "rank": 8},  # the width changes at the row that ends the first phase
             {"budget": 25, "rank": 10, **LINEAR},
         ),
         opt_out={

@@ -24,8 +24,8 @@ ROWS = (
         accuracy=(({}, (87.53, 95.51, 97.59, 75.20, 86.01, 90.24)),),
         adapts=(({"mu": 0.01}, 85.0),),
     ),
-    # `field` and `detector` go through the checks in tests/unit/learners/test_g_dfop.py: they need a column of their
-    # own, and classes. `const` has the accuracies of `dfop`, whose bits it has.
+    # `field` and `detector`, which need an additional column, and classes, are checked in
+    # tests/unit/learners/test_g_dfop.py. `const` has the accuracies of `dfop`, because it is equal bit for bit.
     Row(
         "g_dfop",
         least_squares.GDFOP,

@@ -21,12 +21,12 @@ from tests.support.oracle import gradient_descent as descent
 DESCENT = {"eta": (0.0, -0.1), "l2": (-1e-9,), "radius": (-1e-9,)}
 """Invalid values of every `ogd`.
 
-The rows of small steps lead with a larger one: row 219 of `one_class_only` lies so far from those before it that
-after 200 small steps it is still taken for the other class. The default step runs without the intercept.
+Learners with small default steps get variants with larger ones: row 219 of `one_class_only` is such an outlier that
+after 200 small steps it is still taken for the other class. The default step is tested without the intercept.
 """
 
 ONE_CLASS = dict.fromkeys(("learns", "adapts", "one_class_only"), "tells usual rows from others, whatever their label")
-"""Their accuracies, as measured, only hold the numbers still; section 3's are in `test_uniclass`."""
+"""The measured accuracies of these only guard against changes; section 3's are in `test_uniclass`."""
 RADIUS = {"eps": (0.0, -1.0), "eps_max": (0.0, -1.0)}
 
 ROWS = (
@@ -125,7 +125,7 @@ ROWS = (
             {"loss": "hinge", "delta": 1, "intercept": False},
         ),
         invalid={**DESCENT, "delta": (0, -1)},
-        # Not in 19.6 but in section 3.
+        # From section 3; not in 19.6.
         accuracy=(
             ({}, (86.73, 92.33, 97.61, 75.20, 87.53, 89.20)),
             ({"delta": 300}, (84.11, 86.47, 97.25, 79.27, 85.99, 85.00)),
@@ -298,7 +298,7 @@ ROWS = (
         "conjunction",
         conjunction.Conjunction,
         exact=True,
-        # usenet2 and spam, of boolean features, from section 3; the others measured.
+        # usenet2 and spam, which have boolean features, from section 3; the others measured.
         accuracy=(({}, (62.39, 53.71, 50.78, 48.40, 43.75, 66.00)),),
         opt_out={
             "learns": "no conjunction fits labels of a linear rule: see the unit tests",

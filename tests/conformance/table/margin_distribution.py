@@ -6,7 +6,7 @@ from tests.conformance.table.row import Row
 from tests.support.oracle import margin_distribution as odm
 
 LOSS = {"lam": (0.0, -1.0), "mu": (0.0, 1.01), "theta": (-1e-9, 1.0)}
-"""Invalid values of what every ODM has."""
+"""Invalid values of the parameters that every ODM has."""
 
 ROWS = (
     Row(
@@ -49,7 +49,7 @@ ROWS = (
         invalid={**LOSS, "f_clip": (-1e-9,), "horizon": (-1,), "C": (0.0, -1.0), "V_T": (-1e-9,)},
         accuracy=(
             ({}, (87.88, 92.38, 97.54, 75.80, 88.74, 96.88)),
-            # Section 10.
+            # From section 10.
             ({"meta_loss": "zero_one"}, (88.31, 93.67, 97.61, 77.93, 88.70, 97.08)),
             ({"rate": "adahedge"}, (88.28, 93.86, 97.64, 76.00, 88.36, 96.24)),
             ({"rate": "adahedge", "meta_loss": "zero_one"}, (88.3, 94.0, 97.7, 77.8, 88.4, 97.0)),

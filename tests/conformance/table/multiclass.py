@@ -1,4 +1,4 @@
-"""Rows of multiclass learners; what they reach on streams of several classes is in `test_multiclass_accuracy`."""
+"""Rows of multiclass learners; accuracies on streams of several classes are in `test_multiclass_accuracy`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from tests.support.oracle import multiclass as oracle
 
 CONST = {"schedule": "const", "eta": 0.1}
 LARGE = {"schedule": "const", "eta": 1.0}
-"""Smaller steps are still wrong on the last rows of `one_class_only`: see DESCENT in the table of linear learners."""
+"""With smaller steps the last rows of `one_class_only` are still wrong: see DESCENT in the table of linear learners."""
 
 FAR = {"one_class_only": "errs once more within the last rows, on one far from those before it"}
-"""In `test_multiclass`: all is right on the next passes over the same rows."""
+"""`test_multiclass` shows that the next passes over the same rows make no error."""
 
 ROWS: tuple[Row, ...] = (
     Row(

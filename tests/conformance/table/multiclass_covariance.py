@@ -1,8 +1,8 @@
 """Rows of multiclass covariance learners.
 
-Their covariances, of three dimensions, are looked at in tests/unit/learners/test_multiclass_covariance.py. Accuracies
-of two classes are not in 19.6: those here were measured with the oracles, but for the full form on spam, which takes
-them too long.
+Their covariances, which have three dimensions, are checked in tests/unit/learners/test_multiclass_covariance.py.
+Accuracies of two classes are not in 19.6: those here were measured with the oracles, except for the full form on spam,
+for which the oracles are too slow.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from tests.conformance.table.row import Row
 from tests.support.oracle import multiclass_covariance as several
 
 GAUSSIAN = {"a": (0.0, -1.0), "q": (-1e-9,)}
-"""Invalid values of all."""
+"""Invalid values of the parameters that all of them have."""
 
 ROWS = (
     Row(
         "mc_cw",
         several.CW,
-        # As for `cw`: with one class only, the diagonal form may still err on a row far out.
+        # As for `cw`: with one class only, the diagonal form may still err on an outlier.
         variants=({}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9, "intercept": False}, {"cov": "full", "q": 1e-3}),
         symmetric=("covariance",),
         invalid={**GAUSSIAN, "eta": (0.5, 1.0)},
@@ -30,7 +30,7 @@ ROWS = (
     Row(
         "mc_cw_stdev",
         several.CWStdev,
-        # Without drift, 5 % of wrong labels are too many for it, as for `cw_stdev`.
+        # As for `cw_stdev`: with q = 0, 5 % of wrong labels are too many for it.
         variants=({"q": 1e-3}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9}, {"cov": "full", "intercept": False}),
         symmetric=("covariance",),
         invalid={**GAUSSIAN, "eta": (0.5, 1.0)},

@@ -1,4 +1,4 @@
-"""Rows of local and of deep learners. Networks are small where that makes no difference."""
+"""Rows of local and of deep learners. Networks are small where their size does not matter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tests.conformance.table.row import Row
 from tests.support.oracle import neural
 
 AS_MEASURED = {"layers": 3, "eta": 0.05, "smooth": 0.2, "clip": 10.0}
-"""What 19.6 was measured with."""
+"""Parameters with which 19.6 was measured."""
 
 ROWS = (
     Row(

@@ -8,7 +8,7 @@ from tests.support.oracle import ranking
 SAMPLING = {"buffer": (0, -1), "C": (0.0, -1.0), "seed": (-1,)}
 """Invalid values of the learners that sample rows.
 
-Accuracies are not in 19.6: measured. What 14.1 states, balanced accuracy and AUC, is tested with the family.
+Accuracies are measured, because 19.6 has none. The balanced accuracies and AUCs of 14.1 are tested with the family.
 """
 
 ONE_CLASS = "does not move before both classes were seen: there is no pair to rank"

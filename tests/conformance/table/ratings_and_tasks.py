@@ -1,6 +1,6 @@
 """Rows of learners for ratings, similarity and several tasks.
 
-Their figures, on data of their own kind, are in tests/unit/learners/test_ratings_and_tasks.py.
+Their documented figures, on suitable data, are tested in tests/unit/learners/test_ratings_and_tasks.py.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ ROWS = (
     Row(
         "omtl_perceptron",
         oracle.OMTL,
-        # With less in common, tasks of 40 rows each still err on row 219 of `one_class_only`, which lies far out.
+        # With less sharing, tasks of 40 rows each still err on row 219 of `one_class_only`, an outlier.
         variants=({"tasks": 4, "b": 20.0}, {"tasks": 3, "intercept": False}),
         invalid={"tasks": (0, 1_000_001), "b": (-1.1,)},
         adapts=(({"tasks": 4}, 75.0),),

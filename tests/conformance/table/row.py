@@ -1,4 +1,4 @@
-"""What a row of the table holds."""
+"""A row of the table."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Parameters = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """What the suite knows about a learner.
+    """A learner's parameters and expectations for the suite.
 
-    `accuracy` maps parameters (as JSON) to the columns of
-    docs/algorithms/reference-results.md#accuracy-with-the-defaults, in per cent, to `tolerance` points: 0.3 of
-    deterministic learners, 1 of others whose figures come from another random order there; `adapts` maps them to the
-    least accuracy in the 1000 rows after a sudden drift and 1000 more; `recovers` are the parameters for that check, if
-    not those of the first variant; `more` has variants for one kind of task only; `symmetric` names covariances and the
-    like, `semidefinite` matrices whose diagonal may be 0; `opt_out` names a check and says why it does not apply;
-    `invalid` lists values that violate each number's bounds; `form` makes rows as the learner reads them, f8[n, width],
-    of made-up ones (`forms`).
+    `accuracy` pairs parameters with the columns of
+    docs/algorithms/reference-results.md#accuracy-with-the-defaults, in per cent, to `tolerance` points: 0.3 for
+    deterministic learners, 1 for others, whose figures come from another random order there; `adapts` pairs parameters
+    with the least accuracy from 1,000 to 2,000 rows after a sudden drift; `recovers` has the parameters for that check
+    if they are not those of the first variant; `more` has variants for one kind of task only; `symmetric` names
+    covariances and the like, `semidefinite` matrices whose diagonal may be 0; `opt_out` maps a check to why it does not
+    apply; `invalid` lists values that violate the bounds of each number; `form` converts synthetic rows to the
+    learner's input form, f8[n, width] (`row_forms`).
     """
 
     name: str
@@ -41,9 +41,9 @@ class Row:
     form: Callable[[np.ndarray], np.ndarray] | None = None
 
     def width(self, d: int) -> int:
-        """Columns of a row that is made of one of d."""
+        """Return the columns of a row in the learner's form, made from one of d."""
         return d if self.form is None else int(self.form(np.zeros((1, d))).shape[1])
 
     def formed(self, X: np.ndarray) -> np.ndarray:
-        """Rows as the learner reads them."""
+        """Return rows in the learner's input form."""
         return X if self.form is None else np.ascontiguousarray(self.form(X))

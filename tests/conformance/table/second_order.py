@@ -63,7 +63,7 @@ ROWS = (
     Row(
         "cw",
         gaussian.CW,
-        # A margin of phi v is small: the diagonal form may still err on a row far out when there is one class only.
+        # A margin of phi v is small: with one class only, the diagonal form may still err on an outlier.
         variants=({}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9, "intercept": False}, {"cov": "full", "q": 1e-3}),
         symmetric=("covariance",),
         invalid={"eta": (0.5, 1.0), "a": (0.0, -1.0), "q": (-1e-9,)},
@@ -77,8 +77,8 @@ ROWS = (
     Row(
         "cw_stdev",
         gaussian.CWStdev,
-        # Without drift, 5 % of wrong labels are too many for it: the hazard that
-        # docs/algorithms/second_order.md#second-order-learners names.
+        # With q = 0, 5 % of wrong labels are too many for it: the hazard described in
+        # docs/algorithms/second_order.md#second-order-learners.
         variants=({"q": 1e-3}, {"cov": "diag", "q": 1e-2, "a": 2.0, "eta": 0.9}, {"cov": "full", "intercept": False}),
         symmetric=("covariance",),
         invalid={"eta": (0.5, 1.0), "a": (0.0, -1.0), "q": (-1e-9,)},
@@ -136,7 +136,7 @@ ROWS = (
     Row(
         "iellip",
         mistakes.IELLIP,
-        # It learns from mistakes only: of one class it errs once more at 219, a row far out that c = 0.7 gets right.
+        # It learns from mistakes only: with one class it errs once more at row 219, an outlier that c = 0.7 gets right.
         variants=(
             {"intercept": False},
             {"cov": "diag", "c": 0.5, "b": 0.9, "a": 2.0, "intercept": False},
@@ -156,7 +156,7 @@ ROWS = (
         variants=({}, {"cov": "diag", "q": 1e-2, "a": 2.0, "r": 0.5}, {"cov": "full", "q": 1e-3, "intercept": False}),
         symmetric=("covariance",),
         invalid={"r": (0.0, -1.0), "a": (0.0, -1.0), "q": (-1e-9,)},
-        # The row of `rls`, which it is.
+        # The figures of `rls`, which it equals.
         accuracy=(({"cov": "full"}, (87.16, 66.58, 96.25, 72.93, 79.42, 91.20)),),
         adapts=(({"q": 1e-3}, 80.0),),
     ),

@@ -19,13 +19,13 @@ ROWS = (
     Row(
         "particle_filter",
         state_space.Particles,
-        # With less noise the swarm has not yet turned far enough from row 219 of `one_class_only`, which lies far out.
+        # With less noise the particles have not recovered from row 219 of `one_class_only`, an outlier, in time.
         variants=(
             {"particles": 40, "q": 0.05},
             {"particles": 16, "q": 0.02, "prior_var": 4.0, "seed": 7, "intercept": False},
         ),
         invalid={"particles": (0, -1), "prior_var": (0.0, -1.0), "q": (-1e-9,), "seed": (-1,)},
-        # Measured with this seed, within the +-1 of section 6; usenet2 is not there: 100 columns are too many.
+        # Measured with this seed, within the +-1 of section 6; usenet2 is left out: 100 columns are too many.
         accuracy=(({}, (86.62, 94.58, 97.69, 61.73, 88.38)), ({"q": 1e-2}, (84.04, 96.36, 97.61, 63.93, 92.27))),
         adapts=(({"q": 1e-2}, 80.0),),
     ),

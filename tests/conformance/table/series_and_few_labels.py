@@ -1,6 +1,6 @@
-"""Rows of learners for series, for parts of rows, and for rows whose label never came.
+"""Rows of learners for series, for parts of rows, and for rows whose label never arrives.
 
-What they make of the latter, and their figures, is in tests/unit/learners/test_series.py and test_few_labels.py.
+Unlabelled rows and documented figures are tested in tests/unit/learners/test_series.py and test_few_labels.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ROWS = (
             "q": (-1e-9,),
             "seed": (-1,),
         },
-        # usenet2 is not there: 100 columns are too many.
+        # usenet2 is left out: 100 columns are too many.
         accuracy=(({}, (89.27, 96.24, 97.70)),),
         opt_out={
             "adapts": "guesses that are quite wrong all count the same, so that none is on its way to turn round",

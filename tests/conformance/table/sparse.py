@@ -11,13 +11,13 @@ ROWS: tuple[Row, ...] = (
         sparse.TruncatedGradient,
         variants=(
             {"mode": "round", "K": 7, "eta": 0.3},
-            {"intercept": False},  # as in `linear`: small steps take row 219 of one_class_only for the other class
+            {"intercept": False},  # small steps misclassify row 219 of one_class_only, as in `linear`
             {"theta": 0.0, "K": 1, "gravity": 0.05, "loss": "hinge", "intercept": False},
         ),
         invalid={"eta": (0.0, -0.1), "K": (0, -1), "gravity": (-1e-9,), "theta": (-1e-9,)},
         accuracy=(
             ({}, (86.36, 95.89, 97.67, 78.80, 91.80, 91.68)),
-            # Of section 5; so is what rounding at 1 does.
+            # From section 5, as is the effect of rounding at 1.
             ({"mode": "round"}, (86.39, 95.89, 97.68, 78.20, 91.79, 91.56)),
             ({"mode": "round", "theta": 1.0}, (65.20, 60.56, 78.31, 71.07, 78.25, 83.72)),
         ),

@@ -1,4 +1,4 @@
-"""Rows of learners on a window. Their windows are filled and turned over by the 240 rows of a check."""
+"""Rows of windowed learners. The 240 rows of a check fill and replace their windows."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from tests.conformance.table.row import Row
 from tests.support.oracle import windows
 
 TRAINING = {"C": (0.0, -1.0), "gamma": (-1.0,), "tol": (0.0, -1e-3), "max_sweeps": (0, -1), "seed": (-1,)}
-"""Invalid values of what every support vector machine has.
+"""Invalid values of the parameters that every support vector machine has.
 
-Their accuracies are those of 19.6, to one point. Seeds 1 to 5 differ by as much as 2 points on usenet2 and 1.3 on
-electricity, and 19.6 does not name its seed. On spam500 all five leave `svm_fix` 0.7 to 1.0 below 19.6: not explained.
-`svm_win` was run with at most 3 sweeps there, with which it differs by 0.3 at most, and with its 10 by 0.7.
+Their accuracies are those of 19.6, to one point. Seeds 1 to 5 differ by up to 2 points on usenet2 and 1.3 on
+electricity, and 19.6 does not state its seed. On spam500 `svm_fix` is 0.7 to 1.0 below 19.6 with all five: unexplained.
+In 19.6 `svm_win` ran with at most 3 sweeps; with these it differs by at most 0.3 here, with its default of 10 by 0.7.
 """
 
 ROWS = (

@@ -1,4 +1,4 @@
-"""Experts by the row of their birth, or in a row: flh, saol, condor, adaboost_ol, eos_elm.
+"""Experts indexed by their first row, or in sequence: flh, saol, condor, adaboost_ol, eos_elm.
 
 See docs/algorithms/ensembles.md#adaptive-regret-and-model-reuse.
 """
@@ -45,7 +45,7 @@ class FLH:
 
 
 def largest_power(t):
-    """2^k of t = j 2^k, j odd."""
+    """The largest power of two that divides t."""
     power = 1
     while t % (2 * power) == 0:
         power *= 2
@@ -100,7 +100,7 @@ class AdaBoostOL:
             if (sign * sigma >= 0.0) != (y == 1.0):
                 self.log_v[i] -= 1.0
             if self.mode == "weight":
-                eta = e.one.eta  # of gradient descent: a row that counts omega is a step omega times as long
+                eta = e.one.eta  # with gradient descent, a row of weight omega makes a step omega times as long
                 e.one.eta = omega * eta
                 e.learn(x, y)
                 e.one.eta = eta
@@ -155,7 +155,7 @@ class Projected(Square):
 
 
 class EOSELM:
-    """As published: the first block is solved as a whole, the rows after it one by one."""
+    """As published: the first block is solved at once, later rows are learned one by one."""
 
     def __init__(self, n_features, n_classes, kind, n=5, hidden=20, init_block=0, ridge=1e-3, seed=1, intercept=True):
         self.kind, self.intercept, self.ridge = kind, intercept, ridge

@@ -1,4 +1,4 @@
-"""ALMA as Gentile published it, on the dual vector, with the norms as they are printed.
+"""ALMA as published by Gentile, on the dual vector, with the published norms.
 
 See docs/algorithms/linear.md#linear-learners.
 """

@@ -1,4 +1,4 @@
-"""docs/algorithms/baselines.md#baselines: what looks at labels only, and Gaussian naive Bayes."""
+"""docs/algorithms/baselines.md#baselines: learners that use labels only, and Gaussian naive Bayes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class RunningMean:
 
 
 class GaussianNB:
-    """Keeps all rows; mean and variance of a class as they are defined, each row with the weight its age leaves it."""
+    """Keeps all rows; mean and variance of a class by definition, each row weighted by its age."""
 
     def __init__(self, n_features, n_classes, kind, var_floor=1e-9, decay=1.0):
         self.d, self.n_classes, self.binary = n_features, n_classes, kind == "binary"

@@ -1,4 +1,4 @@
-"""Online to batch as it reads: lists, one row after the other, every hypothesis kept.
+"""Online to batch, taken literally: lists, one row at a time, every hypothesis kept.
 
 See docs/algorithms/online_to_batch.md#online-to-batch.
 
@@ -50,7 +50,7 @@ class Explicit:
 
 
 class Dual:
-    """The perceptron with the kernel (p.q + 1)^2, as the list of its mistakes."""
+    """The perceptron with the kernel (p.q + 1)^2, stored as the list of its mistakes."""
 
     def __init__(self, width):
         self.mistakes = []
@@ -78,7 +78,7 @@ def error(h, S):
 
 
 def algorithm_i(a, S, order, log, limit=math.inf):
-    """Of `order`, what was not removed, and whether a pass was clean."""
+    """The rows of `order` that were not removed, and whether the last pass had no mistakes."""
     left, removed = list(order), 0
     while True:
         mistakes = 0
@@ -98,7 +98,7 @@ def algorithm_i(a, S, order, log, limit=math.inf):
 
 
 def algorithm_ii(make, S, order, phis, log):
-    """The curve (phi, errors), and the best hypothesis; `phis` ascends."""
+    """The curve of (phi, errors), and the best hypothesis; `phis` must ascend."""
     a, copies, curve, before = make(), [0] * len(S), [], 0
     best = None
     for phi in phis:
@@ -124,7 +124,7 @@ def algorithm_ii(make, S, order, phis, log):
 
 
 def algorithm_ii_literally(make, S, order, phi):
-    """Algorithm I on the multiset, the copies of a row side by side."""
+    """Algorithm I on the multiset, with the copies of a row adjacent."""
     multiset = [S[i] for i in order for _ in range(phi)]
     a = make()
     log = []
@@ -133,7 +133,7 @@ def algorithm_ii_literally(make, S, order, phi):
 
 
 def algorithm_iii_weak(make, S, order, Z, log):
-    """The hypothesis, the super iterations and what is left."""
+    """The hypothesis, the number of super iterations and the rows left."""
     left, count = list(order), 0
     while True:
         count += 1
@@ -144,7 +144,7 @@ def algorithm_iii_weak(make, S, order, Z, log):
 
 
 def algorithm_iii(make, S, order, schedule):
-    """(errors, Z, hypothesis) of the best, h_0 with Z = 0 among them."""
+    """(errors, Z, hypothesis) of the best one, including h_0 with Z = 0."""
     found = [(error(make(), S), 0, make())]
     for Z in schedule:
         a, _, _ = algorithm_iii_weak(make, S, order, Z, [])
@@ -155,7 +155,7 @@ def algorithm_iii(make, S, order, schedule):
 
 
 def hypotheses(make, S, draws):
-    """h_0 to h_L, and whether each draw was right."""
+    """h_0 to h_L, and whether each draw was classified correctly."""
     a, all_of_them, right = make(), [], []
     for i in draws:
         all_of_them.append(deepcopy(a))
@@ -173,7 +173,7 @@ def random_stopping(make, S, length, seed):
 
 
 def runs(make, S, length, seed):
-    """(hypothesis, draws that it was right on, draws that it was used for), in order."""
+    """(hypothesis, draws it classified correctly, draws it was used for), in order."""
     all_of_them, right = hypotheses(make, S, drawn(len(S), length, seed))
     found, start = [], 0
     for t, good in enumerate(right):
@@ -193,7 +193,7 @@ def average(make, S, length, seed):
 
 
 def cutoff_average(make, S, length, seed):
-    """(errors, k, weights) of the best."""
+    """(errors, k, weights) of the best cutoff k."""
     found, k = [], 0
     while k <= length:
         late = [(h.w, used - k) for h, _, used in runs(make, S, length, seed) if used > k]

@@ -1,4 +1,4 @@
-"""A coin, a Kalman filter of weights, and probit regression by moment matching.
+"""Beta-Bernoulli, a Kalman filter of weights, and probit regression by moment matching.
 
 See docs/algorithms/bayesian.md#bayesian-learners.
 """
@@ -16,7 +16,7 @@ class BetaBernoulli:
         self.seen = []
 
     def count(self, label):
-        """The prior and the rows of a class, each faded by the rows after it."""
+        """The prior plus the rows of a class, each row faded by the rows after it."""
         total = self.prior[label]
         for age, y in enumerate(reversed(self.seen)):
             total += self.decay**age * (y == label)

@@ -14,7 +14,7 @@ class Imbalance:
         self.T = {-1.0: 1, 1.0: 1}
 
     def rho(self, y):
-        """rho_t of a row of label y, which is counted first."""
+        """Count a row with label y and return its rho_t."""
         self.T[y] += 1
         if y < 0:
             return 1.0
@@ -91,7 +91,7 @@ class ACOG:
                         self.sigma[i][j] -= k[i] * k[j] / (self.gamma + v)
                     elif i == j:
                         self.sigma[i][i] = 1.0 / (1.0 / self.sigma[i][i] + x[i] ** 2 / self.gamma)
-            # As printed, with the new Sigma; the diagonal form keeps what the full one would do from the old Sigma.
+            # As published, with the new Sigma; the diagonal form uses what the full form gives for the old Sigma.
             full = [inner(row, x) for row in self.sigma]
             along = full if self.full else [g * self.gamma / (self.gamma + v) for g in k]
             self.mu = [m + self.eta * c * y * g for m, g in zip(self.mu, along, strict=True)]

@@ -1,4 +1,4 @@
-"""Drift detectors, on the whole list of errors since the last drift where that is quick enough.
+"""Drift detectors, computed from all errors since the last drift where that is fast enough.
 
 See docs/algorithms/drift.md#drift-detectors.
 """
@@ -168,7 +168,7 @@ class HDDMW:
 
 
 class ADWIN:
-    """Buckets as (rows, sum, squared deviations), the oldest first."""
+    """Buckets as (rows, sum, squared deviations), oldest first."""
 
     def __init__(self, delta=0.002, clock=32, max_buckets=5, min_window=10, min_sub=5):
         self.delta, self.clock, self.most, self.min_window, self.min_sub = (

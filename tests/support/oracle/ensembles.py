@@ -11,7 +11,7 @@ BASES = {"gaussian_nb": GaussianNB, "arow": AROW, "rls": RLS, "ogd_logistic": Lo
 
 
 class Expert:
-    """An oracle with a weight; made as `base` says, like ``arow/q=1e-4``."""
+    """An oracle with a weight, created from a text such as ``arow/q=1e-4``."""
 
     def __init__(self, base, n_features, n_classes, kind, weight=1.0):
         name, *pairs = base.split("/")
@@ -33,7 +33,7 @@ class Expert:
 
 
 def shares(votes, weights, n_classes):
-    """Each class's share of the weight, as scores."""
+    """Scores: each class's share of the weight; with two classes, the difference of the shares."""
     S = [sum(w for v, w in zip(votes, weights, strict=True) if v == c) / sum(weights) for c in range(n_classes)]
     return [S[1] - S[0]] if n_classes == 2 else S
 

@@ -1,4 +1,4 @@
-"""Additive experts, bags and pools that are renewed in periods; experts are oracles.
+"""Additive experts, bags and periodically renewed pools; experts are oracles.
 
 See docs/algorithms/ensembles.md#ensembles.
 """
@@ -16,12 +16,12 @@ BASES["dfop"] = DFOP
 
 
 def base_of(base, kind):
-    """What `default` stands for."""
+    """Resolve the base `default`."""
     return {"default": "rls" if kind == "regression" else "gaussian_nb"}.get(base, base)
 
 
 class AddExp:
-    """Both forms: `self.experts` from the oldest to the newest."""
+    """Base of both forms; `self.experts` is ordered from oldest to newest."""
 
     def __init__(self, n_features, n_classes, kind, base, most, prune):
         self.n_classes, self.most, self.prune = n_classes, most, prune
@@ -123,11 +123,11 @@ class OnlineBagging:
 
 
 LINKED = {"gaussian_nb", "ogd_logistic"}
-"""Bases whose scores are log-odds, or logarithms of what is proportional to probabilities."""
+"""Bases whose scores are log-odds, or logarithms of unnormalised probabilities."""
 
 
 class OAUE:
-    """Keeps all errors of an expert and all labels, and averages the last of them."""
+    """Keeps all errors of each expert and all labels, and averages the last `window` of them."""
 
     def __init__(self, n_features, n_classes, kind, base="default", window=500, n=10):
         self.kind, self.n_classes, self.window, self.most = kind, n_classes, window, n
@@ -136,7 +136,7 @@ class OAUE:
         self.experts, self.errors, self.candidate, self.past = [], [], self.fresh(), []
 
     def outputs(self, e, x):
-        """Probabilities of the classes, or the target."""
+        """Class probabilities, or the predicted target."""
         s = e.one.score(x)
         if self.kind == "regression":
             return s
@@ -190,7 +190,7 @@ class OAUE:
 
 
 class LearnPPNSE:
-    """An expert knows its own batch's number `born` and its beta on every batch since."""
+    """Each expert has the number `born` of its batch, and its beta on every batch since."""
 
     def __init__(
         self, n_features, n_classes, kind, base="default", batch=250, a=0.5, b=10.0, max_members=15, prune="age"
@@ -208,7 +208,7 @@ class LearnPPNSE:
         return shares([e.vote(x) for e in self.experts], [e.weight for e in self.experts], self.n_classes)
 
     def mean(self, x):
-        """Of the experts' outputs, or of the targets so far."""
+        """Weighted mean of the experts' outputs; without experts, the mean target so far."""
         if not self.experts:
             return statistics.fmean([y for _, y in self.rows] or [0.0])
         weights = [e.weight for e in self.experts]
@@ -216,7 +216,7 @@ class LearnPPNSE:
         return math.fsum(w * e.one.score(x)[0] for w, e in zip(weights, self.experts, strict=True)) / math.fsum(weights)
 
     def judged(self):
-        """Which rows the ensemble has right, and its error E."""
+        """Which rows the ensemble predicts correctly, and its error E."""
         if not self.experts:
             return [True] * len(self.rows), 0.0
         if self.kind == "regression":
@@ -238,8 +238,8 @@ class LearnPPNSE:
         D = [weight / math.fsum(D) for weight in D]
         errs = [self.error(e, D) for e in self.experts]
         if len(self.experts) == self.most:
-            gone = errs.index(max(errs)) if self.prune == "error" else 0
-            del self.experts[gone], errs[gone]
+            removed = errs.index(max(errs)) if self.prune == "error" else 0
+            del self.experts[removed], errs[removed]
         newborn = self.fresh()
         for row in self.rows:
             newborn.learn(*row)

@@ -1,9 +1,9 @@
-"""Learners that keep a Gaussian over weights, by the formulas as they are printed.
+"""Learners that keep a Gaussian over weights, by the published formulas.
 
 See docs/algorithms/second_order.md#second-order-learners.
 
-With 1.12 (drift) and 1.13 (covariance form). Each gives the two scalars of a row: alpha and the kappa that
-its inverse covariance gains.
+With 1.12 (drift) and 1.13 (covariance form). Each computes two scalars of a row: alpha, and the kappa that is added
+to the inverse covariance.
 """
 
 from __future__ import annotations

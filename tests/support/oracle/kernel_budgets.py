@@ -1,4 +1,4 @@
-"""Kernel learners that remove, replace or project when their vectors are too many.
+"""Kernel learners that remove, replace or project vectors when the budget is full.
 
 See docs/algorithms/kernel_methods.md#kernel-methods.
 """
@@ -23,7 +23,7 @@ class BudgetPerceptron(Expansion):
         self.rho = rho
 
     def without_itself(self, i):
-        """How well a vector would be classified without it; its coefficient is its sign."""
+        """Margin of a vector without its own term; its coefficient is its label, -1 or 1."""
         z, a = self.sv[i], self.a[i]
         return a * (self.f(z) - a * self.k(z, z))
 
@@ -138,7 +138,7 @@ class BPAS(Expansion):
 
 
 def inverse(A):
-    """Of a matrix, by elimination with the largest pivot of each column."""
+    """Inverse of a matrix, by elimination with partial pivoting."""
     n = len(A)
     rows = [[*row, *(float(i == j) for j in range(n))] for i, row in enumerate(A)]
     for i in range(n):
@@ -188,7 +188,7 @@ class Projectron(Expansion):
             self.corrected(y, 1.0 - y * s, sqrt(D), pk, d)
 
     def corrected(self, y, loss, delta, pk, d):
-        """A margin error is none here."""
+        """Ignore margin errors."""
 
 
 class ProjectronPP(Projectron):

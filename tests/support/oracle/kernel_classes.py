@@ -12,7 +12,7 @@ from tests.support.oracle.protocol import inner
 
 
 class Several:
-    """A ring of vectors, each with its coefficients; S_r = scale sum_i a_ir k(sv_i, x)."""
+    """A ring of vectors with one coefficient per class; S_r = scale sum_i a_ir k(sv_i, x)."""
 
     def __init__(self, n_features, n_classes, kind, budget=300, **given):
         self.k = Kernel(n_features, **kernel_of(given))
@@ -24,7 +24,7 @@ class Several:
         pass
 
     def S(self, x):
-        """Scores of all classes, or None where the row can neither be scored nor learned from."""
+        """Scores of all classes, or None if the row can neither be scored nor learned from."""
         if not self.k.usable(x):
             return None
         kv = [self.k(z, x) for z in self.sv]

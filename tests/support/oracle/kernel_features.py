@@ -1,4 +1,4 @@
-"""Gradient descent on features that stand for a kernel, random ones and those of Nystroem.
+"""Gradient descent on features that approximate a kernel: random and Nystroem features.
 
 See docs/algorithms/kernel_methods.md#kernel-methods.
 """
@@ -44,7 +44,7 @@ class FOGD:
 
 
 def eigenpairs(A):
-    """Of a symmetric matrix, as (value, vector), the largest value first: rotations until nothing is left to turn."""
+    """Eigenpairs (value, vector) of a symmetric matrix, largest value first, by Jacobi rotations."""
     n = len(A)
     A, V = [list(row) for row in A], [[float(i == j) for j in range(n)] for i in range(n)]
     for _ in range(30):

@@ -51,7 +51,7 @@ class BSGDMerge(Expansion):
         self.drop(max(p, i))
 
     def merger(self, p, i):
-        """Where on the line between them, how large, and what is lost."""
+        """Position on the line between both vectors, size of the new coefficient, and loss of the merge."""
         a, b = abs(self.a[p]), abs(self.a[i])
         log = -self.k.gamma * far(self.sv[p], self.sv[i])
 
@@ -70,7 +70,7 @@ class BSGDMerge(Expansion):
 
 
 class TVM(Expansion):
-    """Coefficients are numbers of rows and duals of both sides: [n+, n-], [alpha+, alpha-]."""
+    """A coefficient is a pair of row counts [n+, n-] and duals [alpha+, alpha-] of both classes."""
 
     width = "median"
     normalised = True
@@ -121,7 +121,7 @@ class TVM(Expansion):
 
 
 class DUOL(Expansion):
-    """f of the stored vectors is computed anew wherever it is looked at."""
+    """f of the stored vectors is recomputed at each use."""
 
     normalised = True
 
@@ -129,7 +129,7 @@ class DUOL(Expansion):
         self.C, self.rho, self.sgn = C, rho, []
 
     def conflict(self, x, y):
-        """Of the vectors with a loss, which is more than rounding leaves, the slot of the least w_b, with that."""
+        """Slot and value of the least w_b, among vectors with a loss above rounding error."""
         b, least = None, inf
         for i, z in enumerate(self.sv):
             w = y * self.sgn[i] * self.k(z, x)
@@ -152,7 +152,7 @@ class DUOL(Expansion):
         self.enter(x, gamma * y)
 
     def double(self, la, lb, w, had):
-        """Best (gamma_a, gamma_b) of the box."""
+        """Best (gamma_a, gamma_b) in the box."""
         det = 1.0 - w * w
         ga, gb = ((la - w * lb) / det, (lb - w * la) / det) if det > 0.0 else (inf, inf)
         if 0.0 <= ga <= self.C and -had <= gb <= self.C - had:

@@ -1,4 +1,4 @@
-"""Kernels, the width of the Gaussian, and what keeps its newest vectors in a ring.
+"""Kernels, the width of the Gaussian, and learners that keep their newest vectors in a ring.
 
 See docs/algorithms/kernel_methods.md#kernel-methods.
 """
@@ -25,7 +25,7 @@ def far(x, z):
 
 
 class Kernel:
-    """k(x, z); the width of a Gaussian follows from stored vectors, unless it was given."""
+    """k(x, z); the width of a Gaussian is derived from stored vectors, unless given."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Kernel:
         return 0.0 < self.plain(x, x) < inf
 
     def follow(self, vectors, n_stored, slots):
-        """Whether the width is another one now that so many were ever stored: at the 32nd, and at each full round."""
+        """Update the width at the 32nd stored vector and after each full round; return whether it changed."""
         if not self.follows or not (n_stored == SAMPLE or n_stored % slots == 0):
             return False
         m = min(len(vectors), SAMPLE)
@@ -82,13 +82,13 @@ class Kernel:
         return True
 
     def narrower(self, factor):
-        """The same kernel as if that factor was in use."""
+        """The same kernel with another factor."""
         other = copy(self)
         other.gamma = self.gamma / self.factor * factor
         return other
 
     def prefer(self, right):
-        """Whether another factor is in use, now that `right(kernel)` says who of them is right about a row."""
+        """Update the factor by which kernels are right about a row, `right(kernel)`; return whether it changed."""
         if not self.tries or not self.measured:
             return False
         known = {factor: float(right(self.narrower(factor))) for factor in FACTORS}
@@ -103,7 +103,7 @@ class Kernel:
 
 
 def with_kernel(learner, k, answer):
-    """What a learner would answer with another kernel."""
+    """Result of `answer` while the learner uses kernel k."""
     own, learner.k = learner.k, k
     given = answer()
     learner.k = own
@@ -111,7 +111,7 @@ def with_kernel(learner, k, answer):
 
 
 def kernel_of(given):
-    """The parameters of the kernel, taken out of all that are given."""
+    """Remove the kernel's parameters from `given` and return them."""
     return {name: given.pop(name) for name in KERNEL & given.keys()}
 
 
@@ -140,7 +140,7 @@ class Expansion:
         return self.scale * inner(self.a, self.values(x))
 
     def learnable(self, x):
-        """f(x), or None where the row can neither be scored nor learned from."""
+        """f(x), or None if the row can neither be scored nor learned from."""
         s = self.f(x) if self.k.usable(x) else inf
         return s if isfinite(s) else None
 
@@ -160,23 +160,23 @@ class Expansion:
             self.widened()
 
     def widened(self):
-        """The kernel has changed; vectors and coefficients are what they were."""
+        """Called when the kernel has changed, with vectors and coefficients unchanged."""
 
     def full(self):
         return len(self.sv) == self.budget
 
     def put(self, slot, x, a):
-        """Slot n is a new one."""
+        """Write a slot; slot n is appended."""
         self.sv[slot : slot + 1] = [x]
         self.a[slot : slot + 1] = [a]
 
     def store(self, slot, x, a):
-        """A new vector."""
+        """Add a new vector."""
         self.put(slot, x, a)
         self.n_stored += 1
 
     def oldest(self):
-        """The slot of the next addition: of the oldest vector once all are taken."""
+        """Slot of the next addition: that of the oldest vector once all are in use."""
         return self.additions % self.budget
 
     def enter(self, x, a):
@@ -184,13 +184,13 @@ class Expansion:
         self.additions += 1
 
     def drop(self, slot):
-        """The last vector takes its slot."""
+        """Remove a vector; the last one moves to its slot."""
         x, a = self.sv.pop(), self.a.pop()
         if slot < len(self.sv):
             self.put(slot, x, a)
 
     def multiply(self, factor):
-        """All coefficients, through the common one."""
+        """Multiply all coefficients, through the common scale."""
         self.scale *= factor
         if self.scale < 1e-100:
             self.a = [self.scale * a for a in self.a]
@@ -227,7 +227,7 @@ class KernelALMA(Expansion):
         self.n2 = 0.0
 
     def norm(self):
-        """||w||^2 from the vectors."""
+        """||w||^2, computed from the vectors."""
         return self.scale * inner(self.a, [self.f(z) for z in self.sv])
 
     def widened(self):

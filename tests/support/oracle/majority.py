@@ -1,4 +1,4 @@
-"""docs/algorithms/ensembles.md#ensembles: weighted majority, with weights that are kept as logarithms."""
+"""docs/algorithms/ensembles.md#ensembles: weighted majority, with weights kept as logarithms."""
 
 from __future__ import annotations
 

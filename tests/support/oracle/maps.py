@@ -1,4 +1,4 @@
-"""Feature maps from their definitions, and an oracle behind them."""
+"""Feature maps by their definitions, and an oracle on mapped rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MAPS = {"polynomial": polynomial, "fourier": fourier, "hashing": hashing}
 
 
 class Behind:
-    """An oracle that sees what maps, given as (name, parameters), have made of a row."""
+    """An oracle on rows transformed by maps, which are given as (name, parameters)."""
 
     def __init__(self, oracle, maps):
         self.oracle, self.maps = oracle, maps

@@ -1,4 +1,4 @@
-"""Online ODM, its restarts, and D-ODM on the explicit grid of epochs, which never forks.
+"""Online ODM, its restarts, and D-ODM on the explicit grid of epochs, without forks.
 
 See docs/algorithms/margin_distribution.md#margin-distribution-learners.
 """
@@ -13,7 +13,7 @@ from tests.support.oracle.random import Xoshiro
 
 
 def loss(m, mu, theta):
-    """l at margin m."""
+    """Loss l at margin m."""
     u, r = max(0.0, 1 - theta - m), max(0.0, m - 1 - theta)
     return (u**2 + mu * r**2) / (1 - theta) ** 2
 
@@ -76,9 +76,9 @@ class Restarted(Online):
 
 
 class Dynamic:
-    """The grid 1, 2, 4 .. 2^(finite-1) and one expert without restarts; N counts those that differ from it so far.
+    """Experts with epochs 1, 2, 4 .. 2^(finite-1), and one without restarts.
 
-    Who comes to differ after a row is not counted by the weights that this row leaves.
+    N counts that expert and those that differ from it; one that first differs after a row counts from the next row on.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Dynamic:
 
     def learn(self, x, y):
         f = self.losses(x, y)
-        over = [v - min(f) for v in f]  # exactly 0 while all are equal: adahedge's first eta magnifies 1e-16 to 1e-4
+        over = [v - min(f) for v in f]  # exactly 0 while all are equal, as adahedge's first eta amplifies 1e-16 to 1e-4
         mixed = sum(b * math.exp(-self.eta * v) for b, v in zip(self.beta, over, strict=True))
         self.gap += max(0.0, inner(self.beta, over) + math.log(mixed) / self.eta if mixed else 0.0)
         self.total = [a + v for a, v in zip(self.total, f, strict=True)]

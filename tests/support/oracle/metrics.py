@@ -1,4 +1,4 @@
-"""docs/algorithms/metrics.md#metrics, each value taken anew from the whole history of (score, label)."""
+"""docs/algorithms/metrics.md#metrics, each value recomputed from the full history of (score, label)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def mean(values):
 
 
 def chosen(scores):
-    """The class that a row of scores stands for."""
+    """The class predicted by a row of scores."""
     if len(scores) == 1:
         return 1 if scores[0] >= 0 else 0
     return scores.index(max(scores))
@@ -33,7 +33,7 @@ def cohen(p0, pc):
 
 
 def classification(history, n_classes, window=1000, alpha=0.999):
-    """The point after `history`, a list of (scores, label or nan)."""
+    """The accuracy point after `history`, a list of (scores, label or nan)."""
     rows = [(chosen(s), int(y)) for s, y in history if not math.isnan(y)]
     labels = [y for _, y in rows]
     binary = bool(history) and len(history[0][0]) == 1
@@ -70,7 +70,7 @@ def r2(errors, mean_errors):
 
 
 def regression(history, window=1000, alpha=0.999):
-    """The point after `history`, a list of ([prediction], target or nan)."""
+    """The accuracy point after `history`, a list of ([prediction], target or nan)."""
     rows = [(s[0], y) for s, y in history if not math.isnan(y)]
     targets = [y for _, y in rows]
     errors = [s - y for s, y in rows]

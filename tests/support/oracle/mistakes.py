@@ -1,4 +1,4 @@
-"""Second-order learners that sum up rows or cut an ellipsoid: sop, narow, iellip.
+"""Second-order learners that sum rows or cut an ellipsoid: sop, narow, iellip.
 
 See docs/algorithms/second_order.md#second-order-learners.
 """
@@ -15,7 +15,7 @@ def scaled_identity(d, a):
 
 
 def shrunk(sigma, x, full, share, kappa):
-    """Sigma - share k k', or with kappa x_j^2 added to the inverse of its diagonal."""
+    """Sigma - share k k'; in the diagonal form, Sigma with kappa x_j^2 added to its inverse."""
     d, k = len(x), [inner(row, x) for row in sigma]
     if full:
         return [[sigma[i][j] - share * k[i] * k[j] for j in range(d)] for i in range(d)]

@@ -8,7 +8,7 @@ from tests.support.oracle.protocol import extended, inner
 
 
 class Linear:
-    """One weight vector per class; how they learn is left to each algorithm."""
+    """One weight vector per class; subclasses define how they learn."""
 
     def __init__(self, n_features, n_classes, kind, intercept=True, **parameters):
         self.binary, self.intercept, self.K = kind == "binary", intercept, n_classes
@@ -118,7 +118,7 @@ class PA2(PA):
 
 
 class ROMMA(Linear):
-    """Written on the vector of all weights, with phi the row in the blocks of two classes."""
+    """Uses the vector of all weights; phi has the row in the blocks of two classes."""
 
     def prepare(self):
         self.mu = 1.0

@@ -2,7 +2,7 @@
 
 See docs/algorithms/multiclass.md#multiclass-learners.
 
-The two scalars of a row, alpha and kappa, are those of two classes: as in `gaussian`, by the formulas as printed.
+The scalars of a row, alpha and kappa, are those of the two-class learner, by the published formulas of `gaussian`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def shown(scores, kind):
 
 
 class Classes:
-    """A Gaussian per class; `scalars` is that of the learner of two classes."""
+    """A Gaussian per class; `scalars` is that of the two-class learner."""
 
     def __init__(self, n_features, n_classes, kind, a=1.0, cov="auto", q=0.0, intercept=True):
         d = n_features + intercept
@@ -78,7 +78,7 @@ class AROW(Classes):
 
 
 def with_scalars_of(binary, **scalar_defaults):
-    """`Classes` with the scalars of an oracle of two classes, whose own parameters have these defaults."""
+    """`Classes` with the scalars of a two-class oracle, whose own parameters have these defaults."""
 
     class Several(Classes):
         def __init__(self, n_features, n_classes, kind, **given):
@@ -100,7 +100,7 @@ NHERD = with_scalars_of(gaussian.NHERD, C=0.1)
 
 
 class Matrix:
-    """The Gaussian over W of `arowa`; a row asks that y p'W z >= 1."""
+    """The Gaussian over W of `arowa`; a row requires y p'W z >= 1."""
 
     def __init__(self, d1, d2, r, a, form, q):
         self.r, self.a, self.q, self.diagonal = r, a, q, form == "diag"

@@ -1,4 +1,4 @@
-"""Hyperplanes of regions, and a network weighed by a hedge; vectors where that reads more easily.
+"""Hyperplanes per region, and a network weighted by hedge; with numpy where that is easier to read.
 
 See docs/algorithms/neural.md#neural-networks.
 """
@@ -20,7 +20,7 @@ class LOL:
         self.w = [0.0] * (n_features + intercept)
 
     def nearest(self, x):
-        """(squared distance, region), the first of equals; None before there is one."""
+        """(squared distance, region) of the nearest, the first on ties; None if there is no region."""
         return min(
             ((sum((a - b) ** 2 for a, b in zip(x, c, strict=True)), j) for j, c in enumerate(self.cent)), default=None
         )
@@ -51,7 +51,7 @@ class LOL:
 
 
 class HBP:
-    """One score of two classes, else one per class; H_l (width, in), theta_l (scores, in + 1)."""
+    """One score for two classes, else one per class; H_l (width, in), theta_l (scores, in + 1)."""
 
     def __init__(
         self, n_features, n_classes, kind, layers=2, width=32, eta=0.15, beta=0.99, smooth=0.5, clip=1.7, seed=1
@@ -68,7 +68,7 @@ class HBP:
         self.alpha = np.full(layers + 1, 1.0 / (layers + 1))
 
     def forward(self, x):
-        """h_0 and on, f_0 and on."""
+        """Outputs h_0 to h_L of the layers, and f_0 to f_L of their classifiers."""
         h = [np.array(x)]
         for H, b in zip(self.H, self.b, strict=True):
             h.append(np.maximum(H @ h[-1] + b, 0.0))
@@ -79,7 +79,7 @@ class HBP:
         return list(self.alpha @ np.array(f))
 
     def loss(self, f, y):
-        """Of one classifier, and its gradient."""
+        """Loss of one classifier, and its gradient."""
         if self.binary:
             m = sign_of(y) * f[0]
             return max(-m, 0.0) + math.log1p(math.exp(-abs(m))), np.array([-sign_of(y) / (1.0 + math.exp(m))])

@@ -1,4 +1,4 @@
-"""docs/algorithms/drift.md#drift-detectors, policy wrapper: learner and detector are oracles of their own."""
+"""docs/algorithms/drift.md#drift-detectors, policy wrapper; its learner and detector are oracles too."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class OnDrift:
         s = self.score(x)
         predicted = float(s[0] >= 0.0) if len(s) == 1 else float(s.index(max(s)))
         self.learner.learn(x, y)
-        said = self.detector.update(float(predicted != y))
-        self.quiet = self.quiet + 1 if said == "none" else 0
+        status = self.detector.update(float(predicted != y))
+        self.quiet = self.quiet + 1 if status == "none" else 0
         if self.quiet == 1000:
             self.copy = None
         if self.action == "background":
-            if said == "warning" and self.copy is None:
+            if status == "warning" and self.copy is None:
                 self.copy = deepcopy(self.fresh)
             if self.copy is not None:
                 self.copy.learn(x, y)
-        if said != "drift":
+        if status != "drift":
             return
         self.alarms += 1
         if self.action == "shrink":

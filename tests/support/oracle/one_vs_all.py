@@ -1,4 +1,4 @@
-"""docs/algorithms/ensembles.md#ova: an oracle of two classes per class, taught whether a row is of it."""
+"""docs/algorithms/ensembles.md#ova: one two-class oracle per class, trained on class membership."""
 
 from __future__ import annotations
 

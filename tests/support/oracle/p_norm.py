@@ -1,4 +1,4 @@
-"""docs/algorithms/linear.md#linear-learners: p-norm perceptron, NORMA and ALMA, with the link as KSW print it."""
+"""docs/algorithms/linear.md#linear-learners: p-norm perceptron, NORMA and ALMA, with the link as published by KSW."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/algorithms/linear.md#linear-learners: PA and PA-II; PA-I lies in `linear`."""
+"""docs/algorithms/linear.md#linear-learners: PA and PA-II; PA-I is in `linear`."""
 
 from __future__ import annotations
 

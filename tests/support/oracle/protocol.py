@@ -1,4 +1,4 @@
-"""How an oracle is run: score a row, then show it the label, unless there is none."""
+"""Run an oracle: score each row, then learn from its label, if it has one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Oracle(Protocol):
-    """A learner without arrays: made as Oracle(n_features, n_classes, kind, **parameters)."""
+    """A learner without arrays, created as Oracle(n_features, n_classes, kind, **parameters)."""
 
     def score(self, x: Sequence[float]) -> list[float]: ...
 
@@ -16,7 +16,7 @@ class Oracle(Protocol):
 
 
 def run(oracle: Oracle, X: Sequence[Sequence[float]], y: Sequence[float]) -> list[list[float]]:
-    """The scores of all rows, prequentially."""
+    """Scores of a prequential run over all rows."""
     scores = []
     for x, label in zip(X, y, strict=True):
         scores.append(oracle.score(x))
@@ -34,7 +34,7 @@ def inner(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def extended(x: Sequence[float], intercept: bool) -> list[float]:
-    """The row with the constant 1 as last coordinate."""
+    """The row, with the constant 1 appended if there is an intercept."""
     return [*x, 1.0] if intercept else list(x)
 
 

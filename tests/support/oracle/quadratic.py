@@ -1,4 +1,4 @@
-"""The perceptron with the kernel (p.q)^2 on rows with the 1, as the list of its mistakes.
+"""The perceptron with the kernel (p.q)^2 on rows with the 1, stored as the list of its mistakes.
 
 See docs/algorithms/online_to_batch.md#making-passes-cheap.
 """

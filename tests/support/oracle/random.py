@@ -1,4 +1,4 @@
-"""Random numbers on Python's integers, which never overflow: every step says where it is cut to 64 bits.
+"""Random numbers on Python's unbounded integers; every step is truncated to 64 bits explicitly.
 
 See docs/algorithms/conventions.md#random-numbers.
 """

@@ -16,7 +16,7 @@ def minus(a, b):
 
 
 class Ranker:
-    """Weights, and per class the sums that its mean comes from."""
+    """Weights, and the sums of each class for its mean."""
 
     def __init__(self, n_features):
         self.d = n_features
@@ -56,7 +56,7 @@ class OPAUC(Ranker):
                 self.products[y][i][j] += x[i] * x[j]
 
     def covariance(self, y):
-        """The mean of products less the product of means; the other entries 0 in the diagonal form."""
+        """Mean of products minus product of means; the diagonal form has 0 off the diagonal."""
         c, n = self.mean(y), self.n[y]
         return [
             [self.products[y][i][j] / n - c[i] * c[j] if self.full or i == j else 0.0 for j in range(self.d)]
@@ -64,7 +64,7 @@ class OPAUC(Ranker):
         ]
 
     def gradient(self, x, y):
-        """Both cases of the paper; the covariance, and 1 / the largest safe step, beside it."""
+        """Gradient for both cases of the paper, and 1 / the largest safe step."""
         S = self.covariance(-y)
         e = minus(x, self.mean(-y))
         r = inner(e, self.w)
@@ -128,7 +128,7 @@ class OAMGra(OAMSeq):
 
 
 def auc(scores, labels):
-    """Share of pairs of a positive and a negative in which the positive scores higher, ties one half; by rank sum."""
+    """Share of (positive, negative) pairs in which the positive scores higher, ties as one half; by rank sum."""
     order = sorted(range(len(scores)), key=lambda t: scores[t])
     ranks = [0.0] * len(scores)
     start = 0

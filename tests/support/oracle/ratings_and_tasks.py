@@ -12,7 +12,7 @@ from tests.support.oracle.random import Xoshiro
 
 
 def known(value, count):
-    """The id that a value is, None if it is none of 0..count - 1."""
+    """The value as an id, or None if it is not one of 0..count - 1."""
     return int(value) if value in range(count) else None
 
 
@@ -58,7 +58,7 @@ class Factors:
 
 
 class Coclusters:
-    """Sums and counts by what they are of: a user, an item, a cluster of either, one of both, or all."""
+    """Sums and counts per user, item, cluster of either, pair of clusters, and of all ratings."""
 
     def __init__(self, max_users=10_000, max_items=10_000, G=3, H=3, hist=20, every=10):
         self.users, self.items, self.G, self.H, self.hist, self.every = max_users, max_items, G, H, hist, every
@@ -104,7 +104,7 @@ class Coclusters:
 
 
 def first_least(errors):
-    """The first of the least sums of squares, those that differ by rounding being equal."""
+    """Index of the least sum of squares; the first one if sums differ only by rounding."""
     sums = [sum(e * e for e in one) for one in errors]
     return next(c for c, one in enumerate(sums) if one <= min(sums) * (1 + 1e-9) + 1e-12)
 

@@ -1,4 +1,4 @@
-"""docs/algorithms/preprocessing.md#standardiser, over a whole set: an oracle behind fixed means and deviations."""
+"""docs/algorithms/preprocessing.md#standardiser, over a full set: an oracle on rows scaled with fixed statistics."""
 
 from __future__ import annotations
 

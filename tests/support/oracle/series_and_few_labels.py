@@ -1,4 +1,4 @@
-"""docs/algorithms/other_tasks.md#other-tasks in plain Python: series, parts of rows, rows whose label never came."""
+"""docs/algorithms/other_tasks.md#other-tasks in plain Python: series, parts of rows, and few labels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tests.support.oracle.random import Xoshiro
 
 
 class Series:
-    """Keeps all targets; values are their D-th differences, of which the first D targets have none.
+    """Keeps all targets; values are their D-th differences, which start after the first D targets.
 
-    A value beyond 30 sigma, from the 31st on, is not learned: sigma takes it for 30, the lags for what was forecast.
+    From the 31st on, values beyond 30 sigma are not learned from: sigma clips them, the lags use the forecast instead.
     """
 
     def __init__(self, lags=10, radius=1.0, eta=0.1, diff=0):
@@ -41,15 +41,15 @@ class Series:
         self.targets.append(y)
 
     def take(self, value):
-        sigma, stands = self.sigma(), value
+        sigma, kept = self.sigma(), value
         largest = 30 * sigma if len(self.bounded) >= 30 and any(self.bounded) else math.inf
         if abs(value) > largest:
-            stands = np.clip(self.gamma @ self.h(), -largest, largest)
+            kept = np.clip(self.gamma @ self.h(), -largest, largest)
         elif self.stand:
             u = self.h() / sigma
             self.step(u, float(self.gamma @ u) - value / sigma)
             self.gamma = np.clip(self.gamma, -self.c, self.c)
-        self.stand.append(stands)
+        self.stand.append(kept)
         self.bounded.append(np.clip(value, -largest, largest))
 
 
@@ -149,7 +149,7 @@ class OMR:
         self.rows, self.a = [], np.zeros(0)
 
     def kernel(self, x, gamma):
-        """Of x with all rows."""
+        """Kernel values of x with all rows."""
         return np.exp(-gamma * ((np.array(self.rows) - x) ** 2).sum(axis=1)) if self.rows else np.zeros(0)
 
     def f(self, x):

@@ -34,7 +34,7 @@ class Linear:
         self.move([g * v for v in x])
 
     def lam(self, lam):
-        """The penalty of each weight: none of the intercept's."""
+        """Penalty of each weight; the intercept has none."""
         return [lam if j < self.penalised else 0.0 for j in range(len(self.w))]
 
 

@@ -1,4 +1,4 @@
-"""The online standardiser in front of an oracle; labelled rows only.
+"""The online standardiser in front of an oracle; it learns from labelled rows only.
 
 See docs/algorithms/preprocessing.md#standardiser and docs/decisions/0022.
 """
@@ -11,7 +11,7 @@ LOOKS = {32, 64, 128, 256, 512}
 
 
 class Statistics:
-    """Mean and squared deviations of one feature, in which no value counts for more than so many deviations."""
+    """Mean and squared deviations of one feature; values are clipped to `most` standard deviations."""
 
     def __init__(self, most):
         self.most = most

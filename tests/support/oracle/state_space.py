@@ -68,7 +68,7 @@ class Particles:
         x = extended(x, self.intercept)
         trust = softmax(self.lw)
         p = sum(v * logistic(inner(w, x)) for v, w in zip(trust, self.W, strict=True))
-        rest = sum(v * logistic(-inner(w, x)) for v, w in zip(trust, self.W, strict=True))  # 1 - p, which cancels
+        rest = sum(v * logistic(-inner(w, x)) for v, w in zip(trust, self.W, strict=True))  # 1 - p would cancel
         most = log((1 - 1e-12) / 1e-12)
         return [min(max(log(p / rest), -most), most)]
 
@@ -86,7 +86,7 @@ class Particles:
             self.W = [[v + sqrt(self.q) * self.rng.normal() for v in w] for w in self.W]
 
     def at(self, point, trust):
-        """Whose stretch of [0, 1) the point lies in."""
+        """Index of the particle whose interval of [0, 1) contains the point."""
         below = 0.0
         for i, v in enumerate(trust):
             below += v

@@ -1,4 +1,4 @@
-"""docs/algorithms/ensembles.md#adaptive-regret-and-model-reuse: normalised Winnow whose probabilities keep a share."""
+"""docs/algorithms/ensembles.md#adaptive-regret-and-model-reuse: normalised Winnow with a minimum per probability."""
 
 from __future__ import annotations
 

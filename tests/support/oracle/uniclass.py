@@ -1,4 +1,4 @@
-"""One-class passive-aggressive learning; a learned radius is one more dimension, written out.
+"""One-class passive-aggressive learning; a learned radius is an explicit additional dimension.
 
 See docs/algorithms/linear.md#linear-learners.
 """

@@ -1,4 +1,4 @@
-"""The averaged perceptron as the sum of all its past, and the voted perceptron.
+"""The averaged perceptron as the sum of all its past weights, and the voted perceptron.
 
 See docs/algorithms/linear.md#linear-learners.
 """

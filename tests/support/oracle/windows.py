@@ -12,7 +12,7 @@ from tests.support.oracle.random import Xoshiro
 
 
 class KNN:
-    """A list of the rows of the window, the newest last."""
+    """Keeps the rows of the window in a list, the newest last."""
 
     def __init__(self, n_features, n_classes, kind, window=1000, k=1):
         self.window, self.k = window, k
@@ -26,7 +26,7 @@ class KNN:
         known = self.distances(x)
         if self.k > 1:
             aged = [(far, age, label) for age, (far, label) in enumerate(reversed(known))]
-            nearest = [(far, label) for far, _, label in sorted(aged)[: self.k]]  # of equals the newest first
+            nearest = [(far, label) for far, _, label in sorted(aged)[: self.k]]  # on ties the newest first
             counts = [sum(label == c for _, label in nearest) for c in range(self.K)]
             return [(counts[1] - counts[0]) / self.k] if self.binary else [n / self.k for n in counts]
         d = [min((far for far, label in known if label == c), default=inf) for c in range(self.K)]
@@ -34,7 +34,7 @@ class KNN:
 
     @staticmethod
     def signed(minus, plus):
-        """(d_- - d_+) / (d_- + d_+), where a class that is absent is infinitely far."""
+        """(d_- - d_+) / (d_- + d_+), where an absent class is infinitely far."""
         if minus == plus:
             return 0.0
         if inf in (minus, plus):
@@ -43,7 +43,7 @@ class KNN:
 
     @staticmethod
     def shares(d):
-        """Of several classes: 1 / d_c over their sum; classes at no distance have it all."""
+        """For several classes: 1 / d_c over their sum; classes at distance 0 share everything."""
         near = [float(far == 0.0) for far in d] if 0.0 in d else [1.0 / far for far in d]
         return [one / sum(near) if any(near) else 0.0 for one in near]
 
@@ -52,9 +52,9 @@ class KNN:
 
 
 class Machine:
-    """What the three have in common: slots, of which the oldest is used again, and training on some of them.
+    """Base of the three machines: a ring of slots, and training on some of them.
 
-    A machine is w, or with the Gaussian kernel a list of (alpha y, x).
+    A machine is w, or, with the Gaussian kernel, a list of (alpha y, x).
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Machine:
         return [self.value(self.machine, extended(x, self.intercept))]
 
     def enter(self, x, y):
-        """Slot of the row; None if nothing can be learned from it."""
+        """Store a row and return its slot; None if nothing can be learned from it."""
         x = extended(x, self.intercept)
         if inner(x, x) == inf or (self.linear and inner(x, x) == 0.0):
             return None
@@ -89,7 +89,7 @@ class Machine:
         return slot
 
     def made_of(self, alpha):
-        """The machine of these coefficients."""
+        """The machine with these coefficients."""
         pairs = [(a * self.slots[slot][1], self.slots[slot][0]) for slot, a in alpha.items()]
         if not self.linear:
             return pairs
@@ -99,7 +99,7 @@ class Machine:
         return w
 
     def trained(self, slots, alpha):
-        """The machine after training on these slots; alpha, slot -> coefficient, is where it begins, and is changed."""
+        """Return the machine trained on these slots, starting from alpha, slot -> coefficient, which is updated."""
         return (self.descended if self.linear else self.descended_by_values)(list(slots), alpha)
 
     def descended(self, order, alpha):
@@ -115,7 +115,7 @@ class Machine:
         return w
 
     def descended_by_values(self, order, alpha):
-        """Values are sums over all coefficients, each time anew."""
+        """Train with values that are recomputed each time as sums over all coefficients."""
         k = {i: {j: self.k(self.slots[i][0], self.slots[j][0]) for j in order} for i in order}
         signs = {i: self.slots[i][1] for i in order}
 
@@ -126,7 +126,7 @@ class Machine:
         return self.made_of(alpha)
 
     def sweep(self, order, alpha, value, moved):
-        """Algorithm 1 of Hsieh and others; value(i) at a row now, moved(i, by) is told what alpha y went up by."""
+        """Algorithm 1 of Hsieh and others; value(i) is the value of a row, moved(i, by) reports a change of alpha y."""
         for _ in range(self.max_sweeps):
             self.rng.permute(order)
             seen = []
@@ -152,14 +152,14 @@ class SVMWin(Machine):
         slot = self.enter(x, y)
         if slot is None:
             return
-        self.alpha[slot] = 0.0  # the oldest takes its coefficient with it
+        self.alpha[slot] = 0.0  # replaces the oldest row's coefficient
         self.machine = self.made_of(self.alpha)
         if self.t % self.every == 0:
             self.machine = self.trained(range(len(self.slots)), self.alpha)
 
 
 class Late(Machine):
-    """A machine that comes when so much work as its training was is done, a `spread`-th of the most per row."""
+    """Retrains every `batch` rows; a machine takes effect once its visits are done, most_visits / spread per row."""
 
     def __init__(self, n_features, size, batch, spread=10, **training):
         super().__init__(n_features, size, **training)
@@ -176,7 +176,7 @@ class Late(Machine):
         self.machine = self.coming.pop(self.t, self.machine)
 
     def last(self, n):
-        """Slots of the last n rows, the oldest first."""
+        """Slots of the last n rows, oldest first."""
         return [t % self.size for t in range(max(self.t - n, 0), self.t)]
 
 

@@ -1,4 +1,4 @@
-"""Experts with spans of the past: who is alive when, and bases that make something before a batch."""
+"""Experts with spans of the past: which are alive when, and bases that derive values before a batch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conformance.rows import rows
 
 
 def alive_at(t):
-    """Rows j 2^k, j odd, of which t is at most 2^(k + 2) behind."""
+    """Return the birth rows of the experts alive at row t: j 2^k with odd j and t <= j 2^k + 2^(k + 2)."""
     return [born for born in range(1, t + 1) if t <= born + 4 * (born & -born)]
 
 

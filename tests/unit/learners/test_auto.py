@@ -1,4 +1,4 @@
-"""What `auto` promises beyond what every learner does: nothing to choose, never far behind, probabilities, a budget."""
+"""Promises of `auto` beyond the learners' contract: defaults that do, never far behind, probabilities, a budget."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_it_is_never_far_behind_the_best_of_the_others(real_streams: RealStreams
 
 
 def test_probabilities_are_those_of_the_labels() -> None:
-    """A linear rule of which every tenth label is wrong; in tenths of the probability, after a thousand rows."""
+    """Calibration in ten bins of the probability, after 1,000 rows, on a linear rule with every tenth label wrong."""
     rng = np.random.default_rng(6)
     X = rng.standard_normal((30_000, 4))
     y = ((X[:, 0] + X[:, 1] > 0.3) ^ (rng.random(len(X)) < 0.1)).astype(float)
@@ -79,14 +79,14 @@ def test_a_walk_is_forecast_like_its_last_step_and_products_are_learned() -> Non
 
 
 def errors_on(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Squared, row by row."""
+    """Return the squared error of each row."""
     score = np.empty((len(X), 1))
     create("auto", X.shape[1], task="regression").predict_then_update(X, y, score)
     return (score[:, 0] - y) ** 2
 
 
 def linear_targets(n: int = 8000) -> tuple[np.ndarray, np.ndarray]:
-    """Of deviation 1, with noise of deviation 0.3."""
+    """Return rows and linear targets of deviation 1, with noise of deviation 0.3."""
     X = noise(n, 5)
     y = X @ np.random.default_rng(3).standard_normal(5)
     return X, y / y.std() + 0.3 * np.random.default_rng(9).standard_normal(n)
@@ -113,7 +113,7 @@ def test_where_targets_jump_it_follows(at: int, level: float, scale: float) -> N
 
 
 def test_far_targets_that_come_again_and_again_are_learned() -> None:
-    """One in a hundred is a thousand deviations of the others away, and a feature tells which."""
+    """One target in a hundred is 1,000 deviations away from the others, and a feature indicates which."""
     rng = np.random.default_rng(5)
     X, noises, rare = noise(8000), 0.1 * rng.standard_normal(8000), rng.random(8000) < 0.01
     errors = errors_on(np.c_[X, rare], 100.0 * rare + noises)
@@ -173,7 +173,7 @@ def test_the_budget_is_spent_by_worth_for_cost_until_something_does_not_fit() ->
 @pytest.mark.parametrize("n", [1, 8, 12, 13, 60, 90, 130, 160, 200, 500])
 @pytest.mark.parametrize("K", [0, 2, 3, 24, 100])
 def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
-    """K is 0 for targets. At 200 features and two classes, 47.26 microseconds once lost the neighbours that 47 had."""
+    """K = 0 is regression. With 200 features and 2 classes, 47.26 microseconds once lost the neighbours that 47 had."""
     had: set[str] = set()
     for budget in (0.01 * 1.02**i for i in range(700)):
         rule = classification.rule_for(n, K, budget) if K else regression.rule_for(n, budget)
@@ -185,10 +185,10 @@ def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])
 def test_by_default_narrow_rows_have_all_experts_and_wide_ones_the_waves(K: int) -> None:
-    asked = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
-    assert asked[8] == (True, True, True)
-    assert asked[100] == (True, True, K < 24)
-    assert asked[500] == (True, False, False)
+    selected = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
+    assert selected[8] == (True, True, True)
+    assert selected[100] == (True, True, K < 24)
+    assert selected[500] == (True, False, False)
 
 
 def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_with_their_square() -> None:

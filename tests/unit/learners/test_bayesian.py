@@ -1,4 +1,4 @@
-"""Bayesian learners against the posteriors that they stand for."""
+"""Bayesian learners against the posteriors they represent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway import learners
 
 
 def learned(name, X, y, task="classification", **parameters):
-    """A learner after those rows, and its scores."""
+    """Return a learner that has learned the rows, and its scores."""
     learner, score = learners.create(name, X.shape[1], task=task, **parameters), np.empty((len(X), 1))
     learner.predict_then_update(X, y, score)
     return learner, score
@@ -65,7 +65,7 @@ def test_bayes_linear_of_walking_weights_is_the_posterior_of_the_last_ones():
     X, y = data(40, 2)
     q, noise, prior = 0.05, 0.3, 2.0
     learner, _ = learned("bayes_linear", X, y, "regression", noise_var=noise, prior_var=prior, q=q, intercept=False)
-    # All rows at once: the target of row i and the weights after row n share the walk up to row i.
+    # Condition on all rows at once: the target of row i and the weights after row n share the walk up to row i.
     i, n = np.arange(40), 40
     shared = prior + q * np.minimum.outer(i, i)
     targets = shared * (X @ X.T) + noise * np.eye(n)
@@ -99,7 +99,7 @@ def test_bayes_linear_scores_err_as_much_as_it_says():
     for i in range(n):
         variance[i] = learner.predictive_variance(X[i : i + 1])[0]
         learner.predict_then_update(X[i : i + 1], y[i : i + 1], score[i : i + 1])
-    assert ((y - score[:, 0]) ** 2 / variance).mean() == pytest.approx(1.0, abs=0.08)  # 3.5 deviations
+    assert ((y - score[:, 0]) ** 2 / variance).mean() == pytest.approx(1.0, abs=0.08)  # 3.5 standard errors
 
 
 @pytest.mark.parametrize("p_max", [0.0, 5.0])
@@ -115,7 +115,7 @@ def test_bayes_linear_bounds_the_variance_of_what_nothing_excites(p_max):
 
 
 def posterior(x, y, mean, covariance, beta):
-    """Mass, mean and covariance of N(w; mean, covariance) Phi(y w.x / beta) of two weights, by the trapezoidal rule."""
+    """Integrate N(w; mean, covariance) Phi(y w.x / beta) over two weights; return mass, mean and covariance."""
     nodes = np.linspace(-9.0, 9.0, 181)
     grid = np.stack(np.meshgrid(nodes, nodes, indexing="ij"), axis=-1).reshape(-1, 2)
     w = mean + grid @ np.linalg.cholesky(covariance).T
@@ -148,7 +148,7 @@ def test_bayes_probit_matches_the_moments_of_the_posterior(cov):
 
 
 def moved(u, cov):
-    """Mean and variance after a row of class 1 whose margin is u deviations, from variance 1 of one weight."""
+    """Return mean and variance of one weight, variance 1 before, after a row of class 1 with margin u deviations."""
     learner = learners.create("bayes_probit", 1, q=0.0, cov=cov, intercept=False)
     learner.state["weight"][:] = u * math.sqrt(2.0)
     learner.predict_then_update(np.ones((1, 1)), np.ones(1), np.empty((1, 1)))
@@ -183,7 +183,7 @@ def test_bayes_probit_gives_variance_back_up_to_the_prior(cov):
     alive.predict_then_update(X, np.full(400, math.nan), score)
     assert alive.state.memory.tobytes() == before
     for _ in range(3):
-        alive.predict_then_update(X * 1e-9, y, score)  # the intercept alone teaches
+        alive.predict_then_update(X * 1e-9, y, score)  # only the intercept learns
     assert variances(alive)[:2].tolist() == pytest.approx([2.0, 2.0])
     assert variances(alive).max() <= 2.0
 

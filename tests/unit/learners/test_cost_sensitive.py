@@ -1,4 +1,4 @@
-"""Cost-sensitive learners: what they are without costs, what the costs do, and the numbers.
+"""Cost-sensitive learners: behaviour at equal costs, effect of the costs, and documented figures.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -11,9 +11,9 @@ import pytest
 from driftway import learners
 from tests.support.oracle.ranking import auc, balanced_accuracy
 
-# Those of creditcard_default, and csogd2's costs on electricity, are measured: there values reach beyond what enters
-# the standardiser's statistics (docs/decisions/0022), and the first figures had no bounds: 0.4 points, 1 % of the
-# costs.
+# The figures of creditcard_default, and csogd2's costs on electricity, are our own: there, values exceed the bounds of
+# the standardiser's statistics (docs/decisions/0022), which the original figures were measured without. They differ by
+# 0.4 points, and by 1 % of the costs.
 STREAMS = (("ozone_eighthr", 2534), ("creditcard_default", 20_000), ("htru2", 17_898), ("electricity", 20_000))
 EQUAL = {"objective": "cost", "c_p": 1.0, "c_n": 1.0}
 
@@ -25,7 +25,7 @@ def scores(learner, X, y):
 
 
 def rare(n, d, share, seed=41):
-    """Rows of which a small share, with other means, is of class 1."""
+    """Return rows of which a small share, with other means, is of class 1."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < share).astype(float)
     return rng.standard_normal((n, d)) + 0.7 * y[:, None], y
@@ -69,7 +69,7 @@ def test_rho_shares_the_weight_of_a_class_among_its_rows():
     learner = learners.create("csogd2", 1, eta=0.25, eta_p=0.75, eta_n=0.25, intercept=False)
     X = np.array([[0.0], [0.0], [0.0], [2.0]])
     scores(learner, X, np.array([0.0, 0.0, 0.0, 1.0]))
-    assert learner.state["classes"].tolist() == [4, 2]  # from 1
+    assert learner.state["classes"].tolist() == [4, 2]  # counts start at 1
     assert learner.state["weight"][0] == 0.25 * (0.75 * 4 / (0.25 * 2)) * 2.0
 
 
@@ -77,7 +77,7 @@ def test_loss_one_moves_the_margin_and_loss_two_the_step():
     x = np.array([[1.0]])
     for name, weights in {"csogd1": (0.1, 1.6), "csogd2": (0.4, 1.5)}.items():
         got = []
-        for start in (0.0, 1.5):  # above a margin of 1, below rho = 4
+        for start in (0.0, 1.5):  # a margin of 1.5 is above 1, but below rho = 4
             learner = learners.create(name, 1, eta=0.1, objective="cost", c_p=4.0, c_n=1.0, intercept=False)
             learner.state["weight"][:] = start
             scores(learner, x, np.ones(1))
@@ -105,7 +105,7 @@ def test_acog_drift_gives_variance_back_up_to_the_start(cov):
     learner = learners.create("acog", 2, cov=cov, a=0.5, q=1e-3)
     for _ in range(10):
         scores(learner, X, y)
-        scores(learner, X * 1e-9, y)  # the intercept alone teaches
+        scores(learner, X * 1e-9, y)  # only the intercept learns
     C = learner.state["covariance"]
     assert (np.diag(C) if cov == "full" else C)[:2].tolist() == pytest.approx([0.5, 0.5])
 

@@ -1,4 +1,4 @@
-"""Drift detectors: their oracles, River's where the definition is the same, and what each promises."""
+"""Drift detectors against their oracles, against River where the definition is the same, and their contract."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ VARIANTS = [
 
 
 def mistakes(seed, *pieces):
-    """0 and 1: pieces are (rows, share of mistakes)."""
-    chance = np.random.default_rng(seed)
-    return np.concatenate([(chance.random(n) < share).astype(float) for n, share in pieces])
+    """Return errors of 0 and 1; pieces are (rows, share of mistakes)."""
+    rng = np.random.default_rng(seed)
+    return np.concatenate([(rng.random(n) < share).astype(float) for n, share in pieces])
 
 
 def losses(seed, *pieces):
-    """In [0, 1]."""
-    chance = np.random.default_rng(seed)
-    return np.concatenate([np.clip(chance.normal(share, 0.2, n), 0.0, 1.0) for n, share in pieces])
+    """Return losses in [0, 1]; pieces are (rows, mean)."""
+    rng = np.random.default_rng(seed)
+    return np.concatenate([np.clip(rng.normal(share, 0.2, n), 0.0, 1.0) for n, share in pieces])
 
 
 PIECES = (400, 0.2), (300, 0.5), (300, 0.05), (300, 0.3)
@@ -70,9 +70,9 @@ def test_batches_and_rows_without_a_label_change_nothing(name):
     assert cut.state.memory.tobytes() == whole.state.memory.tobytes()
     with_gaps = np.full(2 * len(errors), np.nan)
     with_gaps[1::2] = errors
-    said = create(name).observe(with_gaps)
-    assert said[1::2].tolist() == expected.tolist()
-    assert (said[::2] == QUIET).all()
+    verdicts = create(name).observe(with_gaps)
+    assert verdicts[1::2].tolist() == expected.tolist()
+    assert (verdicts[::2] == QUIET).all()
 
 
 @pytest.mark.parametrize("name", DETECTORS)
@@ -88,9 +88,9 @@ def test_its_state_is_all_that_it_is(name):
 
 @pytest.mark.parametrize("name", DETECTORS)
 def test_a_change_is_found_within_500_rows_and_hardly_anything_before(name):
-    """1,000 mistakes of share 0.2, then of 0.5: the figures of docs/algorithms/drift.md, by the median of 100 seeds."""
+    """1,000 rows with 20 % mistakes, then 1,000 with 50 %, as in docs/algorithms/drift.md; medians of 100 seeds."""
     delays, early = [], []
-    given = {"drift": 0.8} if name == "eddm" else {}  # published levels: four before
+    given = {"drift": 0.8} if name == "eddm" else {}  # the published levels give four early alarms
     for seed in range(100):
         alarms = np.flatnonzero(create(name, **given).observe(mistakes(seed, (1000, 0.2), (1000, 0.5))) == DRIFT)
         late = alarms[alarms >= 1000]
@@ -112,7 +112,7 @@ def test_a_wild_loss_leaves_a_finite_state(name, wild):
     assert (late[2000:] == DRIFT).any()
 
 
-# Beside River.
+# Comparison with River.
 
 BESIDE = [
     ("hddm_a", {}, river.binary.HDDMA),
@@ -126,10 +126,10 @@ BESIDE = [
 @pytest.mark.parametrize(("name", "given", "theirs"), [pytest.param(*b, id=f"{b[0]}-{b[1]}") for b in BESIDE])
 @pytest.mark.parametrize("seed", range(5))
 def test_drifts_at_the_rows_of_rivers(name, given, theirs, seed):
-    """River's ADWIN lets go of its whole window after a drift, where the paper's goes on: so ours is begun anew here.
+    """River's ADWIN drops its whole window after a drift; the paper's does not, so ours is reset here.
 
-    Other definitions, not compared: DDM keeps a minimum from row 31 on, and also of no error; EDDM takes the sample
-    variance; HDDM_W weighs the first row differently; KSWIN draws other rows.
+    Not compared, because River's definitions differ: DDM tracks a minimum from row 31 on, also without any error; EDDM
+    uses the sample variance; HDDM_W weighs the first row differently; KSWIN draws other rows.
     """
     errors, other, ours = mistakes(seed, *PIECES, (500, 0.6)), theirs(), create(name, **given)
     found, expected = [], []
@@ -157,8 +157,8 @@ def test_the_distance_of_kswin_is_that_of_the_exact_test(n, alpha):
 
 
 def test_kswin_sees_a_distribution_change_whose_mean_stays():
-    chance = np.random.default_rng(2)
-    errors = np.concatenate([chance.normal(1.0, 0.1, 500), chance.normal(1.0, 2.0, 500)])
+    rng = np.random.default_rng(2)
+    errors = np.concatenate([rng.normal(1.0, 0.1, 500), rng.normal(1.0, 2.0, 500)])
     verdicts = create("kswin", alpha=1e-4).observe(errors)
     assert not (verdicts[:500] == DRIFT).any()
     assert (verdicts[500:560] == DRIFT).any()

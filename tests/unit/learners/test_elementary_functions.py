@@ -20,7 +20,7 @@ TINY = 5e-324
 DRAWS = 3000
 DIGITS = 40
 REDUCED_DIGITS = 380
-"""Digits of pi that take whole turns off the largest numbers."""
+"""Decimal digits needed to reduce the largest numbers modulo pi / 2."""
 
 
 @kernel_without_refcounts
@@ -50,7 +50,7 @@ def even(low: float, high: float) -> Callable[[random.Random], tuple[float, ...]
 
 
 def spread(low: float, high: float, sign: int = 0) -> Callable[[random.Random], tuple[float, ...]]:
-    """Uniform in the logarithm, of either sign or of that one."""
+    """Draw log-uniformly, with the given sign or with a random one."""
     return lambda draw: (math.exp(draw.uniform(math.log(low), math.log(high))) * (sign or draw.choice((-1, 1))),)
 
 
@@ -59,12 +59,12 @@ def about_one(draw: random.Random) -> tuple[float]:
 
 
 def turns(most_bits: int) -> Callable[[random.Random], tuple[float, ...]]:
-    """Numbers next to a whole number of quarter turns, where nearly all digits cancel."""
+    """Draw numbers next to a multiple of pi / 2, where nearly all digits cancel."""
     return lambda draw: (float((draw.getrandbits(draw.randint(1, most_bits)) + 1) * mpmath.pi / 2),)
 
 
 def powers(lowest: float, highest: float) -> Callable[[random.Random], tuple[float, ...]]:
-    """A number and an exponent with e^lowest < x^p < e^highest; half of the numbers near 1."""
+    """Draw a number and an exponent with e^lowest < x^p < e^highest; half of the numbers are near 1."""
 
     def draw_both(draw: random.Random) -> tuple[float, float]:
         x = about_one(draw)[0] if draw.random() < 0.5 else spread(1e-300, 1e300, 1)(draw)[0]
@@ -111,7 +111,7 @@ def error_in_ulp(got: float, true: mpf) -> float:
 
 
 def worst(name: str, arguments: Callable[[random.Random], tuple[float, ...]], draws: int) -> tuple[float, object]:
-    """The largest error over random arguments, and where."""
+    """Return the largest error over random arguments, and the arguments."""
     own, true = FUNCTIONS[name]
     draw = random.Random(name)
     found: tuple[float, object] = (0.0, None)
@@ -177,10 +177,10 @@ SPECIAL = {
 @pytest.mark.parametrize("name", SPECIAL)
 def test_special_values(name):
     own, _ = FUNCTIONS[name]
-    got, wanted = [own(x) for x, _ in SPECIAL[name]], [value for _, value in SPECIAL[name]]
-    np.testing.assert_array_equal(got, wanted)
-    finite = [i for i, value in enumerate(wanted) if not math.isnan(value)]
-    assert [math.copysign(1.0, got[i]) for i in finite] == [math.copysign(1.0, wanted[i]) for i in finite]
+    got, reference = [own(x) for x, _ in SPECIAL[name]], [value for _, value in SPECIAL[name]]
+    np.testing.assert_array_equal(got, reference)
+    finite = [i for i, value in enumerate(reference) if not math.isnan(value)]
+    assert [math.copysign(1.0, got[i]) for i in finite] == [math.copysign(1.0, reference[i]) for i in finite]
 
 
 @pytest.mark.parametrize(

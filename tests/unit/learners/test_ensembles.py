@@ -1,4 +1,4 @@
-"""Ensembles: what may be their base, and pools whose experts come and go."""
+"""Ensembles: valid bases, and pools whose experts are replaced."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def of(name, kind="binary", d=3, **parameters):
 def test_base_is_refused_in_one_sentence(name):
     for base, why in (
         ("perhaps", "no learner 'perhaps'"),
-        ("ova:pa1", "one learner as it stands, not ova:pa1"),
-        ("dwm", "one learner as it stands, not dwm"),
+        ("ova:pa1", "a plain learner, not ova:pa1"),
+        ("dwm", "a plain learner, not dwm"),
         ("arow/r", "parameter=value"),
         ("arow/r=-1", "r must be > 0"),
         ("arow/speed=1", "no parameter 'speed'"),
@@ -56,7 +56,7 @@ def test_one_expert_votes_as_its_learner_predicts(name):
 
 def test_pool_is_full_and_the_lightest_leaves():
     X, y = rows("binary", 600, 4)
-    y = np.where(np.arange(600) % 7 < 3, 1.0 - y, y)  # mistakes without end
+    y = np.where(np.arange(600) % 7 < 3, 1.0 - y, y)  # mistakes never end
     dwm = of("dwm", d=4, period=1, max_experts=3, theta=1e-9)
     scores(dwm, X, y)
     assert dwm.state["experts"][0] == 3
@@ -73,7 +73,7 @@ def test_pool_is_full_and_the_lightest_leaves():
     ],
 )
 def test_what_a_learner_makes_of_its_state_follows_it_from_slot_to_slot(text, base):
-    """Some learners keep in scratch what follows from their state; a slot that changes hands must not keep it."""
+    """Some learners cache values derived from their state in scratch; a slot with a new state must not keep them."""
     text = text.format(base) if "{}" in text else text + base
     X, y = rows("binary", 300, 4)
     y = np.where(np.arange(300) % 40 < 20, 1.0 - y, y)

@@ -1,4 +1,4 @@
-"""Additive experts, bags, and pools renewed in periods: births, deaths and ties."""
+"""Additive experts, bagging, and periodically renewed pools: births, deaths and ties."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def of(name, kind="binary", d=4, **parameters):
 
 
 def slots(learner):
-    """The states of the experts in use."""
+    """Return the states of the experts in use."""
     return learner.state["states"][: learner.state["experts"][0]]
 
 
@@ -36,7 +36,7 @@ def test_newborn_is_never_the_one_that_leaves(prune):
         pool.predict_then_update(X[i : i + 1], y[i : i + 1], score)
         wrong = (score[0, 0] >= 0) != y[i]
         births += wrong
-        if wrong and full:  # of one row: one count is 1
+        if wrong and full:  # the newborn has learned one row: one count is 1
             counts = pool.members.views(pool.state["states"]).count[2]
             assert sorted(counts) == [0.0, 1.0]
             assert (slots(pool)[-1] != newest).any()
@@ -89,7 +89,7 @@ def test_weights_survive_a_factor_that_underflows():
     ],
 )
 def test_experts_that_keep_products_of_their_state_are_cut_invariant(name, parameters):
-    """`winnow` makes weights from logarithms before a batch, which a newborn needs within one."""
+    """`winnow` derives weights from logarithms before a batch; an expert born within one needs them too."""
     X, y = noisy()
     whole, cut = (of(name, base="winnow", **parameters) for _ in range(2))
     assert (scores(whole, X, y) == scores(cut, X, y, tuple(range(1, 300)))).all()
@@ -196,7 +196,7 @@ def test_learn_pp_nse_knows_nothing_before_its_first_batch():
 def test_learn_pp_nse_by_error_keeps_the_best():
     X, y = rows("binary", 400, 4)
     y = (X[:, 0] > 0.0).astype(float)
-    y[20:40] = 1.0 - y[20:40]  # the second batch teaches the opposite
+    y[20:40] = 1.0 - y[20:40]  # the second batch has the opposite labels
     pools = {prune: of("learn_pp_nse", batch=20, max_members=2, prune=prune) for prune in ("age", "error")}
     for pool in pools.values():
         scores(pool, X[:60], y[:60])

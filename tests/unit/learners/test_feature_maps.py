@@ -1,4 +1,4 @@
-"""Feature maps: what they make of a row, and that a learner behind them keeps every promise of a learner."""
+"""Feature maps: their output, and the conformance of learners that use them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def specs(*texts):
 
 
 def mapped(X, *texts):
-    """What maps make of rows."""
+    """Apply maps to rows."""
     for one in create_maps(specs(*texts), X.shape[1]):
         X, rows = np.full((len(X), one.width), np.nan), X
         one.apply(rows, X)
@@ -39,7 +39,7 @@ def mapped(X, *texts):
 
 @dataclass(frozen=True)
 class Behind(Case):
-    """A case whose learner stands behind maps."""
+    """A case whose learner has feature maps in front."""
 
     maps: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ class Behind(Case):
 
 
 INEXACT = replace(ROWS["pa1"], exact=False)
-"""PA-I behind waves: the two mathematics libraries may differ by an ulp."""
+"""PA-I with waves, for which the two mathematics libraries may differ by an ulp."""
 
 CASES = (
     Behind(ROWS["pa1"], "binary", standardize=True, maps=("polynomial",)),
@@ -78,7 +78,7 @@ CASES = (
         pytest.param(case, check, id=f"{case.label}:{check.__name__}")
         for case in CASES
         for check in checks.CHECKS
-        # Sums and waves need not tell a class from the other on rows of one class, but products do.
+        # With rows of one class only, sums and waves need not separate it from the other class, but products do.
         if not (check is checks.one_class_only and case is not CASES[0])
     ],
 )
@@ -129,7 +129,7 @@ def test_degree_2_equals_the_explicit_map_and_its_kernel():
     assert same(mapped(X, "polynomial:degree=2"), explicit)
     behind = create_mapped(Spec("dfop"), specs("polynomial"), 3)
     assert same(scores(behind, X, y), scores(learners.create("dfop", 9), explicit, y))
-    # (x.z + 1)^2 with squares and single features weighed as the binomial theorem says.
+    # (x.z + 1)^2, with squares and single features weighted by the binomial theorem.
     weigh = np.array([2, 2, 2, 1, 2, 2, 1, 2, 1])
     np.testing.assert_allclose((explicit * weigh) @ explicit.T + 1.0, (X @ X.T + 1.0) ** 2, rtol=1e-9, atol=1e-12)
 
@@ -166,7 +166,7 @@ def test_hashed_inner_products_are_right_on_average_over_seeds():
         np.prod(mapped(np.array([x, z]), f"hashing:buckets=16,seed={seed}"), axis=0).sum() for seed in range(3000)
     ]
     assert np.mean(products) == pytest.approx(x @ z, abs=4.0 * np.std(products) / math.sqrt(3000))
-    # Every column is in one bucket, with one sign, whatever stands beside it.
+    # Every column goes to one bucket, with one sign, independent of the other columns.
     H = mapped(np.eye(40), "hashing:buckets=16")
     assert (np.abs(H).sum(axis=1) == 1.0).all()
     assert same(H[:7], mapped(np.eye(7), "hashing:buckets=16"))
@@ -231,7 +231,7 @@ def test_learner_that_ignores_features_has_no_maps():
 def test_widths_must_follow_one_another():
     two, three = create_maps(specs("polynomial"), 2), create_maps(specs("polynomial"), 3)
     for inner, maps in [(3, two), (5, ()), (9, (*two, *three))]:
-        with pytest.raises(ValueError, match="as many features as the map before it makes"):
+        with pytest.raises(ValueError, match="as many features as the map before it produces"):
             Mapped(learners.create("pa1", inner), maps)
 
 
@@ -259,14 +259,14 @@ def test_snapshots_of_other_maps_or_of_none_are_refused():
 @pytest.mark.parametrize(
     ("text", "d", "words"),
     [
-        ("square", 3, "map square: no feature map 'square'; there is: polynomial, fourier, hashing"),
+        ("square", 3, "map square: no feature map 'square'; available: polynomial, fourier, hashing"),
         ("polynomial:degree=0", 3, "map polynomial:degree=0: degree must be >= 1, got 0"),
         ("polynomial:degree=11", 3, "map polynomial:degree=11: degree must be <= 10, got 11"),
-        ("polynomial:D=2", 3, "map polynomial:D=2: no parameter 'D'; there is: degree"),
-        ("polynomial:degree=5", 100, "map polynomial:degree=5: 96,560,645 features of 100 are more than 1,000,000"),
+        ("polynomial:D=2", 3, "map polynomial:D=2: no parameter 'D'; available: degree"),
+        ("polynomial:degree=5", 100, "map polynomial:degree=5: 96,560,645 features from 100 are more than 1,000,000"),
         ("fourier:D=0", 3, "map fourier:D=0: D must be >= 1, got 0"),
         ("fourier:gamma=0", 3, "map fourier:gamma=0: gamma must be > 0, got 0"),
-        ("fourier:D=500001", 3, "map fourier:D=500001: 1,000,002 features of 3 are more than 1,000,000"),
+        ("fourier:D=500001", 3, "map fourier:D=500001: 1,000,002 features from 3 are more than 1,000,000"),
         ("fourier:seed=-1", 3, "map fourier:seed=-1: seed must be >= 0, got -1"),
         ("hashing:buckets=0", 3, "map hashing:buckets=0: buckets must be >= 1, got 0"),
         ("hashing:buckets=1.5", 3, "map hashing:buckets=1.5: buckets must be a whole number, got 1.5"),

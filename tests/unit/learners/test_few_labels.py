@@ -1,4 +1,4 @@
-"""Learners of rows whose label never came: against the oracle, at the figures, at limits.
+"""Learners that use rows whose label never arrives: oracle, documented figures, limits.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -20,18 +20,18 @@ FIGURES = {
     "omr": {"2CDT": 93.95, "UG-2C-2D": 98.67, "sea": 75.42, "htru2": 92.10, "electricity": 70.35},
     "omr:lam2=0": {"2CDT": 94.22},
 }
-"""Per cent right of the first 4,000 rows, of which one in ten has a label."""
+"""Accuracy in per cent over the first 4,000 rows, of which one in ten has a label."""
 
 
 def asked_then_told(learner, X, y, known):
-    """Scores of rows each of which has its label, or is let go without one, before the next is asked about."""
+    """Return the scores when each row's label arrives, or expires, before the next row is predicted."""
     n = len(y)
-    told = np.where(known, y, np.nan)
-    slot = np.where(np.isnan(told), LABEL_EXPIRED, NOT_DELAYED)
+    labels = np.where(known, y, np.nan)
+    slot = np.where(np.isnan(labels), LABEL_EXPIRED, NOT_DELAYED)
     score = np.empty((2 * n, 1))
     learner.predict_then_update_delayed(
         np.repeat(X, 2, axis=0),
-        np.column_stack([np.full(n, np.nan), told]).ravel(),
+        np.column_stack([np.full(n, np.nan), labels]).ravel(),
         score,
         DelayedRows(np.column_stack([np.full(n, NOT_DELAYED), slot]).ravel(), learner.prediction_cache(1)),
     )

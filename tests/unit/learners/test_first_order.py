@@ -1,4 +1,4 @@
-"""First-order learners: what their sources prove of a step, and which of them are special cases of others."""
+"""First-order learners: properties of a step that their sources prove, and special cases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conformance.rows import rows
 
 
 def run(name, X, y, task="classification", **parameters):
-    """The scores and the learner after all rows."""
+    """Return the scores, and the learner after all rows."""
     learner = learners.create(name, X.shape[1], task=task, **parameters)
     score = np.empty((len(X), 1))
     learner.predict_then_update(X, y, score)
@@ -59,7 +59,7 @@ def test_a_restart_is_a_new_learner(stream):
 
 
 def steps(name, stream, field="weight", **parameters):
-    """(row with intercept, sign, weights before, weights after) of every labelled row."""
+    """Yield (row with intercept, sign, weights before, weights after) of every labelled row."""
     X, y = stream
     learner = learners.create(name, X.shape[1], **parameters)
     for x, label in zip(X, y, strict=True):
@@ -86,7 +86,7 @@ def test_pa1_and_pa2_minimise_their_objectives(C, stream):
             if name == "pa1":  # |v - w|^2 / 2 + C loss
                 assert -1e-12 <= tau <= C + 1e-12
                 assert loss < 1e-9 or tau == pytest.approx(C)
-            else:  # |v - w|^2 / 2 + C loss^2: the gradient is nil
+            else:  # |v - w|^2 / 2 + C loss^2: the gradient is zero
                 assert tau == pytest.approx(2.0 * C * loss, abs=1e-9)
 
 
@@ -97,7 +97,7 @@ def test_aromma_takes_the_shortest_weights_in_both_half_spaces(stream):
         if np.array_equal(before, after):
             continue
         assert sign * after @ x == pytest.approx(1.0)
-        # w'u >= |w|^2, with equality unless the row alone decides.
+        # w'u >= |w|^2, with equality unless only the row's constraint is active.
         assert after @ before >= before @ before * (1.0 - 1e-9)
         if after @ before > before @ before * (1.0 + 1e-9):
             np.testing.assert_allclose(after, sign * x / (x @ x), rtol=1e-9)

@@ -1,4 +1,4 @@
-"""A fixed scaling: every promise of the suite, and equality with rows that were scaled beforehand."""
+"""Fixed scaling: the conformance suite, and equality with rows scaled beforehand."""
 
 from __future__ import annotations
 
@@ -151,9 +151,9 @@ def test_public_face():
 def test_refusals_are_one_sentence():
     with pytest.raises(ParameterError, match="scaled:no_change: no_change ignores features; there is nothing to scale"):
         learners.create("scaled:no_change", 3)
-    with pytest.raises(ParameterError, match="scaled:scaled:pa1: scaled:pa1 has its scaling already"):
+    with pytest.raises(ParameterError, match="scaled:scaled:pa1: scaled:pa1 already has its scaling"):
         learners.create("scaled:scaled:pa1", 3)
-    with pytest.raises(UnknownLearner, match="scaled stands before the name of a learner, as in scaled:pa1"):
+    with pytest.raises(UnknownLearner, match="scaled goes before the name of a learner, as in scaled:pa1"):
         Spec.parse("scaled").create(3)
     one = learners.create("scaled:perceptron", 3)
     for stranger in (learners.create("perceptron", 3), learners.create("scaled:pa1", 3)):

@@ -30,7 +30,7 @@ def case(kind, parameters, standardize=False):
 
 
 def learned(name, X, y, task="classification", **parameters):
-    """The scores, and the learner after them."""
+    """Return the scores, and the learner after all rows."""
     learner = learners.create(name, X.shape[1], task=task, **parameters)
     score = np.empty((len(X), 1))
     learner.predict_then_update(X, y, score)
@@ -48,7 +48,7 @@ def learned(name, X, y, task="classification", **parameters):
             case("binary", {"lambda_source": "detector"}, standardize=True),
         )
         for check in checks.CHECKS
-        # `field`: the made up column is no lambda most of the time; see below.
+        # With `field`, most values of the synthetic column are no valid lambda; see below.
         if not (check is checks.oracle_equal and tried.given == FIELD)
     ],
 )
@@ -91,7 +91,7 @@ def test_const_is_dfop_behind_the_standardiser():
 
 
 def batch(X, target, factors, delta):
-    """Least squares in which row i weighs the product of all later factors, and the ridge that of all."""
+    """Solve least squares with row i weighted by the product of all later factors, and the ridge by that of all."""
     weigh = np.append(np.cumprod(factors[:0:-1])[::-1], 1.0)
     R = (X * weigh[:, None]).T @ X + delta * np.prod(factors) * np.eye(X.shape[1])
     return np.linalg.solve(R, X.T @ (weigh * target)), np.linalg.inv(R)
@@ -154,7 +154,7 @@ def test_detector_boosts_the_rows_after_an_alarm_and_no_other():
     assert 1500 < first < 1700
     assert learner.state["alarms"].tolist() == [len(oracle.alarms)]
     calm, _ = learned("dfop", X, y)
-    # Row first + 1 is learned with more forgetting, so that the one after it is the first to be scored otherwise.
+    # The row at index `first` is learned with more forgetting, so the one after it is the first with another score.
     assert got[: first + 1].tobytes() == calm[: first + 1].tobytes()
     assert got[first + 1] != calm[first + 1]
 
@@ -200,8 +200,8 @@ class Detector:
         self.memory = Minimum(np.zeros(1, np.int64), np.zeros(1), np.zeros(2))
 
     def update(self, error):
-        said = detect(float(error), DDM.Params().numbers(), self.memory)
-        return {QUIET: "none", WARNING: "warning", DRIFT: "drift"}[said]
+        verdict = detect(float(error), DDM.Params().numbers(), self.memory)
+        return {QUIET: "none", WARNING: "warning", DRIFT: "drift"}[verdict]
 
 
 @pytest.mark.parametrize("rates", [(0.2, 0.5), (0.0, 0.01, 0.3), (1.0, 0.5, 1.0), (0.05, 0.1, 0.2, 0.4)])

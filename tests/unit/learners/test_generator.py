@@ -1,4 +1,4 @@
-"""The random generator against whole-number arithmetic."""
+"""The random generator against integer arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands for missing values: against plain Python, however the rows are cut, and after a restart."""
+"""Imputed values equal plain Python, however the rows are cut, and after a restart."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ ROWS = st.lists(st.lists(VALUES, min_size=5, max_size=5), max_size=12)
 
 
 def filled(rows: list[list[float]]) -> list[list[float]]:
-    """The same in plain Python."""
+    """Impute in plain Python."""
     out = []
-    seen, mean, last = [0] * 5, [0.0] * 5, [0.0] * 5
+    counts, mean, last = [0] * 5, [0.0] * 5, [0.0] * 5
     for row in rows:
-        whole = []
+        filled_row = []
         for j, (value, (kind, constant)) in enumerate(zip(row, POLICIES, strict=True)):
             if math.isnan(value):
-                whole.append({CONSTANT: constant, MEAN: mean[j], LAST: last[j]}[kind])
+                filled_row.append({CONSTANT: constant, MEAN: mean[j], LAST: last[j]}[kind])
                 continue
-            whole.append(value)
-            seen[j], last[j] = seen[j] + 1, value
-            moved = mean[j] + (value - mean[j]) / seen[j]
+            filled_row.append(value)
+            counts[j], last[j] = counts[j] + 1, value
+            moved = mean[j] + (value - mean[j]) / counts[j]
             mean[j] = moved if math.isfinite(moved) else mean[j]
-        out.append(whole + [float(math.isnan(row[j])) for j in WATCHED])
+        out.append(filled_row + [float(math.isnan(row[j])) for j in WATCHED])
     return out
 
 

@@ -1,4 +1,4 @@
-"""What kernels are made of beyond numba's own: words of eight bytes, kernels without reference counts."""
+"""Extensions of numba for kernels: words of eight bytes, kernels without reference counts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def sums(array, other):
 
 
 def instructions(function, array):
-    """Of its machine code, without the names of other functions."""
+    """Return the instructions of a function's machine code, without the names of other functions."""
     compiled = numba.njit(error_model="numpy", _nrt=False)(function)
     compiled(array, array)
     code = compiled.inspect_asm(compiled.signatures[0])
@@ -166,7 +166,7 @@ def blas(a, b):
 
 
 def test_a_kernel_with_blas_is_refused():
-    """Its sums have the processor's order."""
+    """The order of its sums would depend on the processor."""
     with pytest.raises((TypingError, ImportError), match="BLAS"):
         blas(np.ones(3), np.ones(3))
 
@@ -174,7 +174,7 @@ def test_a_kernel_with_blas_is_refused():
 def test_a_worker_loads_no_blas():
     code = (
         "import sys; from tests.unit.worker.rows import model_settings; "
-        "from driftway.worker.state.warm_up import compile_kernels as warm; warm(model_settings('dfop')); "
+        "from driftway.worker.stream.warm_up import compile_kernels as warm; warm(model_settings('dfop')); "
         "print('scipy.linalg' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Machine code on disk: found by the next process, and never believed when it is damaged."""
+"""Machine code on disk: found by the next process, and never used when it is damaged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scaled(x):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A cache of the test's own, as a process finds it at its start."""
+    """A cache of the test's own, set up as at the start of a process."""
     monkeypatch.setattr(kernel_cache, "FOLDER", tmp_path / "kernels")
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     monkeypatch.setattr(kernel_cache, "KEEP_CODE", kernel_cache._keep_code())
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def started():
-    """What a process does that needs the kernel: its result, and whether the cache had the machine code."""
+    """Call the kernel as a new process would; return its result, and whether the cache had the machine code."""
     compiled = kernel(scaled)
     result = compiled(2.0)
     return result, sum(compiled.stats.cache_hits.values()) == 1
@@ -51,7 +51,7 @@ def test_a_later_process_finds_what_an_earlier_one_compiled(folder, decorator):
 
 
 def made_of(part):
-    """A kernel around another one, as the driver makes them."""
+    """Return a kernel that calls `part`, built as the driver builds them."""
 
     def run(x):
         return part(x)
@@ -146,7 +146,7 @@ def test_a_folder_without_room_for_a_file_is_not_used(folder, caplog, monkeypatc
     ],
 )
 def test_the_folder_is_named_after_the_sources_wherever_it_is(monkeypatch, variables, place):
-    """numba knows only the called kernel's file: a folder that outlives an upgrade would run older arithmetic."""
+    """numba checks only the called kernel's file, so a folder that outlives an upgrade would run older arithmetic."""
     for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         monkeypatch.setenv(name, variables.get(name, ""))
     folder = kernel_cache._cache_folder()[0]

@@ -1,4 +1,4 @@
-"""Kernel learners equal their oracles where parameters are such that little is learned: no rows of the table."""
+"""Kernel learners equal their oracles with parameters that learn too little for rows of the table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORACLES = {row.name: row.oracle for row in kernel_methods.ROWS}
     [
         ("kernel_norma", {"budget": 25, "alpha": 2.0, "lam": 0.4}),  # the scale falls below its bound
         ("mc_norma", {"budget": 25, "alpha": 2.0, "lam": 0.4}),
-        ("kernel_alma", {"budget": 8, "B": 1.0, "rho": 1.0}),  # the norm is made anew
+        ("kernel_alma", {"budget": 8, "B": 1.0, "rho": 1.0}),  # the norm is recomputed
         ("kernel_alma", {**POLY, "c0": 0.0, "degree": 3}),
         ("budget_perceptron", {**POLY, "rho": 0.5}),
         ("forgetron", POLY),

@@ -1,4 +1,4 @@
-"""The oracles of kernel learners equal simpler ones where these are special cases of them."""
+"""The oracles of kernel learners equal simpler oracles in special cases."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_linear_kernel_of_several_classes(n_classes):
 
 
 def test_two_classes_are_twice_one():
-    """A margin of 2 f(x): each class has half of it."""
+    """With two classes the margin is 2 f(x), half of it from each class."""
     both = scores(kernel_classes.MCNORMA, alpha=0.1, lam=0.05, rho=1.0, budget=30)
     equal(both, scores(kernel_methods.KernelNORMA, alpha=0.2, lam=0.1 / 4.0, rho=1.0, budget=30))
 
@@ -118,7 +118,7 @@ def test_merging_descent_is_descent_until_it_merges():
 
 
 def test_the_removed_vector_was_the_best_without_itself():
-    """Each step of it, from sums that leave the vector out."""
+    """Every removal is checked by sums that leave the vector out."""
 
     class Watched(kernel_budgets.BudgetPerceptron):
         dropped = 0

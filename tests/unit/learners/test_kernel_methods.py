@@ -1,4 +1,4 @@
-"""Kernel learners: what they equal while their budget lasts, what projecting and merging keep, how wide they are."""
+"""Kernel learners: equality while the budget lasts, invariants of projecting and merging, and kernel widths."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIXED = {"width": "dimension"}
 
 
 def stream(n, d=4, seed=5, noise=0.05):
-    """Rows inside and outside a ball, with some labels wrong."""
+    """Return rows inside and outside a ball, with some labels wrong."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     y = ((X**2).sum(axis=1) > d - 0.5).astype(float)
@@ -32,7 +32,7 @@ def scores(learner, X, y):
 
 
 def gram(learner, n):
-    """K of the first n stored rows of a Gaussian kernel."""
+    """Return the Gaussian kernel matrix of the first n stored rows."""
     Z = learner.state["expansion.column"][:, :n].T
     gamma = learner.state["expansion.gamma"][0] or 1.0 / learner.n_features
     return np.exp(-gamma * ((Z[:, None] - Z[None]) ** 2).sum(axis=2))
@@ -140,13 +140,13 @@ def test_merging_keeps_rows_and_duals():
     assert n > 10
     assert size.sum() == n
     sums = size.sum(axis=1).copy(), alpha.sum(axis=1).copy()
-    for left in range(n - 1, n - 6, -1):
+    for remaining in range(n - 1, n - 6, -1):
         merge(learner._constants, learner._memory)
-        assert learner.state["expansion.used"][0] == left
-        np.testing.assert_allclose(size[:, :left].sum(axis=1), sums[0])
-        np.testing.assert_allclose(alpha[:, :left].sum(axis=1), sums[1], rtol=1e-12)
+        assert learner.state["expansion.used"][0] == remaining
+        np.testing.assert_allclose(size[:, :remaining].sum(axis=1), sums[0])
+        np.testing.assert_allclose(alpha[:, :remaining].sum(axis=1), sums[1], rtol=1e-12)
         np.testing.assert_allclose(
-            learner.state["expansion.coefficient"][:left], alpha[1, :left] - alpha[0, :left], rtol=1e-12
+            learner.state["expansion.coefficient"][:remaining], alpha[1, :remaining] - alpha[0, :remaining], rtol=1e-12
         )
 
 
@@ -205,7 +205,7 @@ def test_the_width_goes_with_the_units(name):
 
 
 def stripes(rows=6000, seed=3):
-    """Classes in narrow stripes of one feature; the other tells nothing."""
+    """Return classes in narrow stripes of one feature; the other feature is irrelevant."""
     X = np.random.default_rng(seed).uniform(0.0, 6.0, (rows, 2))
     return X, (np.floor(X[:, 0]) % 2).astype(float)
 

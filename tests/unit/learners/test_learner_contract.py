@@ -1,4 +1,4 @@
-"""What the base class refuses, and the prequential loop."""
+"""Input that the base class refuses, and the prequential loop."""
 
 from __future__ import annotations
 

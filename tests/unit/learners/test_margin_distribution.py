@@ -1,4 +1,4 @@
-"""Margin distribution learners at their definitions: gradients, minima, restarts, forks and measured figures."""
+"""Margin distribution learners against their definitions: gradients, minima, restarts, forks, measured figures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.oracle.protocol import run
 
 
 def learnt(name, X, y, **parameters):
-    """A learner that has seen the rows, and its scores."""
+    """Return a learner that has learned the rows, and its scores."""
     learner = learners.create(name, X.shape[1], **parameters)
     score = np.empty((len(X), 1))
     learner.predict_then_update(X, y, score)
@@ -110,7 +110,7 @@ def test_one_outlier_freezes_the_weights_unless_losses_are_clipped():
     X = rng.standard_normal((4000, 3))
     y = (X[:, 0] > 0).astype(float)
     y[2000:] = 1.0 - y[2000:]
-    X[128] *= 1e4  # at a power of 2 the top alone has weights that it can hurt
+    X[128] *= 1e4  # at a power of 2 all candidates but the top one have just restarted
     late = slice(2500, 3900)
     hits = {clip: ((learnt("d_odm", X, y, f_clip=clip)[1] >= 0) == y)[late].mean() for clip in (0.0, 100.0)}
     assert hits[100.0] > hits[0.0] + 0.05

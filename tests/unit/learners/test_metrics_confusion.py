@@ -1,4 +1,4 @@
-"""What follows from confusion matrix and margins: River's on the same predictions, and counts written out."""
+"""Metrics of the confusion matrix and of margins, against River's and against explicit counts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def river():
 
 
 def rows(n_classes: int) -> tuple[np.ndarray, np.ndarray, list[int], list[int]]:
-    """Scores f8[n, k], labels f8[n], and both as class indices; the last class is rare."""
+    """Return scores f8[n, k], labels f8[n], and labels and predictions as class indices; the last class is rare."""
     rng = np.random.default_rng(n_classes)
     y = np.minimum(rng.integers(0, n_classes + 3, N) % (n_classes + 1), n_classes - 1).astype(float)
     score = np.round(rng.standard_normal((N, 1 if n_classes == 2 else n_classes)), 2)

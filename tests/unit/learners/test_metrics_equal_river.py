@@ -1,4 +1,4 @@
-"""Every metric beside River's on the same predictions, and the probabilities that scores stand for."""
+"""Every metric equals River's on the same predictions, and the probabilities that scores represent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def labels(n_classes: int) -> np.ndarray:
 
 
 def scores(n_classes: int) -> np.ndarray:
-    """Of middling size: River computes 1 - p, which has few digits left where p is nearly 1."""
+    """Return moderate scores, because River computes 1 - p, which has few digits left where p is nearly 1."""
     rng = np.random.default_rng(100 + n_classes)
     score = 2.0 * rng.standard_normal((N, 1 if n_classes == 2 else n_classes))
     y = labels(n_classes)
@@ -62,7 +62,7 @@ def no_change(y: np.ndarray, first: int) -> np.ndarray:
 
 
 def majority(y: np.ndarray, n_classes: int, binary: bool) -> np.ndarray:
-    """Prediction of the most frequent class so far: ties go to class 1 with two classes, else to the lowest."""
+    """Predict the most frequent class so far; ties go to class 1 with two classes, else to the lowest."""
     found, counts = [], [0] * n_classes
     for label in y.astype(int):
         found.append(int(counts[1] >= counts[0]) if binary else counts.index(max(counts)))
@@ -126,7 +126,7 @@ def test_multiclass_probabilities(river, n_classes):
 
 
 def test_sure_errors_are_clamped_as_by_river(river):
-    """Scores so large that 1 - p has no digits left: both clamp to 1e-15."""
+    """Where scores are so large that 1 - p has no digits left, both clamp to 1e-15."""
     score, y = np.array([[800.0], [-800.0], [700.0], [-1e300]]), np.array([0.0, 1.0, 1.0, 0.0])
     metrics = ProbabilityMetrics("logistic")
     metrics.observe(score, y)
@@ -204,12 +204,12 @@ def test_what_stands_before_a_learner_leaves_it_its_probabilities(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_probabilities_are_calibrated(name):
-    """A model of the right kind on rows of a logistic model: better than knowing the classes' shares only."""
+    """Probabilities beat the classes' shares on rows of a logistic model, or match them without features."""
     learner = Spec.parse(name).create(2)
     rng = np.random.default_rng(3)
     X = rng.standard_normal((1500, 2))
-    chance = 1.0 / (1.0 + np.exp(-(1.5 * X[:, 0] - X[:, 1])))
-    y = (rng.random(1500) < chance).astype(float)
+    probability = 1.0 / (1.0 + np.exp(-(1.5 * X[:, 0] - X[:, 1])))
+    y = (rng.random(1500) < probability).astype(float)
     if not learner.uses_features or name in ("hmm_filter",):
         y = (rng.random(1500) < 0.8).astype(float)
     score = np.empty((1500, 1))
@@ -274,7 +274,7 @@ def test_nothing_is_known_before_the_first_label():
     offline.observe(np.ones((3, 1)), np.full(3, 4.0))
     rolling.observe(np.ones((3, 1)), np.full(3, 4.0))
     found = offline.point(rolling.point())
-    assert (found["rmse"], found["r2_overall"]) == (3.0, None)  # targets without any spread
+    assert (found["rmse"], found["r2_overall"]) == (3.0, None)  # constant targets
 
 
 def test_robustness_ratios_are_in_units_of_the_worst():

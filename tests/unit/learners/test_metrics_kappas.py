@@ -1,4 +1,4 @@
-"""Kappas inside a window and fading: River's on the same predictions, and sums written out."""
+"""Windowed and fading kappas, against River's and against explicit sums."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N, WINDOW, FADING = 700, 150, 0.99
 
 
 def rows(n_classes: int, n: int = N) -> tuple[np.ndarray, np.ndarray]:
-    """Scores that are right more often than not, and labels with a run of one class and a class that dies out."""
+    """Return scores that are mostly right, and labels with a run of one class and classes that die out."""
     rng = np.random.default_rng(n_classes)
     y = rng.integers(0, n_classes, n).astype(float)
     y[n // 3 : n // 2] = 1.0
@@ -37,7 +37,7 @@ def predictions(score: np.ndarray) -> list[int]:
 
 
 def references(y: np.ndarray, n_classes: int) -> tuple[list[int], list[int]]:
-    """What no-change and the majority class say before each row."""
+    """Return the predictions of no-change and of the majority class for each row."""
     before, most, counts = [], [], [0] * n_classes
     last = 1 if n_classes == 2 else 0
     for label in y.astype(int).tolist():
@@ -119,7 +119,7 @@ def test_the_window_forgets_and_a_window_of_one_class_is_all_or_nothing():
     metrics = KappaMetrics(2, 1, window=10)
     metrics.observe(np.full((30, 1), -1.0), np.ones(30))
     assert metrics.point()["window_kappa"] == 0.0
-    assert metrics.point()["window_kappa_temporal"] == 0.0  # no-change has all right, so nothing is left to gain
+    assert metrics.point()["window_kappa_temporal"] == 0.0  # no-change is always right: nothing to gain
     metrics.observe(np.ones((10, 1)), np.ones(10))
     point = metrics.point()
     assert (point["window_kappa"], point["window_kappa_temporal"], point["window_kappa_m"]) == (1.0, 1.0, 1.0)

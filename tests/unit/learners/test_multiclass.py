@@ -1,4 +1,4 @@
-"""First-order multiclass learners: with two classes they are the binary ones, with more their steps are optimal."""
+"""First-order multiclass learners equal the binary ones with two classes, and their steps are optimal with more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = (*PERCEPTRONS, "mc_ogd", "mc_softmax", "mc_pa", "mc_pa1", "mc_pa2", "mc_
 
 
 def run(name, X, y, K=2, **parameters):
-    """The scores and the learner after all rows."""
+    """Return the scores, and the learner after all rows."""
     learner = learners.create(name, X.shape[1], K, **parameters)
     score = np.empty((len(X), learner.n_scores))
     learner.predict_then_update(X, y, score)
@@ -25,7 +25,7 @@ def run(name, X, y, K=2, **parameters):
 
 
 def stepped(name, W, x, label, mu=1.0, **parameters):
-    """The weights after one row, from any state."""
+    """Return the weights after one row, from a given state."""
     learner = learners.create(name, len(x), len(W), intercept=False, **parameters)
     learner.state["weight"][:] = W
     if "mu" in learner.state:
@@ -35,7 +35,7 @@ def stepped(name, W, x, label, mu=1.0, **parameters):
 
 
 def states(n, K=4, d=3):
-    """Random weights, rows and labels, with the best wrong class."""
+    """Yield random weights, rows and labels, with the best wrong class."""
     rng = np.random.default_rng(31)
     for _ in range(n):
         W, x, label = rng.standard_normal((K, d)), rng.standard_normal(d), int(rng.integers(0, K))
@@ -77,7 +77,7 @@ def test_two_classes_have_the_bits_of_the_binary_learner(multiclass, binary):
 )
 def test_two_classes_score_as_the_binary_learner(multiclass, binary):
     X, y = rows("binary", 200, 4, unlabelled=0.1)
-    X, y = X[:100].copy(), y[:100].copy()  # before the weights of `romma` are rescaled: its length is another
+    X, y = X[:100].copy(), y[:100].copy()  # before `romma` rescales its weights, whose length differs
     (got, learner), (expected, _) = run(multiclass[0], X, y, **multiclass[1]), run(binary[0], X, y, **binary[1])
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
     if "mu" in learner.state:
@@ -183,7 +183,7 @@ def test_soft_steps_minimise_distance_and_loss(name, parameters, price):
         for size in (1.0, 0.1, 1e-3):
             for _ in range(40):
                 assert objective(best + size * rng.standard_normal(W.shape)) >= least - 1e-12
-        for step in np.linspace(-0.5, 0.5, 41):  # the direction in which it moves
+        for step in np.linspace(-0.5, 0.5, 41):  # along the step
             assert objective(parted(best, x, label, rival, step)) >= least - 1e-12
 
 
@@ -212,7 +212,7 @@ def test_romma_takes_the_shortest_weights_in_two_half_spaces(name):
             continue
         phi = parted(np.zeros_like(W), x, label, rival, 1.0)
         assert (moved * phi).sum() == pytest.approx(mu)
-        # The shortest point is a combination of the normals that is not negative: Karush, Kuhn and Tucker.
+        # Karush-Kuhn-Tucker: the shortest point is a non-negative combination of the normals.
         normals = np.stack([W.ravel(), phi.ravel()], axis=1)
         c, e = np.linalg.lstsq(normals, moved.ravel(), rcond=None)[0]
         np.testing.assert_allclose(normals @ [c, e], moved.ravel(), atol=1e-12)
@@ -228,7 +228,7 @@ def test_romma_takes_the_shortest_weights_in_two_half_spaces(name):
             assert (moved * W).sum() > (W * W).sum()
     assert passive > 10
     assert past_binds > 20
-    assert past_does_not > 5 or name == "mc_romma"  # there a mistake always binds
+    assert past_does_not > 5 or name == "mc_romma"  # there the past always binds
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""Covariances per class: optimal and tight steps, sound matrices, drift, and what equals what.
+"""Covariances per class: optimal and tight steps, sound matrices, drift, and special cases.
 
 See docs/algorithms/second_order.md#second-order-learners and docs/algorithms/multiclass.md#multiclass-learners.
 """
@@ -27,7 +27,7 @@ def covariance(rng, n=d):
 
 
 def stepped(name, K=4, n=200, **parameters):
-    """(row, label, best wrong class, mean and covariance before and after) of one row, from random states."""
+    """Yield (rng, row, label, best wrong class, mean and covariance before, and after) from random states."""
     rng = np.random.default_rng(51)
     for _ in range(n):
         learner = learners.create(name, d, K, intercept=False, cov="full", **parameters)
@@ -64,7 +64,7 @@ def test_one_row_moves_two_classes_apart(name):
 
 
 def joint(mu, sigma, x, label, rival):
-    """The two classes as one problem of two: phi = (x, -x), and a block-diagonal covariance."""
+    """Return the two classes as one binary problem: phi = (x, -x), the mean, and a block-diagonal covariance."""
     blocks = np.zeros((2 * d, 2 * d))
     blocks[:d, :d], blocks[d:, d:] = sigma[label], sigma[rival]
     return np.concatenate([x, -x]), np.concatenate([mu[label], mu[rival]]), blocks
@@ -72,7 +72,7 @@ def joint(mu, sigma, x, label, rival):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_step_is_that_of_two_classes_on_the_difference(name):
-    """Means exactly; covariances but for the block between the two classes."""
+    """The means are equal, and the covariances except for the block between the two classes."""
     for _, x, label, rival, (mu, sigma), (mean, narrowed) in stepped(name, n=60):
         phi, both, blocks = joint(mu, sigma, x, label, rival)
         two = learners.create(name.removeprefix("mc_"), 2 * d, intercept=False, cov="full")
@@ -87,7 +87,7 @@ def test_step_is_that_of_two_classes_on_the_difference(name):
 
 @pytest.mark.parametrize(("name", "power"), [("mc_arow", 2), ("mc_scw1", 1), ("mc_scw2", 2)])
 def test_means_minimise_divergence_and_loss(name, power):
-    """Given the variance that the joint step leaves, the means are optimal: nothing beside them costs less."""
+    """Given the variance after the joint step, the means are optimal: no nearby means cost less."""
     quantile = 0.0 if name == "mc_arow" else NormalDist().inv_cdf(0.75)
     for rng, x, label, rival, (mu, sigma), (mean, _) in stepped(name, n=30):
         phi, both, blocks = joint(mu, sigma, x, label, rival)
@@ -160,7 +160,7 @@ def test_drift_gives_variance_back_to_all_classes(name, cov):
     learner.predict_then_update(np.zeros((400, 2)), np.full(400, math.nan), score)
     assert (sigma == before).all(), "rows without a label give nothing back"
     for _ in range(20):
-        learner.predict_then_update(X * 1e-9, y, score)  # the intercept alone teaches
+        learner.predict_then_update(X * 1e-9, y, score)  # only the intercept learns
     for c in range(3):
         variances = np.diag(sigma[c]) if cov == "full" else sigma[c]
         assert variances[:2].tolist() == pytest.approx([2.0, 2.0])
@@ -171,7 +171,7 @@ def test_drift_gives_variance_back_to_all_classes(name, cov):
 
 
 def factored_rows(name, n=60):
-    """A row each from random states: learner, p, z, label as a sign, and mean and factors before."""
+    """Yield (rng, state, p, z, label as a sign, mean and factors before) for one row each from random states."""
     rng = np.random.default_rng(54)
     for _ in range(n):
         if name == "arowa":
@@ -197,7 +197,7 @@ def factored_rows(name, n=60):
 
 @pytest.mark.parametrize("name", ["arowa", "arowa_pair"])
 def test_factored_step_is_optimal_in_each_factor(name):
-    """The mean minimises KL + [1 - m]+^2 / 2r, each factor KL + v / 2r while the other one is fixed."""
+    """The mean minimises KL + [1 - m]+^2 / 2r, and each factor KL + v / 2r with the other one fixed."""
     moved = 0
     for _, s, p, z, sign, (W, R, F) in factored_rows(name):
         if sign * p @ W @ z >= 1.0:
@@ -223,7 +223,7 @@ def test_factored_step_is_optimal_in_each_factor(name):
 
 
 def test_pairs_with_a_single_column_are_arow():
-    """With one column for the second item, which is 1, p'W z is linear in p."""
+    """If the second item is a single column of 1, p'W z is linear in p."""
     rng = np.random.default_rng(55)
     P, y, got = rng.standard_normal((500, 4)), rng.integers(0, 2, 500).astype(float), []
     for name, X, given in (

@@ -1,4 +1,4 @@
-"""Hyperplanes of regions take the step that they say is best; networks descend on the loss that their hedge bounds."""
+"""`lol` takes optimal steps; `hbp` descends on the weighted loss of its classifiers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftway import learners
 from driftway.learners.metrics.prequential import predicted_class
 
 PARTS = ("first", "deep", "bias", "shallow", "head", "offset")
-"""What a row moves of `hbp`, beside the weights of its classifiers."""
+"""Fields of `hbp` that a row updates, besides the weights of its classifiers."""
 
 
 def scores(learner, X, y):
@@ -32,13 +32,13 @@ def accuracy(name, X, y, K=2, **given):
 
 
 def chequered(n, seed=5):
-    """Two classes that no line parts."""
+    """Return two classes that no line separates."""
     X = np.random.default_rng(seed).uniform(-1.0, 1.0, (n, 2))
     return X, (X[:, 0] * X[:, 1] > 0.0).astype(float)
 
 
 def local(rng, d=3, m=4, **given):
-    """A `lol` in the middle of its stream."""
+    """Return a `lol` in the middle of a stream."""
     learner = learners.create("lol", d, prototypes=m, **given)
     for name in ("prototype", "common", "own"):
         learner.state[name][:] = rng.standard_normal(learner.state[name].shape)
@@ -48,8 +48,8 @@ def local(rng, d=3, m=4, **given):
 
 @pytest.mark.parametrize(("lam", "C"), [(1.0, 0.1), (0.2, 3.0), (7.0, 0.5)])
 def test_lol_takes_the_least_step_that_pays(lam, C):
-    """The conditions under which lam / 2 |dw|^2 + |du|^2 / 2 + C loss, which is convex, is least."""
-    rng, met = np.random.default_rng(3), set()
+    """The step satisfies the conditions for a minimum of the convex lam / 2 |dw|^2 + |du|^2 / 2 + C loss."""
+    rng, cases = np.random.default_rng(3), set()
     for _ in range(60):
         learner, x, label = local(rng, lam=lam, C=C), rng.standard_normal(3), float(rng.integers(0, 2))
         w, u = learner.state["common"].copy(), learner.state["own"].copy()
@@ -63,10 +63,10 @@ def test_lol_takes_the_least_step_that_pays(lam, C):
         np.testing.assert_allclose(lam * dw, tau * y * full, atol=1e-12)
         margin = y * (w + dw + u[j] + du) @ full
         case = "none" if abs(tau) < 1e-12 else "most" if abs(tau - C) < 1e-12 else "some"
-        met.add(case)
+        cases.add(case)
         assert {"none": margin >= 1 - 1e-9, "most": margin <= 1 + 1e-9, "some": abs(margin - 1) < 1e-9}[case]
         assert -1e-12 <= tau <= C + 1e-12
-    assert met >= {"none", "some"}
+    assert cases >= {"none", "some"}
 
 
 @pytest.mark.parametrize(("lam", "C", "alone"), [(1e12, 0.3, True), (1e-12, 0.3e-12, False)])
@@ -110,7 +110,7 @@ def test_they_learn_what_no_hyperplane_parts():
 
 
 def network(K, alpha=(0.5, 0.3, 0.2), **given):
-    """A small `hbp` in the middle of its stream, a row and its label."""
+    """Return a small `hbp` in the middle of a stream, a row and its label."""
     rng = np.random.default_rng(6)
     learner = learners.create("hbp", 3, K, width=4, **given)
     for name in PARTS:
@@ -120,7 +120,7 @@ def network(K, alpha=(0.5, 0.3, 0.2), **given):
 
 
 def losses(learner, x, label):
-    """The log loss of each classifier: what is said if it alone counts."""
+    """Return the log loss of each classifier, measured with all weight on it."""
     alpha, found = learner.state["alpha"].copy(), []
     for one in np.eye(len(alpha)):
         learner.state["alpha"][:] = one

@@ -1,4 +1,4 @@
-"""A learner under a detector's watch: every promise of the suite, equality with an oracle, and what is refused."""
+"""A learner watched by a drift detector: the conformance suite, equality with an oracle, and refused specs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_suite(case, check):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
 def test_acts_as_often_as_the_oracle(case):
-    """On rows whose concept changes again and again, so that every action is taken."""
+    """The concept of the rows changes repeatedly, so that every action is taken."""
     d, piece = 4, 250
-    chance = np.random.default_rng(6)
-    X = chance.standard_normal((8 * piece, d))
-    y = np.concatenate([target(part, case.kind, 4, chance, 0.05) for part in np.split(X, 8)])
+    rng = np.random.default_rng(6)
+    X = rng.standard_normal((8 * piece, d))
+    y = np.concatenate([target(part, case.kind, 4, rng, 0.05) for part in np.split(X, 8)])
     learner, oracle = case.make(d), case.oracle(d)
     np.testing.assert_allclose(
         scores(learner, X, y), np.array(run(oracle, X.tolist(), y.tolist())), rtol=1e-7, atol=1e-7
@@ -50,8 +50,8 @@ def test_acts_as_often_as_the_oracle(case):
 
 def test_copy_begun_for_nothing_is_dropped():
     learner = Spec.parse("on_drift:rls:action=background,detector=hddm_w/drift_conf=1e-30/warn_conf=0.1").create(2)
-    chance = np.random.default_rng(1)
-    X = chance.standard_normal((4000, 2))
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((4000, 2))
     y = (X[:, 0] > 0).astype(float)
     y[420:450] = 1.0 - y[420:450]
     scores(learner, X[:450], y[:450])
@@ -69,8 +69,8 @@ def test_copy_begun_for_nothing_is_dropped():
         ("on_drift:pa1:detector=dmd", "detector of on_drift:pa1 must be a drift detector: no detector 'dmd'"),
         ("on_drift:pa1:detector=ddm/warn=-1", "warn must be > 0"),
         ("on_drift:pa1:speed=1", "no parameter 'speed'"),
-        ("on_drift:ova:pa1", "watches one learner as it stands"),
-        ("on_drift:dwm", "watches one learner as it stands"),
+        ("on_drift:ova:pa1", "watches a plain learner"),
+        ("on_drift:dwm", "watches a plain learner"),
     ],
 )
 def test_refused_in_one_sentence(text, why):

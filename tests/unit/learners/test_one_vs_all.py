@@ -1,4 +1,4 @@
-"""One against all: every promise of the suite, the spec's grammar, and equality with copies that are run by hand."""
+"""One-vs-all: the conformance suite, the spec's grammar, and equality with copies that are run by hand."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def test_ways_to_write_a_spec(text, canonical):
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("ova", UnknownLearner, "ova stands before the name of a learner, as in ova:pa1"),
-        ("ova:", UnknownLearner, "ova stands before the name of a learner, as in ova:pa1"),
+        ("ova", UnknownLearner, "ova goes before the name of a learner, as in ova:pa1"),
+        ("ova:", UnknownLearner, "ova goes before the name of a learner, as in ova:pa1"),
         ("ova:pa11", UnknownLearner, "no learner 'pa11'; did you mean 'pa1'?"),
-        ("ova:pa1_regressor", ParameterError, "pa1_regressor does not learn binary; it does: regression"),
+        ("ova:pa1_regressor", ParameterError, "pa1_regressor does not learn binary; it learns: regression"),
         ("ova:pa1:C=0", ParameterError, "C must be > 0, got 0"),
-        ("ova:pa1,D=0", ParameterError, "no parameter 'D'; there is: C, intercept"),
+        ("ova:pa1,D=0", ParameterError, "no parameter 'D'; available: C, intercept"),
         ("ova:pa1,C", ParameterError, "'C' in 'ova:pa1,C' is not parameter=value"),
         ("ova:pa1,C=1,C=2", ParameterError, "C is given twice in 'ova:pa1,C=1,C=2'"),
     ],
@@ -83,9 +83,9 @@ def test_refusals_are_one_sentence(text, error, words):
 
 
 def test_tasks_and_shapes_are_checked():
-    with pytest.raises(ParameterError, match="ova:rls does not learn regression; it does: binary, multiclass"):
+    with pytest.raises(ParameterError, match="ova:rls does not learn regression; it learns: binary, multiclass"):
         learners.create("ova:rls", 3, task="regression")
-    with pytest.raises(ParameterError, match="pa1 does not learn regression; it does: binary"):
+    with pytest.raises(ParameterError, match="pa1 does not learn regression; it learns: binary"):
         learners.create("ova:pa1", 3, task="regression")
     with pytest.raises(ParameterError, match="n_classes must be >= 2, got 1"):
         learners.create("ova:pa1", 3, 1)

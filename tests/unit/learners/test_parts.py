@@ -1,4 +1,4 @@
-"""Parts of non-negative rows: the figures, planted parts, rows that have none.
+"""Factorisation of non-negative rows: documented figures, planted parts, rows with negative features.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -16,7 +16,7 @@ def made(text, d):
 
 
 def errors(learner, X, y=None):
-    """Squared error of each row."""
+    """Return the squared error of each row."""
     score = np.empty((len(X), 1))
     learner.predict_then_update(np.ascontiguousarray(X, float), np.zeros(len(X)) if y is None else y, score)
     return -score[:, 0]

@@ -1,4 +1,4 @@
-"""Ranking learners: gradients of the pairwise loss, tight pairs, fair samples, and numbers.
+"""Ranking learners: gradients of the pairwise loss, tight pairs, fair samples, and documented figures.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -28,12 +28,12 @@ def two_classes(n, d, share=0.3, seed=51):
 
 
 def pairwise_loss(w, x, label, others, lam):
-    """The objective of OPAUC at one row, over all rows of the other class."""
+    """Return the objective of OPAUC at one row, over all rows of the other class."""
     return lam / 2 * w @ w + ((1.0 - label * (x - others) @ w) ** 2).mean() / 2
 
 
 def steps(name, cov, **parameters):
-    """(weights before, row, label, rows of the other class, weights after) of every row that has a pair."""
+    """Yield (weights before, row, label, rows of the other class, weights after) of every row that has a pair."""
     X, y = two_classes(60, 3)
     if cov == "diag":
         parameters["cov"] = "diag"
@@ -200,7 +200,7 @@ def test_balanced_accuracy_and_auc_of_the_specification(real_streams, name, expe
     ],
 )
 def test_sampling_learners_on_the_streams_of_the_specification(real_streams, name, expected):
-    # Means of five seeds, because one differs from the next by 0.8: the seed of 14.1 is not known.
+    # Means of five seeds, because seeds differ by 0.8, and the seed of 14.1 is not known.
     for stream, both in zip(STREAMS, expected, strict=True):
         X, y = real_streams.rows(*stream)
         labels, got = y.tolist(), []

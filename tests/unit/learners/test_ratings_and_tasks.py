@@ -1,4 +1,4 @@
-"""Ratings, similarity and several tasks: the figures, and rows that name nothing.
+"""Learners for ratings, similarity and several tasks: documented figures, and rows with invalid ids.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -17,7 +17,7 @@ from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 
 LAST = 50
-"""Rows among which 14.1 looks for partners."""
+"""Number of previous rows among which 14.1 looks for partners."""
 
 
 def scores(learner, X, y):
@@ -32,14 +32,14 @@ def made(text, d, standardize=True):
 
 
 def errors(text, stream):
-    """Root of the mean squared error of each 10,000 ratings, in units of their deviation."""
+    """Return the RMSE of each 10,000 ratings, in units of the ratings' deviation, and the block of ratings."""
     (block,) = open_stream(stream).blocks(60_000)
     squared = (scores(made(text, 2), *block) - block.y) ** 2
     return np.sqrt(squared.reshape(-1, 10_000).mean(axis=1)) / block.y.std(), block
 
 
 def partners(y, matches, rng):
-    """Of each row that has one among the last rows: (row, one drawn from those of its class, or of others)."""
+    """Yield for each row a random one of the last rows of its class (`matches`) or of others; -1 if there is none."""
     for t in range(len(y)):
         past = np.arange(max(0, t - LAST), t)
         found = past[(y[past] == y[t]) == matches]
@@ -57,7 +57,7 @@ def test_clusters_are_found_as_in_the_specification():
 
 
 def test_a_wild_rating_does_not_cost_the_factors():
-    """Left to grow, they are not finite after a rating of 3500, and 53,000 of 60,000 ratings are skipped."""
+    """Without bounds, they overflow after a rating of 3500, and 53,000 of 60,000 ratings are skipped."""
     (block,) = open_stream("ratings").blocks(60_000)
     y = block.y.copy()
     y[5000] = 3500.0
@@ -82,7 +82,7 @@ def test_an_id_that_is_none_is_unknown(mode, known, item):
 def test_clusters_know_nobody_at_first():
     learner = made("online_mf:mode=cocluster", 2)
     got = scores(learner, [[1, 2], [8, 9], [1, 9], [1, 5], [6, 9]], [3.0, 5.0, 7.0, np.nan, np.nan])
-    # Nobody; both unknown; then what is known of one of them, and the mean of all where clusters hold nothing.
+    # First no id at all is known, then neither of the two; in the last two rows one of them is.
     assert got[:2].tolist() == [0.0, 3.0]
     assert got[3:].tolist() == [5.0, 6.0]
 
@@ -166,7 +166,7 @@ def test_triplets_of_keystroke_are_put_in_order(real_streams):
         C: 100 * (scores(made(f"oasis_metric:C={C}", 30), rows, np.ones(len(t))) > 0).mean() for C in (0.1, 1e-300)
     }
     assert share[0.1] == pytest.approx(88.1, abs=2.0)
-    assert share[1e-300] == pytest.approx(82.6, abs=1.5)  # as it begins, W = I
+    assert share[1e-300] == pytest.approx(82.6, abs=1.5)  # as at the start, W = I
 
 
 def test_labels_of_triplets_are_not_looked_at():
@@ -175,7 +175,7 @@ def test_labels_of_triplets_are_not_looked_at():
     first, second = made("oasis_metric", 6, False), made("oasis_metric", 6, False)
     assert scores(first, X, y).tobytes() == scores(second, X, 1 - y).tobytes()
     nothing = np.zeros((2, 6))
-    nothing[0, :2], nothing[1, 2:4] = 1.0, 1.0  # no difference, then no item
+    nothing[0, :2], nothing[1, 2:4] = 1.0, 1.0  # near and far are equal, then the first item is zero
     scores(first, nothing, [1, 1])
     assert first.state["skipped"][0] == 2
     assert np.array_equal(first.state["W"], second.state["W"])
@@ -224,9 +224,13 @@ def test_clipping_leaves_nothing_of_nothing_and_all_of_what_is_positive():
     ("text", "d", "sentence"),
     [
         ("online_mf", 3, "online_mf reads two columns, user and item, got 3"),
-        ("rdml", 5, "rdml reads two items of as many columns each: 5 is odd"),
+        ("rdml", 5, "rdml reads two items with the same number of columns: 5 is odd"),
         ("rdml", 258, "rdml reads items of at most 128 columns, got 129"),
-        ("oasis_metric", 4, "oasis_metric reads three items of as many columns each: 4 columns are no multiple of 3"),
+        (
+            "oasis_metric",
+            4,
+            "oasis_metric reads three items with the same number of columns: 4 columns are not a multiple of 3",
+        ),
     ],
 )
 def test_rows_of_another_form_are_refused(text, d, sentence):

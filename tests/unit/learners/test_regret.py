@@ -1,4 +1,4 @@
-"""Comparators in hindsight: the solvers against slow searches, the switching sequence against every sequence."""
+"""Comparators in hindsight: the solvers against slow searches, the switching sequence against all sequences."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def total(loss: str, X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
 
 
 def searched(loss: str, X: np.ndarray, y: np.ndarray, ball: float) -> float:
-    """The least loss of two weights on a grid that is refined around its best place."""
+    """Return the least loss of two weights, found on a grid that is refined around its best point."""
     best, at, half = math.inf, np.zeros(2), 8.0 if math.isinf(ball) else ball
     for _ in range(60):
         for step in itertools.product(np.linspace(-half, half, 7), repeat=2):
@@ -86,7 +86,7 @@ def test_separable_rows_cost_nothing(loss: str) -> None:
 def test_constant_doubled_and_single_rows_have_a_fit(loss: str, ball: float) -> None:
     X, y = sample(50, 3, 7)
     wide = np.c_[X, X, np.zeros((50, 2))]
-    longer = ball * math.sqrt(0.5)  # the doubled columns share the weight, and need less length for it
+    longer = ball * math.sqrt(0.5)  # doubled columns share a weight, so a smaller norm suffices
     w = fit(loss, wide, y, longer)
     assert total(loss, wide, y, w) == pytest.approx(total(loss, X, y, fit(loss, X, y, ball)), rel=4 * GAP)
     assert np.isfinite(fit(loss, X[:1], y[:1], ball)).all()
@@ -105,7 +105,7 @@ def test_a_solver_that_does_not_arrive_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 
 def every_sequence(cost: np.ndarray, k: int) -> float:
-    """The least total over all ways to place at most k switches."""
+    """Return the least total over all ways to place at most k switches."""
     m = len(cost)
     found = []
     for switches in range(min(k, m - 1) + 1):

@@ -1,4 +1,4 @@
-"""The rolling metrics against their oracle, however batches are cut."""
+"""The rolling metrics equal their oracle, however batches are cut."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REGRESSION_KEYS = [
 
 
 def stream(kind, n, n_classes=2, seed=0):
-    """Scores and labels with runs, ties and unlabelled rows."""
+    """Return scores and labels with runs, ties and unlabelled rows."""
     rng = np.random.default_rng(seed)
     if kind == "regression":
         y = np.cumsum(rng.standard_normal(n)) + 100.0

@@ -1,4 +1,4 @@
-"""A row that counts omega does to a learner what another parameter, or a longer row, would do.
+"""A row of weight omega has the same effect on a learner as another parameter, or as a longer row.
 
 See docs/algorithms/conventions.md#sample-weights.
 """
@@ -33,11 +33,11 @@ SAME_AS = {
     "rdml": ({"eta": 0.01}, {"eta": 0.01 * OMEGA}),
     "norma": ({"alpha": 0.1, "lam": 0.0}, {"alpha": 0.1 * OMEGA, "lam": 0.0}),
 }
-"""Name -> parameters with weighted rows, and with rows that count once."""
+"""Name -> parameters for rows of weight OMEGA, and equivalent parameters for rows of weight 1."""
 
 
 def weighted(rule):
-    """The driver's loop, with a weight that is not 1."""
+    """Return the driver's loop with a weight other than 1."""
     score, learn = rule.score, rule.learn
 
     def run(rows, y, omega, scores, parameters, memory):
@@ -49,9 +49,9 @@ def weighted(rule):
 
 
 def stream(kind):
-    chance = np.random.default_rng(8)
-    X = chance.normal(size=(N, D))
-    s = X[:, 0] - 0.5 * X[:, 1] + 0.3 * chance.normal(size=N)
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(N, D))
+    s = X[:, 0] - 0.5 * X[:, 1] + 0.3 * rng.normal(size=N)
     return X, s if kind == REGRESSION else np.where(s > 0, 1.0, -1.0)
 
 

@@ -1,4 +1,4 @@
-"""Second-order learners at their definitions: optimal steps, tight constraints, and the hazards.
+"""Second-order learners against their definitions: optimal steps, tight constraints, and known hazards.
 
 See docs/algorithms/second_order.md#second-order-learners.
 """
@@ -19,7 +19,7 @@ FORMS = ("full", "diag")
 
 
 def stepped(name, x, y, weight, covariance, **parameters):
-    """Mean and covariance after one row, from any state."""
+    """Return mean and covariance after one row, from a given state."""
     learner = learners.create(name, len(x), intercept=False, cov="full", **parameters)
     learner.state["weight"][:], learner.state["covariance"][:] = weight, covariance
     learner.predict_then_update(x[None], np.array([(1.0 + y) / 2.0]), np.empty((1, 1)))
@@ -27,7 +27,7 @@ def stepped(name, x, y, weight, covariance, **parameters):
 
 
 def states(n, d=3):
-    """Random rows, labels, means and covariances."""
+    """Yield random rows, labels, means and covariances."""
     rng = np.random.default_rng(21)
     for _ in range(n):
         A = rng.standard_normal((d, d))
@@ -51,7 +51,7 @@ def test_constraint_is_tight_after_a_row(name, power):
 
 
 def divergence(mean, root, mu, sigma):
-    """KL(N(mean, root root') || N(mu, sigma)) without its constant."""
+    """Return KL(N(mean, root root') || N(mu, sigma)) without its constant."""
     inverse, covariance = np.linalg.inv(sigma), root @ root.T
     apart = mu - mean
     return 0.5 * (np.trace(inverse @ covariance) + apart @ inverse @ apart) - np.linalg.slogdet(root)[1]
@@ -82,7 +82,7 @@ def test_soft_steps_minimise_divergence_and_loss(name, power, C):
 def test_cw_takes_its_root_without_cancellation():
     phi = NormalDist().inv_cdf(0.7)
     mean, _ = stepped("cw", np.ones(1), 1.0, np.zeros(1), np.array([[1e-11]]))
-    assert mean[0] == pytest.approx(phi * 1e-11, rel=1e-9)  # as printed, 5e-6 off
+    assert mean[0] == pytest.approx(phi * 1e-11, rel=1e-9)  # the printed formula is 5e-6 off
 
 
 @pytest.mark.parametrize("cov", FORMS)
@@ -101,7 +101,7 @@ def test_rows_that_teach_nothing_are_counted(name, cov):
 
 
 def variances(learner):
-    """The diagonal of either form."""
+    """Return the variances, in either form."""
     covariance = learner.state["covariance"]
     return np.diag(covariance) if covariance.ndim == 2 else covariance
 
@@ -120,7 +120,7 @@ def test_drift_gives_variance_back_up_to_the_start(name, cov):
     alive.predict_then_update(np.zeros((400, 2)), np.full(400, math.nan), score)
     assert (variances(alive) == before).all(), "rows without a label give nothing back"
     for _ in range(20):
-        alive.predict_then_update(X * 1e-9, y, score)  # the intercept alone teaches
+        alive.predict_then_update(X * 1e-9, y, score)  # only the intercept learns
     assert variances(alive)[:2].tolist() == pytest.approx([2.0, 2.0])
     assert variances(alive).max() <= 2.0
 

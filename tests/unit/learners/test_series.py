@@ -1,4 +1,4 @@
-"""Forecasts of a series: the figures, what noise allows at best, and differences.
+"""Forecasts of a series: documented figures, the limit set by the noise, and differences.
 
 See docs/algorithms/reference-results.md#learners-for-other-tasks.
 """
@@ -16,7 +16,7 @@ from tests.support.oracle.series_and_few_labels import OGD, ONS
 
 BOTH = ("arma_ogd", "arma_ons")
 STREAMS = {"sru1": (10_081, -1), "beijing_pm25": (20_000, -1), "electricity": (20_000, 3)}
-"""Rows, and the column that is the series; -1: the target."""
+"""Stream -> rows, and the column that is the series; -1 for the target."""
 
 OVER_NO_CHANGE = {
     "arma_ogd": (1.33, 1.12, 1.03),
@@ -25,7 +25,7 @@ OVER_NO_CHANGE = {
     "arma_ons:diff=1": (0.90, 1.10, 1.09),
 }
 NOISE = 1.5
-"""Standard deviation of what drives the generated series."""
+"""Standard deviation of the innovations of the generated series."""
 
 
 def made(text):
@@ -40,7 +40,7 @@ def forecasts(learner, y, X=None):
 
 @cache
 def arma(seed, rows):
-    """y_t = 0.6 y_t-1 - 0.3 y_t-2 + e_t + 0.4 e_t-1, from where it has forgotten its start."""
+    """Generate y_t = 0.6 y_t-1 - 0.3 y_t-2 + e_t + 0.4 e_t-1, without the burn-in."""
     e = np.random.default_rng(seed).normal(0.0, NOISE, rows + 200)
     y = np.zeros(rows + 200)
     for t in range(2, len(y)):
@@ -65,7 +65,7 @@ def test_errors_are_those_of_the_specification(real_streams, place, stream):
 def test_the_error_comes_near_the_noise_that_nobody_can_know():
     over_noise = {text: [error(text, arma(seed, 20_000)) / NOISE**2 for seed in range(9)] for text in BOTH}
     assert max(over_noise["arma_ogd"]) < 1.05
-    # Newton steps never get over a start whose first targets lie far nearer to 0 than the others.
+    # Newton steps never recover if the first targets are much closer to 0 than the others.
     assert np.median(over_noise["arma_ons"]) < 1.05
     assert error("no_change", arma(0, 20_000)) > 1.5 * NOISE**2
 
@@ -88,7 +88,7 @@ def test_differences_carry_a_series_on_before_anything_is_learned(text):
     y = [3.0, 5.0, 9.0, np.nan]
     assert forecasts(made(f"{text}:diff=1"), y[:2]).tolist() == [0.0, 3.0]
     assert forecasts(made(f"{text}:diff=2"), y[:3]).tolist() == [0.0, 3.0, 7.0]
-    # The third target brings the first second difference, 2, and with it nothing yet to be learned from.
+    # The third target yields the first second difference, 2, from which nothing can be learned yet.
     learner = made(f"{text}:diff=2")
     assert forecasts(learner, y)[3] == 13.0
     assert learner.state["past.value"][0] == 2.0

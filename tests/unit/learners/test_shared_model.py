@@ -1,4 +1,4 @@
-"""Learners of several partitions that share what they believe.
+"""Model averaging between learners of several partitions.
 
 See docs/algorithms/averaging.md#averaging-between-partitions.
 """
@@ -19,9 +19,9 @@ D, WORKERS = 4, 4
 
 
 def drawn(n, seed=5):
-    chance = np.random.default_rng(seed)
-    X = chance.normal(size=(n, D))
-    return X, X @ np.arange(1.0, D + 1.0) + chance.normal(size=n)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, D))
+    return X, X @ np.arange(1.0, D + 1.0) + rng.normal(size=n)
 
 
 def fed(learner, X, y):
@@ -30,29 +30,29 @@ def fed(learner, X, y):
 
 
 def talked(name, rounds, each, gossip=False, **parameters):
-    """Learners that meet every `each` rows and hear what was told one round ago; the rows in the order of rounds."""
+    """Run learners that exchange every `each` rows, with the updates of the previous round; rows are in round order."""
     group = [learners.create(name, D, task=REGRESSION, **parameters) for _ in range(WORKERS)]
     exchanges = [ModelAverager(one, gossip) for one in group]
     X, y = drawn(rounds * WORKERS * each)
-    told = []
+    updates = []
     for r in range(rounds):
         new = []
         for k, (one, exchange) in enumerate(zip(group, exchanges, strict=True)):
             rows = slice((r * WORKERS + k) * each, (r * WORKERS + k + 1) * each)
             fed(one, X[rows], y[rows])
-            heard = exchange.aggregate(each, [t for j, t in enumerate(told) if j != k])
-            said, taken = exchange.exchange(each, heard)
-            assert taken == (heard is not None)
-            new.append(said)
-        told = new
-    return group, exchanges, told, (X, y)
+            aggregate = exchange.aggregate(each, [t for j, t in enumerate(updates) if j != k])
+            update, taken = exchange.exchange(each, aggregate)
+            assert taken == (aggregate is not None)
+            new.append(update)
+        updates = new
+    return group, exchanges, updates, (X, y)
 
 
 def test_information_adds_up_to_that_of_one_learner_with_all_rows():
     rounds, each = 6, 20
-    group, exchanges, told, (X, y) = talked("rls", rounds, each)
+    group, exchanges, updates, (X, y) = talked("rls", rounds, each)
     for k, (one, exchange) in enumerate(zip(group, exchanges, strict=True)):
-        exchange.exchange(0, exchange.aggregate(0, [t for j, t in enumerate(told) if j != k]))
+        exchange.exchange(0, exchange.aggregate(0, [t for j, t in enumerate(updates) if j != k]))
         whole = fed(learners.create("rls", D, task=REGRESSION), X, y)
         assert one.state["weight"] == pytest.approx(whole.state["weight"], rel=1e-9)
         assert one.state["P"] == pytest.approx(whole.state["P"], rel=1e-9, abs=1e-13)
@@ -60,7 +60,7 @@ def test_information_adds_up_to_that_of_one_learner_with_all_rows():
 
 
 def met(exchange, learner, X, y, heard=None):
-    """What a learner tells that has learned these rows since it told last."""
+    """Learn rows, exchange, and return the learner's update."""
     return exchange.exchange(len(X), heard if fed(learner, X, y) is learner else None)[0]
 
 
@@ -69,11 +69,11 @@ def test_with_forgetting_what_is_heard_counts_as_rows_learned_last():
     X, y = drawn(3 * each)
     first, second = (learners.create("dfop", D, task=REGRESSION, mu=mu) for _ in range(2))
     ours = ModelAverager(first)
-    told = met(ModelAverager(second), second, X[:each], y[:each])
+    update = met(ModelAverager(second), second, X[:each], y[:each])
     met(ours, first, X[each : 2 * each], y[each : 2 * each])
     fed(first, X[2 * each :], y[2 * each :])
-    ours.exchange(each, ours.aggregate(each, [told]))
-    # What is older than the last time it told fades by the rows of others as by its own; their prior is not told.
+    ours.exchange(each, ours.aggregate(each, [update]))
+    # Rows before its last update fade by the rows of others as by its own; an update does not include the prior.
     lam = 1.0 - mu
     R, b = np.eye(D + 1) * lam ** (3 * each), np.zeros(D + 1)
     for start, faded_by in ((0, 0), (each, 2 * each), (2 * each, 0)):
@@ -93,15 +93,15 @@ def test_weights_become_their_mean_by_rows_and_own_news_is_kept():
     learner.state["weight"][:] = 1.0
     exchange.exchange(3, None)
     learner.state["weight"][:] = 1.5
-    heard = exchange.aggregate(
+    aggregate = exchange.aggregate(
         3, [ModelUpdate(1, SharedModel(np.full(D + 1, 5.0))), ModelUpdate(2, SharedModel(np.full(D + 1, 4.0)))]
     )
-    told, taken = exchange.exchange(3, heard)
-    # 1 + 1/6 (5 - 1) + 2/6 (4 - 1) = 2 2/3 of what all had told, and the half that was learned since.
+    update, taken = exchange.exchange(3, aggregate)
+    # 1 + 1/6 (5 - 1) + 2/6 (4 - 1) = 2 2/3 is the mean of the updates; the 0.5 learned since is added.
     assert taken
-    assert told.rows == 3
+    assert update.rows == 3
     assert learner.state["weight"] == pytest.approx(1.5 + 4.0 / 6.0 + 1.0)
-    assert (told.model.weight == learner.state["weight"]).all()
+    assert (update.model.weight == learner.state["weight"]).all()
 
 
 def test_gossip_takes_the_same_share_of_each_neighbour():
@@ -121,23 +121,23 @@ def test_gossip_takes_the_same_share_of_each_neighbour():
 @pytest.mark.parametrize("name", ["dfop", "rls"])
 def test_what_was_told_in_two_goes_is_heard_as_one(name):
     X, y = drawn(40)
-    teller, whole = (learners.create(name, D, task=REGRESSION) for _ in range(2))
-    exchange, hearer = ModelAverager(teller), ModelAverager(learners.create(name, D, task=REGRESSION))
-    folded = hearer.combine(None, met(exchange, teller, X[:10], y[:10]))
-    folded = hearer.combine(folded, met(exchange, teller, X[10:], y[10:]))
+    sender, whole = (learners.create(name, D, task=REGRESSION) for _ in range(2))
+    exchange, receiver = ModelAverager(sender), ModelAverager(learners.create(name, D, task=REGRESSION))
+    combined = receiver.combine(None, met(exchange, sender, X[:10], y[:10]))
+    combined = receiver.combine(combined, met(exchange, sender, X[10:], y[10:]))
     at_once = met(ModelAverager(whole), whole, X, y)
-    assert folded.rows == at_once.rows == 40
-    assert pytest.approx(at_once.model.R, rel=1e-9, abs=1e-12) == folded.model.R
-    assert folded.model.weight == pytest.approx(at_once.model.weight, rel=1e-9, abs=1e-12)
+    assert combined.rows == at_once.rows == 40
+    assert pytest.approx(at_once.model.R, rel=1e-9, abs=1e-12) == combined.model.R
+    assert combined.model.weight == pytest.approx(at_once.model.weight, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("wrong", [np.inf, np.nan, -1e6])
 def test_what_makes_no_sense_together_is_not_taken_in(wrong):
     learner = fed(learners.create("rls", D, task=REGRESSION), *drawn(20))
     exchange, before = ModelAverager(learner), learner.state.memory.copy()
-    told, taken = exchange.exchange(20, Aggregate(5, SharedModel(np.zeros(D + 1), np.full((D + 1, D + 1), wrong))))
+    update, taken = exchange.exchange(20, Aggregate(5, SharedModel(np.zeros(D + 1), np.full((D + 1, D + 1), wrong))))
     assert not taken
-    assert told is not None
+    assert update is not None
     assert (learner.state.memory == before).all()
 
 
@@ -174,8 +174,8 @@ def test_behind_a_standardiser_each_keeps_its_own_scaling():
 @pytest.mark.parametrize("name", ["mc_pa1", "mc_softmax", "mc_perceptron_max"])
 def test_learners_of_several_classes_share_all_their_weights(name):
     learner = learners.create(name, D, n_classes=3)
-    told, _ = ModelAverager(learner).exchange(1, None)
-    assert told.model.weight.shape == learner.state["weight"].shape
+    update, _ = ModelAverager(learner).exchange(1, None)
+    assert update.model.weight.shape == learner.state["weight"].shape
 
 
 def test_p_max_holds_for_what_was_heard_too():

@@ -1,4 +1,4 @@
-"""The bytes of a snapshot, pinned: changing them makes every stored snapshot unreadable (BREAKING)."""
+"""The exact bytes of a snapshot: changing them makes every stored snapshot unreadable (BREAKING)."""
 
 from __future__ import annotations
 

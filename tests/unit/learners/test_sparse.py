@@ -1,4 +1,4 @@
-"""Sparse learners at their definitions: what each row minimises, what equals what, and when weights are zero."""
+"""Sparse learners against their definitions: the objective of a step, special cases, and zero weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("truncated_gradient", "fobos_l1", "rda_l1", "ftrl_proximal")
 
 
 def nonzero(learner):
-    """How many features have a weight; the intercept is not counted."""
+    """Return the number of features with a weight, not counting the intercept."""
     d = learner.n_features
     if learner.name == "ftrl_proximal":
         return np.count_nonzero(abs(learner.state["z"][:d]) > learner.parameters.l1)
@@ -22,21 +22,21 @@ def nonzero(learner):
 
 
 def data(n=400, d=4, seed=31):
-    """Rows of which one feature in two matters."""
+    """Return rows in which every other feature matters."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     return X, (X[:, ::2].sum(axis=1) + 0.3 + 0.5 * rng.standard_normal(n) > 0).astype(float)
 
 
 def learned(name, X, y, **parameters):
-    """A learner after those rows, and its scores."""
+    """Return a learner that has learned the rows, and its scores."""
     learner, score = learners.create(name, X.shape[1], **parameters), np.empty((len(X), 1))
     learner.predict_then_update(X, y, score)
     return learner, score
 
 
 def slope(s, y):
-    """Derivative of the logistic loss by the score."""
+    """Return the derivative of the logistic loss by the score."""
     sign = 2.0 * y - 1.0
     return -sign / (1.0 + math.exp(sign * s))
 
@@ -49,7 +49,7 @@ def test_truncation_at_every_row_without_bound_is_the_clipped_subgradient_step()
     for x, label in zip(X, y, strict=True):
         u = w - eta * slope(w @ x, label) * x
         w = u - eta * gravity * np.sign(u)
-        w[w * u < 0.0] = 0.0  # past zero
+        w[w * u < 0.0] = 0.0  # crossed zero
     np.testing.assert_allclose(learner.state["weight"], w, rtol=1e-9, atol=1e-12)
 
 
@@ -91,7 +91,7 @@ def test_without_a_penalty_they_are_gradient_descent(name, parameters, free, los
 
 
 def aside(w, rng):
-    """Points about a minimum, some of them on the axes."""
+    """Yield points around a minimum, some of them on the axes."""
     for size in (1.0, 0.1, 1e-3):
         for _ in range(40):
             step = size * rng.standard_normal(len(w))
@@ -132,7 +132,7 @@ def test_rda_minimises_over_the_average_gradient(decay):
         average, memory = np.mean(gradients, axis=0), t
         if decay and t > 1.0 / decay:
             memory = 1.0 / decay
-            weigh = np.where(np.arange(t) < memory, 1.0 / memory, decay)  # the first rows alike
+            weigh = np.where(np.arange(t) < memory, 1.0 / memory, decay)  # the first rows equally
             weigh *= (1.0 - decay) ** np.minimum(t - memory, t - 1 - np.arange(t))
             average = weigh @ np.array(gradients)
         np.testing.assert_allclose(learner.state["average"], average, rtol=1e-9, atol=1e-12)
@@ -176,7 +176,7 @@ def test_ftrl_goes_on_learning_after_a_large_gradient():
     learner.predict_then_update(X[1:], y[1:], score[1:])
     g = 1.0 / (1.0 + math.exp(-score[1, 0]))
     w = score[1, 0]
-    sigma = g * g / (0.1 * 2.0 * math.sqrt(n))  # 0 if taken as the difference of the roots
+    sigma = g * g / (0.1 * 2.0 * math.sqrt(n))  # 0 if computed as the difference of the roots
     assert math.sqrt(n + g * g) - math.sqrt(n) == 0.0
     assert learner.state["z"][0] == pytest.approx(z + g - sigma * w, rel=1e-15)
 

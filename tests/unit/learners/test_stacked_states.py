@@ -1,4 +1,4 @@
-"""Several learners in one buffer, called inside one compiled loop: the bits of as many learners apart."""
+"""Several learners in one buffer, called inside one compiled loop, equal separate learners bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ D, M, N = 5, 4, 400
 
 
 def over_members(rule):
-    """A loop of the smallest ensemble: every member sees every row that is not kept from it."""
+    """Return the loop of a minimal ensemble: every member scores every row and learns those shown to it."""
     score, learn = rule.score, rule.learn
 
     def run(rows, y, shown, scores, parameters, memory):
@@ -31,9 +31,9 @@ def over_members(rule):
 
 
 def stream():
-    chance = np.random.default_rng(3)
-    X = chance.normal(size=(N, D))
-    return X, (X[:, 0] + 0.3 * chance.normal(size=N) > 0).astype(float), (chance.random((N, M)) < 0.6).astype(float)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, D))
+    return X, (X[:, 0] + 0.3 * rng.normal(size=N) > 0).astype(float), (rng.random((N, M)) < 0.6).astype(float)
 
 
 def ensemble(name):

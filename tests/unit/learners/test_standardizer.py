@@ -1,4 +1,4 @@
-"""The standardiser: one buffer, statistics of labelled rows before, inner learner attached."""
+"""The standardiser: one buffer, statistics of earlier labelled rows, inner learner attached."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_accuracy_does_not_depend_on_units():
 
 
 class Sum:
-    """An oracle whose score is the sum of what it is given."""
+    """An oracle whose score is the sum of the features."""
 
     def score(self, x):
         return sum(x)
@@ -92,7 +92,7 @@ class Sum:
 
 
 def wild_rows(n):
-    """Rows with wild values among the first and later, a feature that changes its unit, and one that is rare."""
+    """Return rows with early and late wild values, a feature that changes its unit, and one that is rarely set."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((n, 5)) * [1.0, 10.0, 0.1, 1.0, 1.0] + [0.0, 5.0, 0.0, 3.0, 0.0]
     X[2] = 1e9

@@ -1,4 +1,4 @@
-"""A memory's declaration: what is kept, what is scratch, shapes in letters, where fields begin."""
+"""Declarations of a learner's memory: stored and scratch fields, symbolic shapes, field offsets."""
 
 import pickle
 from typing import NamedTuple
@@ -98,7 +98,7 @@ def test_kernels_take_numbers_and_flags_by_their_names():
 
 
 def test_numbers_are_found_again_by_other_processes():
-    """Compiled code that takes them is kept under their class, by its place."""
+    """Cached machine code that takes them refers to their class by its import path."""
     for name in learners.LEARNERS:
         numbers = find(name).Params.Numbers
         assert pickle.loads(pickle.dumps(numbers)) is numbers

@@ -1,4 +1,4 @@
-"""State-space learners at their definitions: exact filtering, the posterior, and who survives a drawing."""
+"""State-space learners against their definitions: exact filtering, the posterior, and resampling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway import learners
 
 
 def learn(learner, y, X=None):
-    """Scores of a run; without rows, zeros stand for them."""
+    """Return the scores of a run; the default rows are zeros."""
     score = np.empty((len(y), learner.n_scores))
     learner.predict_then_update(np.zeros((len(y), learner.n_features)) if X is None else X, np.asarray(y, float), score)
     return score
@@ -109,12 +109,12 @@ def test_particle_filter_approaches_the_posterior():
 
 
 def drawn(trust):
-    """How often each particle is there after a drawing, by its weight before."""
+    """Resample particles with the given weights; return each one's number of copies, and the learner."""
     n = len(trust)
     learner = learners.create("particle_filter", 1, particles=n, q=0.0, intercept=False)
     learner.state["particle"][:, 0] = np.arange(n)
     learner.state["log_likelihood"][:] = np.log(trust) - np.log(trust).max()
-    learn(learner, [1.0])  # a zero row tells nothing of any weight
+    learn(learner, [1.0])  # a zero row is no evidence about any weight
     return np.bincount(learner.state["particle"][:, 0].astype(int), minlength=n), learner
 
 
@@ -141,7 +141,7 @@ def test_particle_filter_noise_has_its_variance():
     before = learner.state["particle"].copy()
     assert before.std() == pytest.approx(1.0, abs=0.03)
     learn(learner, [1.0], np.zeros((1, 3)))
-    moved = learner.state["particle"] - before  # one label moves trust, not particles
+    moved = learner.state["particle"] - before  # one label changes the trust, not the particles
     assert moved.mean() == pytest.approx(0.0, abs=0.02)
     assert moved.std() == pytest.approx(0.5, abs=0.02)
 

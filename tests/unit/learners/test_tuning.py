@@ -1,4 +1,4 @@
-"""The parameters that KSW's theorems ask for: their formulas as printed, and the bounds on real runs."""
+"""The parameters required by KSW's theorems: their formulas as printed, and the bounds on real runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_h_is_as_printed_and_minimises_the_function_of_lemma_2(x, R, S):
         return R / (x - z) + S / (z * (x - z))
 
     h = balance(x, R, S)
-    assert h == pytest.approx(math.sqrt(S / R * (x + S / R)) - S / R, rel=1e-4)  # as printed it cancels
+    assert h == pytest.approx(math.sqrt(S / R * (x + S / R)) - S / R, rel=1e-4)  # the printed form cancels
     assert 0.0 < h < x
     assert f(h) <= min(f(z) for z in np.linspace(x / 1000, x - x / 1000, 2001))
     least = R / x + 2.0 * S / x**2 + 2.0 * math.sqrt(R / x + S / x**2) * math.sqrt(S / x**2)
@@ -61,7 +61,7 @@ def test_norma_follows_theorems_3_and_4(rho):
     unshrunk = 2.0 * h / ((p - 1.0) * X**2)
     alpha, lam = tuned.parameters["alpha"], tuned.parameters["lam"]
     assert lam == pytest.approx(math.sqrt(D2 / T) / (B * unshrunk))
-    # theta <- (1 - alpha lam) (theta + alpha' y x) is the step of the proof: so alpha' (1 - alpha lam) = alpha.
+    # theta <- (1 - alpha lam) (theta + alpha' y x) is the step of the proof, so alpha' (1 - alpha lam) = alpha.
     assert alpha == pytest.approx(unshrunk * (1.0 - alpha * lam))
     assert alpha * lam < 1.0
     assert tuned.parameters["rho"] == pytest.approx(mu - h if rho is None else rho)
@@ -79,7 +79,7 @@ def test_the_bounds_hold_for_a_target_that_turns(p, rho):
     rows /= np.sqrt((rows**2).sum(axis=1, keepdims=True))
     margin = (rows * targets[:-1]).sum(axis=1)
     sign = np.where(rng.random(T) < 0.02, -1.0, 1.0) * np.where(margin >= 0.0, 1.0, -1.0)
-    ways = (np.abs(np.diff(targets, axis=0)) ** q).sum(axis=1) ** (1.0 / q)
+    steps = (np.abs(np.diff(targets, axis=0)) ** q).sum(axis=1) ** (1.0 / q)
     known = {
         "X": (np.abs(rows) ** p).sum(axis=1).max() ** (1.0 / p),
         "B": (np.abs(targets) ** q).sum(axis=1).max() ** (1.0 / q),
@@ -89,8 +89,8 @@ def test_the_bounds_hold_for_a_target_that_turns(p, rho):
         "rho": rho,
     }
     for name, tuned in (
-        ("alma", tune_alma(D=ways.sum(), **known)),
-        ("norma", tune_norma(T=T, D1=ways.sum(), D2=(ways**2).sum(), **known)),
+        ("alma", tune_alma(D=steps.sum(), **known)),
+        ("norma", tune_norma(T=T, D1=steps.sum(), D2=(steps**2).sum(), **known)),
     ):
         learner = learners.create(name, 3, intercept=False, **tuned.parameters)
         score = np.empty((T, 1))

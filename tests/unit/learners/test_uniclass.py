@@ -1,4 +1,4 @@
-"""One-class learners: each step is the least that its problem allows, and a learned radius is one more dimension."""
+"""One-class learners: each step is optimal, and a learned radius is an additional dimension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES = ("pa_uniclass", "pa1_uniclass", "pa2_uniclass")
 
 
 def steps(learner, X):
-    """(row, centre before, centre after, score) of every row but the first."""
+    """Yield (row, centre before, centre after, score) of every row but the first."""
     score = np.empty((1, 1))
     for t, x in enumerate(X):
         before = learner.state["centre"].copy()
@@ -31,7 +31,7 @@ def points():
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_each_step_is_optimal(name, learned, points):
-    """|v - w|^2 / 2 + the price of the loss left is convex, so that a minimum is one among its near neighbours."""
+    """|v - w|^2 / 2 + the price of the remaining loss is convex, so comparing near points suffices for a minimum."""
     rng = np.random.default_rng(0)
     C, radius = 0.3, 2.5
     given = {"eps": "learned", "eps_max": radius} if learned else {"eps": radius}
@@ -44,8 +44,8 @@ def test_each_step_is_optimal(name, learned, points):
             return max(0.0, np.linalg.norm(x - v) - radius)
 
         def price(v, w=w, loss=loss):
-            left = {"pa_uniclass": 0.0, "pa1_uniclass": C * loss(v), "pa2_uniclass": C * loss(v) ** 2}[name]
-            return 0.5 * ((v - w) ** 2).sum() + left
+            cost = {"pa_uniclass": 0.0, "pa1_uniclass": C * loss(v), "pa2_uniclass": C * loss(v) ** 2}[name]
+            return 0.5 * ((v - w) ** 2).sum() + cost
 
         assert score == pytest.approx(radius - np.linalg.norm(x - w), abs=1e-12)
         if name == "pa_uniclass":  # the nearest point of the ball around x
@@ -91,12 +91,12 @@ def test_with_a_large_C_all_are_alike(C, points):
 
 @pytest.mark.parametrize("eps", ["auto", "learned"])
 def test_labels_say_only_whether_a_row_is_learned(eps, points):
-    kept = []
+    states = []
     for y in (np.zeros(len(points)), np.arange(len(points)) % 2.0):
         learner = learners.create("pa1_uniclass", 3, eps=eps)
         learner.predict_then_update(points, y, np.empty((len(points), 1)))
-        kept.append(learner.state.memory.tobytes())
-    assert kept[0] == kept[1]
+        states.append(learner.state.memory.tobytes())
+    assert states[0] == states[1]
 
 
 @pytest.mark.parametrize("size", [1e-170, 1.0, 1e170, 1e300])

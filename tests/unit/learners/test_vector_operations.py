@@ -1,4 +1,4 @@
-"""What kernels are made of: products in the order that is written down, steps and down-dates that stay sound."""
+"""Building blocks of kernels: products summed in the documented order, steps and down-dates that stay sound."""
 
 from __future__ import annotations
 

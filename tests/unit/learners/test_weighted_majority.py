@@ -1,4 +1,4 @@
-"""Weighted majority: experts of different kinds in one buffer, what may be one, and weights that come back."""
+"""Weighted majority: experts of different kinds in one buffer, valid experts, and weights that recover."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def test_what_a_learner_makes_of_its_state_is_made_before_a_batch(text):
     ("text", "why"),
     [
         ("pa1+perhaps", "no learner 'perhaps'"),
-        ("pa1+dwm", "learners as they stand, not dwm"),
-        ("pa1+weighted_majority", "learners as they stand, not weighted_majority"),
-        ("pa1+on_drift:pa1", "no learner 'on_drift:pa1'|as they stand, not on_drift:pa1"),
-        ("pa1", "two at least, not pa1 alone"),
-        ("auto", "two at least, not auto alone"),  # a learner, and no word for the pool by default
+        ("pa1+dwm", "plain learners, not dwm"),
+        ("pa1+weighted_majority", "plain learners, not weighted_majority"),
+        ("pa1+on_drift:pa1", "no learner 'on_drift:pa1'|plain learners, not on_drift:pa1"),
+        ("pa1", "at least two, not pa1 alone"),
+        ("auto", "at least two, not auto alone"),  # a learner, not a word for the default pool
         ("pa1+", "no learner ''"),
         ("pa1+arow/r=-1", "r must be > 0"),
         ("pa1+arow/r", "parameter=value"),
@@ -89,7 +89,7 @@ def test_pool_learns_as_many_classes_as_all_its_experts():
 
 @pytest.mark.parametrize("make", ["dwm:base=weighted_majority", "on_drift:weighted_majority"])
 def test_pool_is_no_expert_of_others(make):
-    with pytest.raises(ParameterError, match="one learner as it stands"):
+    with pytest.raises(ParameterError, match="a plain learner"):
         Spec.parse(make).create(4)
 
 
@@ -111,7 +111,7 @@ def test_weights_never_vanish(floor, most):
 def test_floor_brings_an_expert_back_that_was_bad_for_long():
     rng = np.random.default_rng(4)
     X, steps = rng.normal(size=(4000, 4)), np.arange(4000)
-    y = np.where(steps < 3000, (X[:, 0] > 0.0), steps // 200 % 2).astype(float)  # then labels stay, whatever the row
+    y = np.where(steps < 3000, (X[:, 0] > 0.0), steps // 200 % 2).astype(float)  # then labels persist, whatever the row
     hits = {}
     for floor in (0.0, 0.05):
         one = pool("ogd_logistic+no_change", floor=floor)

@@ -1,4 +1,4 @@
-"""Learners on a window: the optimum of the dual, coefficients that make up the weights, and what a window forgets."""
+"""Windowed learners: the optimum of the dual, weights as sums over the window, and what a window forgets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def scores(learner, X, y):
 
 
 def primal_and_dual(w, X, y, C, alpha=None):
-    """|w|^2 / 2 + C sum of hinge losses; and, of coefficients, their sum less |w|^2 / 2."""
+    """Return |w|^2 / 2 + C sum of hinge losses and, given coefficients, their sum less |w|^2 / 2."""
     primal = w @ w / 2 + C * np.maximum(0.0, 1.0 - (2 * y - 1) * (X @ w)).sum()
     return primal, None if alpha is None else alpha.sum() - w @ w / 2
 
@@ -121,7 +121,7 @@ def test_no_row_does_more_than_its_share_of_a_training():
         scores(learner, X[t : t + 1], y[t : t + 1])
         s = learner.state
         visited.append(int(s["course.sweeps"][0] * 200 + s["course.place"][0]) if s["course.rows"][0] else 0)
-    # 10 sweeps over 200 rows in 40 parts of 50 visits, from the last row of the batch on.
+    # 10 sweeps over 200 rows in 40 parts of 50 visits, starting at the last row of the batch.
     assert visited[399:440] == [*range(50, 2000, 50), 0, 0]
     assert not any(visited[440:499])
 
@@ -195,7 +195,7 @@ def test_a_nearest_neighbour_is_scored_by_both_distances():
     learner = learners.create("knn_win", 1)
     X = np.array([[0.0], [4.0], [1.0], [4.0], [2.0]])
     score = scores(learner, X, np.array([0.0, 1.0, np.nan, np.nan, np.nan]))[:, 0]
-    # Nothing known; only class 0; 1 from class 0 and 3 from class 1; upon class 1; in the middle.
+    # No row yet; class 0 only; at distance 1 from class 0 and 3 from class 1; on a row of class 1; in the middle.
     np.testing.assert_allclose(score, [0.0, -1.0, (1 - 3) / 4, 1.0, 0.0], atol=1e-15)
 
 

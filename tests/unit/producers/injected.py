@@ -1,4 +1,4 @@
-"""Streams for the tests of injections: rows that the test holds itself, and reading in portions."""
+"""Streams for the tests of injections: rows held by the test, and reading in blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftway.producers.streams.stream import Block, Stream
 
 
 class Held(Stream):
-    """Rows of given arrays; blocks are views, so that whoever writes into them is found out."""
+    """A stream of given arrays; its blocks are read-only views, so that writing into them raises."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray, name: str = "held", drift_points: Sequence[int] = ()) -> None:
         self.X, self.y = np.ascontiguousarray(X, np.float64), np.asarray(y, np.float64)
@@ -27,13 +27,13 @@ class Held(Stream):
 
 
 def numbered(n: int, sign: int = 1, name: str = "held", drift_points: Sequence[int] = ()) -> Held:
-    """Rows that say who they are: x1 = +-1, +-2, ..., labels 0 1 0 1."""
+    """Return rows that identify themselves: x1 = +-1, +-2, ..., labels 0 1 0 1."""
     first = sign * np.arange(1.0, n + 1)
     return Held(np.column_stack([first, first + 0.5]), np.arange(n) % 2, name, drift_points)
 
 
 def put(stream: Stream, *texts: str, seconds: Sequence[Stream] = (), seed: int = 1) -> Stream:
-    """`stream` with injections; each `to` opens the next of `seconds`, whatever it is called."""
+    """Return `stream` with injections; each `to` opens the next of `seconds`, whatever name it gives."""
     waiting = iter(seconds)
     for place, text in enumerate(texts, 1):
         stream = inject(stream, text, place, seed, lambda _name, _seed: next(waiting))
@@ -41,7 +41,7 @@ def put(stream: Stream, *texts: str, seconds: Sequence[Stream] = (), seed: int =
 
 
 def read(stream: Stream, size: int = 8192) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """X, y and the concepts of all rows."""
+    """Return X, y and the concepts of all rows."""
     parts = list(stream.traced(size))
     assert all(len(block.y) == len(concept) == len(block.X) > 0 for block, concept in parts)
     assert all(len(concept) == size for _, concept in parts[:-1]), "only the last block is shorter"

@@ -1,4 +1,4 @@
-"""Agrawal: the ten published functions on the published attributes, and a perturbation that keeps the labels."""
+"""Agrawal: the ten published functions of the published attributes, and a perturbation that keeps the labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
 K = 1000
 SALARIES = ((50, 100), (75, 125), (25, 75))
-"""Group A's salaries in functions 2, 5 and 6, by age: below 40, below 60, beyond."""
+"""Group A's salaries in functions 2, 5 and 6, by age: below 40, below 60, and above."""
 LEVELS = ({0, 1}, {1, 2, 3}, {2, 3, 4})
 WITH_LEVEL, WITHOUT_LEVEL = ((25, 75), (50, 100), (50, 100)), ((50, 100), (75, 125), (25, 75))
 LOANS_WITH, LOANS_WITHOUT = ((100, 300), (200, 400), (300, 500)), ((200, 400), (300, 500), (100, 300))
@@ -24,7 +24,7 @@ FUNCTIONS = range(1, 11)
 
 
 def group_a(function: int, p: dict[str, float]) -> bool:
-    """Whether a person is of group A: the paper's appendix as tables."""
+    """Return whether a person is in group A: the paper's appendix as tables."""
     third = 0 if p["age"] < 40 else 1 if p["age"] < 60 else 2
 
     def inside(value: float, bounds: tuple[int, int]) -> bool:
@@ -109,8 +109,8 @@ def test_every_label_follows_the_published_function(function: int) -> None:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_river_has_the_same_rules_but_for_its_slips(function: int) -> None:
-    """River's class 1 is group A up to function 6 and group B after; its function 5 asks for salaries in place of
-    loans, and its 7 to 10 want more than 1 left, not more than 0."""
+    """River's class 1 is group A up to function 6 and group B after; its function 5 tests salaries instead of
+    loans, and its 7 to 10 require more than 1 left, not more than 0."""
     X, y = read(open_stream(f"agrawal:rows=10000,perturbation=0,functions={function}"))
     theirs = getattr(synth.Agrawal, f"_classification_function_{function - 1}")
     found = np.array([theirs(*row) for row in X.tolist()])
@@ -170,7 +170,7 @@ def test_perturbation_moves_numbers_but_neither_codes_nor_labels() -> None:
     assert (X[:, [2, 3, 4, 5, 7]] % 1 == 0).all()
     assert [len(np.unique(column)) for column in X[:, 3:6].T] == [5, 20, 9]
     assert ((X[:, 1] == 0) | (X[:, 1] >= 10 * K)).all()
-    # MOA's and River's bound of 135,000 would leave one house value to most rows.
+    # The bound of 135,000 in MOA and River would leave one house value to most rows.
     assert len(np.unique(X[:, 6])) > 0.95 * len(X)
 
 
@@ -188,4 +188,4 @@ def test_holdout_rows_come_from_the_concept_in_force(row: int, function: int) ->
 def test_there_is_no_eleventh_function() -> None:
     with pytest.raises(UsageFailure) as failure:
         open_stream("agrawal:functions=1/11")
-    assert str(failure.value) == "agrawal: functions must be whole numbers parted by / from 1 to 10, got 1/11"
+    assert str(failure.value) == "agrawal: functions must be whole numbers separated by / from 1 to 10, got 1/11"

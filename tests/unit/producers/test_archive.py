@@ -1,4 +1,4 @@
-"""The archive's moving classes: rows of the definition, and the layout that the public files have."""
+"""The archive's moving classes: rows by the definition, and the layout of the public files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = {"1CDT": 400, "1CHT": 400, "2CDT": 400, "2CHT": 400, "MG-2C-2D": 2000, "U
 PUBLIC = [name for name in BLOCKS if name != "2CHT"]
 
 PARTING = {"x1": (8, 6, 4, 2.5, 2, 2), "x2": (8, 8, 7.5, 6, 4, 2)}
-"""MG-2C-2D, class 1: one component at equal times; the other is its mirror image."""
+"""MG-2C-2D, class 1: one component at equally spaced times; the other is its mirror image."""
 
 WANDERING = {
     "x1": ((2, 6, 8, 7, 3, 3), (8, 4, 2, 3, 7, 7)),
@@ -29,11 +29,11 @@ WANDERING = {
     "variance 1": ((1, 2, 2, 1, 1.5, 1.5), (1, 2, 2, 1, 1, 1.5)),
     "variance 2": ((1, 1, 2, 1, 1.5, 1.5), (1, 2, 3, 3, 3, 1.5)),
 }
-"""UG-2C-2D: what the two classes have at equal times."""
+"""UG-2C-2D: the parameters of both classes at equally spaced times."""
 
 
 def layout(name: str, block: int) -> tuple[list[Component], list[Component]]:
-    """The components of both classes in a block."""
+    """Return the components of both classes in a block."""
     if name in ("MG-2C-2D", "UG-2C-2D"):
         time, times = block / 99, np.linspace(0, 1, 6)
         if name == "UG-2C-2D":
@@ -61,9 +61,9 @@ def naive(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def misfit(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How far rows are from the layout of `name`: chi-square f8[2, 5] over all blocks, one degree of freedom each.
+    """Return how rows misfit the layout of `name`: chi-square f8[2, 5] over all blocks, one degree of freedom each.
 
-    By class: the two means, then variance of x1, covariance and variance of x2.
+    By class: the two means, then the variance of x1, the covariance and the variance of x2.
     """
     blocks = BLOCKS[name]
     squares = np.zeros((2, 5))
@@ -82,7 +82,7 @@ def misfit(name: str, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def most(name: str) -> float:
-    """Five deviations of a chi-square above its mean."""
+    """Return the mean of a chi-square plus five standard deviations."""
     return BLOCKS[name] + 5 * math.sqrt(2 * BLOCKS[name])
 
 
@@ -118,9 +118,9 @@ def test_the_generator_has_this_layout(name: str) -> None:
     X, y = read(stream)
     squares = misfit(name, X, y)
     assert squares.max() < most(name)
-    assert squares.mean() == pytest.approx(BLOCKS[name], rel=0.3)  # neither too far nor too near to be chance
+    assert squares.mean() == pytest.approx(BLOCKS[name], rel=0.3)  # the fit is neither too bad nor too good
     assert stream.drift_points == tuple(range(ROWS[name], stream.rows, ROWS[name]))
-    # A fair coin per row: four deviations of the share, and of repeated labels.
+    # Labels are fair coin tosses: four standard deviations of the share, and of repeated labels.
     assert y.mean() == pytest.approx(0.5, abs=2 / math.sqrt(stream.rows))
     assert (y[1:] == y[:-1]).mean() == pytest.approx(0.5, abs=2 / math.sqrt(stream.rows))
 
@@ -147,7 +147,7 @@ def test_the_name_holds_a_colon_and_options_follow_the_next(tmp_path: Path, monk
     [
         ("archive:2CDT:rows", "'rows' in '2CDT:rows' is not parameter=value"),
         ("archive:2CDT:rows=39", "archive:2CDT: rows must be at least the 40 stages, got 39"),
-        ("archive:2CDT:noise=0", "archive:2CDT has no parameter 'noise'; there is: rows, seed"),
+        ("archive:2CDT:noise=0", "archive:2CDT has no parameter 'noise'; available: rows, seed"),
         ("archive:4CR", "there is no stream 'archive:4CR'; did you mean archive:"),
         ("archive", "there is no stream 'archive'; did you mean archive:"),
     ],

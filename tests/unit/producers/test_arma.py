@@ -1,4 +1,4 @@
-"""The ARMA series: its recursion, and that it never runs away."""
+"""The ARMA series: its recursion, and that it stays bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalogue's table: whole, honest, and equal to the real files."""
+"""The catalogue's table: complete, honest, and in agreement with the real files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ELSEWHERE = {
     "covtype", "weather", "outdoor", "rialto", "poker",
     "1CSurr", "2CHT", "4CRE-V2", "GEARS-2C-2D", "UG-2C-3D", "UG-2C-5D",
 }  # fmt: skip
-"""Of the catalogue, but not of the data folder."""
+"""In the catalogue, but not in the data folder."""
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -36,7 +36,7 @@ def test_an_entry_is_whole_and_claims_no_more_than_it_knows(name: str) -> None:
     for source in entry.sources:
         assert source.address.startswith("https://")
         assert source.checksum is None or re.fullmatch(r"sha256:[0-9a-f]{64}|git:[0-9a-f]{40}", source.checksum)
-        if "githubusercontent" in source.address:  # at a commit, never at a branch that moves
+        if "githubusercontent" in source.address:  # at a commit, never on a branch, which moves
             assert re.search(r"\.com/[\w.-]+/[\w.-]+/[0-9a-f]{40}/", source.address)
     assert {"rows": all(known) and entry.rows_sha256, "checksum": all(known), "address": entry.rows_sha256}[
         entry.verified
@@ -64,8 +64,8 @@ def test_a_name_that_is_nowhere_names_the_command(tmp_path: Path, monkeypatch: p
     with pytest.raises(UsageFailure) as failure:
         open_stream("electricity", data_dir=str(tmp_path))
     assert str(failure.value) == (
-        "electricity is in the catalogue but not on this machine: driftway streams fetch electricity brings it, or put "
-        "electricity.csv.gz into a folder and name that with --data-dir"
+        "electricity is in the catalogue but not on this machine: driftway streams fetch electricity downloads it, or "
+        "put electricity.csv.gz into a folder and give that as --data-dir"
     )
     for command in (("evaluate", "electricity", "--learner", "pa1"), ("replay", "electricity")):
         done = CliRunner().invoke(main, list(command))

@@ -1,4 +1,4 @@
-"""Rows as they stand in files: flat objects of a table's columns, lines as they are."""
+"""Rows as files have them: flat objects of a table's columns, lines unchanged."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_parquet_columns_keep_their_types_and_times_become_text(tmp_path: Path) 
         {"i": None, "f": None, "b": None, "s": "y", "d": None, "when": None, "day": None, "list": None, "in": None},
     ]
     parquet.write_table(pa.table({"a": [b"x"], "y": [1]}), tmp_path / "b.parquet")
-    assert refusal(tmp_path / "b.parquet") == "b.parquet: column 'a' holds binary, which JSON has not: --drop a"
+    assert refusal(tmp_path / "b.parquet") == "b.parquet: column 'a' holds binary, which JSON does not have: --drop a"
     assert events(tmp_path / "b.parquet", drop=["a"]) == [{"y": 1}]
 
 
@@ -125,7 +125,7 @@ def test_lines_stay_as_they_are(tmp_path: Path, name: str) -> None:
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     lines = write(tmp_path / "x.jsonl", "{}\n")
-    assert refusal(lines, drop=["a"]) == "x.jsonl holds events as they are, not columns: leave --drop out"
+    assert refusal(lines, drop=["a"]) == "x.jsonl contains events, which have no columns: remove --drop"
     assert refusal(write(tmp_path / "no.jsonl", "\n")) == "no.jsonl is empty"
     assert refusal("sea") == "sea is a generator, whose rows are numbers: only files have rows with fields"
     assert refusal("absent.csv") == "there is no file absent.csv"
@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     )
     (tmp_path / "bad.jsonl.gz").write_bytes(b"no gzip")
     assert refusal(tmp_path / "bad.jsonl.gz").startswith("cannot read bad.jsonl.gz")
-    with pytest.raises(UsageFailure, match="holds events as they are: say with --feature what is learned from"):
+    with pytest.raises(UsageFailure, match="contains events: give the features to learn from with --feature"):
         open_stream(str(lines))
 
 

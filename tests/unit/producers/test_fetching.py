@@ -1,4 +1,4 @@
-"""Fetching streams of the catalogue, from a server that errs in every way; which file a name means then."""
+"""Fetching streams of the catalogue from a server that fails in every way, and which file a name means afterwards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Y = [0, 1, 0]
 
 
 class Server:
-    """What a test wants served: path -> (status, headers, body), and the paths that were asked for."""
+    """A server with a test's answers: path -> (status, headers, body); it records the paths that were requested."""
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
@@ -84,7 +84,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tiny(*sources: DownloadSource, **changes: Any) -> Entry:
-    """Three rows of two features; the digest is of the numbers that a person reads in them."""
+    """Return an entry of three rows of two features; the digest covers the numbers as written here."""
     table = np.column_stack([X, Y]).astype("<f8").tobytes()
     entry = Entry(
         name="tiny",
@@ -107,7 +107,7 @@ def run(*arguments: str) -> Result:
 
 
 def left(home: Path) -> list[Path]:
-    """Whatever lies in the cache, files and folders, hidden ones too."""
+    """Return all that is in the cache, files and folders, hidden ones too."""
     return sorted(home.rglob("*"))
 
 
@@ -119,7 +119,7 @@ def zipped(name: str, body: bytes) -> bytes:
     return packed.getvalue()
 
 
-# Fetching what is right
+# Fetching correct files
 
 
 def read(name: str) -> tuple[list[list[float]], list[float]]:
@@ -184,9 +184,9 @@ def test_a_second_fetch_asks_nobody(server: Server) -> None:
 
 
 def test_progress_tells_the_bytes(server: Server) -> None:
-    told: list[tuple[int, int | None]] = []
-    fetch(tiny(server.serve("/x", CSV)), lambda *bytes_: told.append(bytes_))
-    assert told[-1] == (len(CSV), len(CSV))
+    progress: list[tuple[int, int | None]] = []
+    fetch(tiny(server.serve("/x", CSV)), lambda *bytes_: progress.append(bytes_))
+    assert progress[-1] == (len(CSV), len(CSV))
 
 
 def test_a_redirection_is_followed(server: Server) -> None:
@@ -205,10 +205,10 @@ def test_the_checksum_may_be_gits(server: Server, tmp_path: Path) -> None:
     wrong = replace(source, checksum="git:" + "0" * 40)
     with pytest.raises(Failure, match=r"git ce0136250\w+\.\.\., not 0{12}\.\.\.$"):
         download(wrong, tmp_path / "other", lambda *_: None)
-    assert list(tmp_path.iterdir()) == [tmp_path / "hello"]  # no part of the other
+    assert list(tmp_path.iterdir()) == [tmp_path / "hello"]  # no partial file of the other
 
 
-# Fetching what is wrong
+# Fetching wrong files
 
 
 def refused(server: Server) -> Entry:
@@ -255,16 +255,16 @@ FAULTS: dict[str, tuple[Callable[[Server], Entry], str]] = {
     "rows": (lambda s: tiny(s.serve("/x", CSV), rows=4), r"tiny has 3 rows, not the 4 of the catalogue"),
     "values": (
         lambda s: tiny(unsummed(s, CSV.replace(b"6", b"7"))),
-        r"tiny has other values than the catalogue knows: rows sha256 \w{12}\.\.\.",
+        r"tiny does not have the values of the catalogue: rows sha256 \w{12}\.\.\.",
     ),
     "columns": (lambda s: tiny(unsummed(s, CSV), features=3), r"tiny: row 1 has 3 values, not 4"),
     "ragged": (lambda s: tiny(unsummed(s, CSV + b"1,2\n")), r"tiny: row 4 has 2 values, not 3"),
-    "label": (lambda s: tiny(unsummed(s, CSV + b"1,2,?\n")), r"tiny: row 4 holds '\?', which is no known value"),
+    "label": (lambda s: tiny(unsummed(s, CSV + b"1,2,?\n")), r"tiny: row 4 holds '\?', which is not a known value"),
     "text": (
         lambda s: tiny(unsummed(s, CSV.replace(b"6", b"six"))),
         r"http://.*/x is not the data set tiny: .* holds 'six', which is not a number.*",
     ),
-    "column name": (lambda s: tiny(unsummed(s, CSV), drop=("z",)), r"tiny has no column 'z'; there is: x0, x1, y"),
+    "column name": (lambda s: tiny(unsummed(s, CSV), drop=("z",)), r"tiny has no column 'z'; available: x0, x1, y"),
     "cut gzip": (lambda s: tiny(unsummed(s, gzip.compress(CSV * 9)[:-12])), r"tiny is damaged: .*"),
     "no member": (
         lambda s: tiny(replace(unsummed(s, zipped("a.csv", CSV)), member="b.csv")),
@@ -333,7 +333,7 @@ def test_what_a_killed_fetch_left_is_cleared_by_the_next(server: Server, home: P
 def test_a_cache_that_cannot_be_written_is_one_sentence(server: Server, home: Path) -> None:
     home.parent.mkdir(parents=True)
     home.write_text("in the way")
-    with pytest.raises(Failure, match=r"cannot keep streams in .*: File exists; XDG_CACHE_HOME moves it"):
+    with pytest.raises(Failure, match=r"cannot store streams in .*: File exists; XDG_CACHE_HOME sets another folder"):
         fetch(tiny(server.serve("/x", CSV)))
 
 
@@ -386,7 +386,7 @@ def test_fetch_and_list_on_the_command_line(server: Server, home: Path, monkeypa
     [
         ((), "fetch needs the name of a stream of the catalogue; driftway streams lists them"),
         (("electricty",), "the catalogue has no stream 'electricty'; did you mean electricity?"),
-        (("quux",), "the catalogue has no stream 'quux'; driftway streams lists what there is"),
+        (("quux",), "the catalogue has no stream 'quux'; driftway streams lists them all"),
         (("sea",), "sea is a generator: there is nothing to fetch"),
     ],
 )

@@ -14,7 +14,7 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 
 def f(x: np.ndarray, *order: int) -> float:
-    """The paper's y = 10 sin(pi x1 x2) + 20 (x3 - 0.5)^2 + 10 x4 + 5 x5 with features in this order, from 1."""
+    """The paper's y = 10 sin(pi x1 x2) + 20 (x3 - 0.5)^2 + 10 x4 + 5 x5, features in this order, counted from 1."""
     a, b, c, d, e = (x[i - 1] for i in order)
     return 10 * math.sin(math.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
 
@@ -98,7 +98,7 @@ def test_local_expanding_drift_is_rivers() -> None:
 
 
 def test_global_recurring_drift_is_rivers_but_for_the_sixth_feature() -> None:
-    """River takes x6 into the drifted product, where only x1 to x5 can be relevant."""
+    """River puts x6 into the drifted product, where only x1 to x5 can be relevant."""
     stream = open_stream("friedman:rows=8000,drift=gra,noise=0")
     X, y = read(stream)
     assert stream.drift_points == (4000, 6000)

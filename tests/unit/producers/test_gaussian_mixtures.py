@@ -1,4 +1,4 @@
-"""The moving mixtures of Gaussians: the rows of the definition, separable as the paper asks, moving when it says."""
+"""The moving Gaussian mixtures: rows by the definition, separable as the paper demands, moving when declared."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def density(part: list[list[float]], x: list[float]) -> float:
 
 
 def naive(n: int, seed: int, stages: int, every: int, step: float, components: int = 2, delta: float = 0.5):
-    """Rows, labels, and by row the ln of the ratio of the true densities."""
+    """Return rows, labels, and per row the ln of the ratio of the true densities."""
     rng, stage, X, y, ratios = Xoshiro(seed), -1, [], [], []
     for t in range(n):
         if stages * t // n != stage:
@@ -97,7 +97,7 @@ def test_no_row_lies_near_the_boundary_and_the_classes_balance(name: str, seed: 
 
 
 def nearest_neighbour_hits(X: np.ndarray, y: np.ndarray, edge: int, window: int) -> float:
-    """Share of the `window` rows from `edge` on whose class is that of the nearest of the rows before it."""
+    """Return the share of the `window` rows from `edge` on with the class of the nearest of the rows before it."""
     old, new = slice(edge - window, edge), slice(edge, edge + window)
     distance = ((X[new, None] - X[None, old]) ** 2).sum(axis=2)
     return float((y[old][distance.argmin(axis=1)] == y[new]).mean())
@@ -130,7 +130,7 @@ def test_drift_is_slow_and_adds_up() -> None:
         ("gaussian_mixture_drift:every=0", "gaussian_mixture_drift: every must be a whole number of at least 1, got 0"),
         (
             "gaussian_mixture_switch:every=5",
-            "gaussian_mixture_switch has no parameter 'every'; there is: rows, components, delta, stages, seed",
+            "gaussian_mixture_switch has no parameter 'every'; available: rows, components, delta, stages, seed",
         ),
         ("gaussian_mixture_switch:rows=5", "gaussian_mixture_switch: rows must be at least the 10 stages, got 5"),
     ],

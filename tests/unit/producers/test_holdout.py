@@ -1,4 +1,4 @@
-"""Holdout rows: drawn from the concept in force at a row, with a seed of their own, the stream undisturbed."""
+"""Holdout rows: drawn from the concept in force at a row, with a seed of their own; the stream is unaffected."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def test_rows_follow_from_row_and_seed_alone(name: str) -> None:
     longer = stream.holdout(450, 60, seed=7)
     assert same(Block(longer.X[:40], longer.y[:40]), forwards[450])
     if name not in PAPERS:
-        return  # some of the others have whole numbers among their features, which may well come back
+        return  # features of the others may be whole numbers, which can repeat
     drawn = [*(block.X for block in forwards.values()), stream.holdout(450, 40, seed=8).X, read(stream)[0]]
-    # The stream's own seed and row 0 are where its own rows could come back.
+    # With the stream's own seed and row 0, its own rows could repeat.
     drawn.append(stream.holdout(0, 40, seed=3).X)
     values = np.concatenate([x.ravel() for x in drawn])
     assert len(np.unique(values)) == len(values)
@@ -83,7 +83,7 @@ def test_sea_and_regression_follow_the_stage(row: int) -> None:
 
 
 def naive_weights(n: int, seed: int, d: int, stages: int) -> np.ndarray:
-    """Weights of `hyperplane_staged` by row."""
+    """Return the weights of `hyperplane_staged` per row."""
     rng, stage, weights = Xoshiro(seed), -1, []
     for t in range(n):
         if stages * t // n != stage:
@@ -108,7 +108,7 @@ def test_hyperplanes_follow_the_weights_of_the_row(name: str) -> None:
 
 
 def naive_mixtures(name: str, n: int, seed: int) -> list[Mixture]:
-    """Parameters by row, as long as no row is refused 10,000 times."""
+    """Return the parameters per row, as long as no row is rejected 10,000 times."""
     rng, stages, stage, mixtures = Xoshiro(seed), 10 if "switch" in name else 1, -1, []
     for t in range(n):
         if stages * t // n != stage:
@@ -158,7 +158,7 @@ def test_archive_rows_are_as_hard_as_their_block_says(name: str, share: float) -
 
     ratio = log_density(1) - log_density(0)
     right = ((ratio >= 0) == y).mean()
-    # What the Bayes rule gets right is the mean of max(p, 1 - p), p its probability of class 1: a check of p itself.
+    # The accuracy of the Bayes rule is the mean of max(p, 1 - p), p its probability of class 1: a check of p itself.
     sure = 1 / (1 + np.exp(-np.abs(ratio)))
     assert right == pytest.approx(sure.mean(), abs=4 * math.sqrt(max(np.mean(sure * (1 - sure)), 1e-5) / 20_000))
     for label in range(2):
@@ -191,7 +191,7 @@ def test_regression_noise_too() -> None:
 
 
 def counting(sample: bool, memory: int) -> tuple[GeneratorSpec, list[int]]:
-    """A recipe in plain Python that notes which rows it makes."""
+    """Return a generator in plain Python, and the list of the rows that it has made."""
     made: list[int] = []
 
     def fill(_values: Any, _rng: Any, _memory: Array, start: int, X: Array, y: Array) -> None:

@@ -1,4 +1,4 @@
-"""The turning hyperplane and the regression hyperplane: rows of the definition, moments, drift where it is declared."""
+"""The rotating and the regression hyperplane: rows by the definition, moments, drift where it is declared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 
 def naive_rotating(n: int, seed: int, d: int, k: int, mag: float, sigma: float, noise: float):
-    """Features, labels, and by row the weights in force."""
+    """Return features, labels, and per row the weights in force."""
     rng, X, y, weights = Xoshiro(seed), [], [], []
     a, sense = [rng.uniform() for _ in range(d)], [1] * k
     for t in range(n):
@@ -73,7 +73,7 @@ def first_weights(seed: int, d: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("sigma", "steps"), [(0, lambda t: t), (1, lambda t: t % 2)])
 def test_rotating_moves_the_first_weights_alone_by_mag_a_row(sigma: int, steps) -> None:
-    """Without turning the weights grow steadily; turning every time they go to and fro."""
+    """With sigma = 0 the weights grow steadily; with sigma = 1 they go back and forth."""
     mag, k, d = 0.002, 2, 5
     X, y = read(open_stream(f"hyperplane_rotating:noise=0,rows=8000,mag={mag},d={d},k={k},sigma={sigma}", seed=2))
     moves = mag * np.array([steps(t) for t in range(8000)])
@@ -92,7 +92,7 @@ def test_rotating_classes_balance_and_noise_flips_its_share() -> None:
 
 
 def test_rotating_turns_slowly_and_far() -> None:
-    """A plane fitted to 5,000 rows still serves the next 1,000, not those 50,000 later; with k = 0 it serves all."""
+    """A plane fitted to 5,000 rows still fits the next 1,000, but not those 50,000 later; with k = 0 it fits all."""
 
     def served(options: str) -> tuple[float, float]:
         X, y = read(open_stream(f"hyperplane_rotating:noise=0{options}", seed=3))

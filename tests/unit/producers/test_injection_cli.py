@@ -1,4 +1,4 @@
-"""`--inject` on the command line: what `driftway streams` tells, what `driftway evaluate` learns from, and failures."""
+"""`--inject` on the command line: what `driftway streams` reports, what `driftway evaluate` learns from, and errors."""
 
 from __future__ import annotations
 

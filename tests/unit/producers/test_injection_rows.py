@@ -1,6 +1,6 @@
-"""Noise, flips, holes, imbalance and virtual drift: rates within statistical bounds, and nothing else touched.
+"""Noise, flips, missing values, imbalance and virtual drift: rates within statistical bounds, all else unchanged.
 
-Bounds are 4.5 standard deviations: a right implementation fails one such check in 150,000 seeds.
+Bounds are 4.5 standard deviations: a correct implementation fails one such check in 150,000 seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SIGMAS = 4.5
 
 
 def near(count: float, n: float, p: float) -> bool:
-    """Whether `count` of `n` independent trials of probability p is believable."""
+    """Return whether `count` of `n` independent trials of probability p is plausible."""
     return abs(count - n * p) <= SIGMAS * math.sqrt(n * p * (1 - p)) + 1e-9
 
 
@@ -70,7 +70,7 @@ def test_wrong_labels_are_independent_of_each_other_and_of_the_injection_before(
     once = read(put(held, "label_noise:share=0.3"))[1] != held.y
     assert near((once[1:] & once[:-1]).sum(), N, 0.09)
     twice = read(put(held, "label_noise:share=0.3", "label_noise:share=0.3"))[1] != held.y
-    assert near(twice.sum(), N, 2 * 0.3 * 0.7)  # in step, the second would undo the first
+    assert near(twice.sum(), N, 2 * 0.3 * 0.7)  # with the same draws, the second would undo the first
     holes = np.isnan(read(put(held, "label_noise:share=0.3", "missing:share=0.3,columns=x1"))[0][:, 0])
     assert near((holes & once).sum(), N, 0.09)
 
@@ -145,7 +145,7 @@ def test_imbalance_reaches_the_share_and_keeps_the_rows_that_stay(own: float, sh
     assert (np.diff(at) > 0).all()
     assert np.array_equal(held.X[at], X)
     assert np.array_equal(held.y[at], y)
-    # The estimate of the own share wanders by sqrt(p (1 - p) / 2000); on average that moves the result by < 0.003.
+    # The estimate of the own share varies by sqrt(p (1 - p) / 2000); on average that changes the result by < 0.003.
     spread = SIGMAS * math.sqrt(share * (1 - share) / len(y)) + 0.003
     assert y.mean() == pytest.approx(share, abs=spread)
     if share != own:
@@ -193,18 +193,18 @@ def test_tilt_moves_the_features_and_not_the_labels_rule(tilt: float) -> None:
     assert X[:10_000].tobytes() == held.X[:10_000].tobytes()
     assert concept.tolist() == [0] * 10_000 + [1] * (len(y) - 10_000)
     x, late = X[10_000:, 0], y[10_000:]
-    # E[x] of the density 2 phi(x) / (1 + exp(-tilt x)); here by numbers.
+    # E[x] of the density 2 phi(x) / (1 + exp(-tilt x)), computed numerically.
     grid = np.linspace(-8, 8, 20_001)
     weight = stats.norm.pdf(grid) / (1 + np.exp(-tilt * grid))
     assert x.mean() == pytest.approx((grid * weight).sum() / weight.sum(), abs=0.04)
     assert abs(x.mean()) > 0.4
     assert near(len(late), 30_000, 0.5)
-    # The rule: in every bin as many ones as it says, given these very x.
+    # The rule holds: in every bin as many ones as it gives for these very x.
     for low in np.arange(-2, 2, 0.5):
         here = (x >= low) & (x < low + 0.5)
         p = 1 / (1 + np.exp(-x[here]))
         assert abs(late[here].sum() - p.sum()) < SIGMAS * math.sqrt((p * (1 - p)).sum())
-    assert stats.ks_2samp(X[10_000:, 1], held.X[:, 1]).pvalue > 1e-4  # the other column stays
+    assert stats.ks_2samp(X[10_000:, 1], held.X[:, 1]).pvalue > 1e-4  # the other column is unchanged
 
 
 def test_tilt_breaks_no_rule_of_a_generator() -> None:
@@ -251,18 +251,18 @@ def without_rows(stream: Stream) -> Stream:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("quux", "there is no injection 'quux'; there is: sudden, gradual, incremental, recurring, label_noise, "
+        ("quux", "there is no injection 'quux'; available: sudden, gradual, incremental, recurring, label_noise, "
          "label_flip, missing, imbalance, virtual"),
         ("suden:at=1", "there is no injection 'suden'; did you mean sudden?"),
         ("sudden", "sudden needs at and to"),
         ("sudden:at=5", "sudden needs to"),
-        ("sudden:to=x,at=5", "sudden needs at; to=STREAM comes last, all that follows it belongs to STREAM"),
+        ("sudden:to=x,at=5", "sudden needs at; to=STREAM comes last, everything after it belongs to STREAM"),
         ("sudden:at=5,to=", "to= names no stream in 'sudden:at=5,to='"),
         ("sudden:at=0,to=x", "sudden: at must be a whole number from 1 to 1e+15, got 0"),
         ("sudden:at=10,to=x", "sudden: at must be below 10, the rows of held, got 10"),
-        ("sudden:at=5,width=3,to=x", "sudden has no parameter 'width'; there is: at, seed, to"),
+        ("sudden:at=5,width=3,to=x", "sudden has no parameter 'width'; available: at, seed, to"),
         ("sudden:at=5,seed=-1,to=x", "sudden: seed must be a whole number from 0 to 2^64 - 1, got -1"),
-        ("missing:share=0.1,to=x", "missing has no parameter 'to'; there is: share, fill, from, until, columns, seed"),
+        ("missing:share=0.1,to=x", "missing has no parameter 'to'; available: share, fill, from, until, columns, seed"),
         ("missing:share=0.1,columns=x1/q", "missing: held has no feature 'q'; features: x1, x2"),
         ("missing:share=0.1,fill=nan", "missing: fill must be a number, got nan"),
         ("missing:share=1.1", "missing: share must be a number from 0 to 1, got 1.1"),

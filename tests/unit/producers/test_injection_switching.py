@@ -21,7 +21,7 @@ def firsts(stream: Stream, size: int = 8192) -> list[float]:
 
 
 def naive_switch(first: list[float], second: list[float], late: list[bool]) -> list[float]:
-    """Next row of whichever stream has its turn, until that one has none: MOA's and River's loop."""
+    """Return the next row of the stream whose turn it is, until that has none: MOA's and River's loop."""
     streams, out = (iter(first), iter(second)), []
     for turn in late:
         row = next(streams[turn], None)
@@ -49,7 +49,7 @@ def test_sudden_is_one_stream_and_then_the_other(n: int, m: int, at: int) -> Non
 def test_sudden_takes_the_second_streams_changes_along() -> None:
     second = numbered(50, -1, drift_points=[20])
     stream = put(numbered(100, drift_points=[10, 60]), "sudden:at=40,to=other", seconds=[second])
-    assert stream.drift_points == (10, 40, 60)  # the stage at 60 of the first is never reached: 60 is 40 + 20
+    assert stream.drift_points == (10, 40, 60)  # the first's stage at 60 is never reached; 60 is 40 + 20
     assert read(stream)[2].tolist() == [0] * 10 + [1] * 30 + [3] * 20 + [4] * 30
     assert stream.concepts == tuple(
         f"{name} stage {k}" for name, n in (("held", 3), ("other", 2)) for k in range(1, n + 1)
@@ -102,9 +102,9 @@ def test_gradual_follows_the_sigmoid() -> None:
     t = np.arange(n)
     p = 1 / (1 + np.exp(-4 * (t - at) / width))
     for low, high in pairwise(edges):
-        wanted, spread = p[low:high].sum(), math.sqrt((p[low:high] * (1 - p[low:high])).sum())
-        assert abs(concept[low:high].sum() - wanted) < 4.5 * spread + 1
-    # Independent draws: among neighbours where p is near 1/2, as many equal pairs as a fair coin gives.
+        expected, spread = p[low:high].sum(), math.sqrt((p[low:high] * (1 - p[low:high])).sum())
+        assert abs(concept[low:high].sum() - expected) < 4.5 * spread + 1
+    # Draws are independent: where p is near 1/2, as many neighbours are equal as with a fair coin.
     middle = concept[99_000:101_000]
     assert abs((middle[1:] == middle[:-1]).sum() - 1000) < 4.5 * math.sqrt(500)
 
@@ -167,14 +167,14 @@ def test_incremental_moves_class_means_in_a_straight_line() -> None:
 
 
 def test_incremental_moves_a_parallel_boundary_from_one_place_to_the_other() -> None:
-    """SEA without noise: half way the threshold is the mean of both, and no label is wrong."""
+    """SEA without noise: half-way the threshold is the mean of both, and no label is wrong."""
     stream = open_stream(
         "sea:rows=4000,thresholds=6,noise=0", inject=["incremental:from=0,until=4000,to=sea:thresholds=10,noise=0"]
     )
     X, y, _ = read(stream)
     t = np.arange(4000)
     rule = X[:4000, 0] + X[:4000, 1] <= 6 + 4 * t / 4000
-    # Until the second stream has shown a class, rows are the first's own.
+    # Until the second stream has shown a class, rows are the first stream's own.
     assert (rule == y[:4000])[20:].all()
 
 
@@ -183,7 +183,7 @@ def test_incremental_slides_targets_of_a_regression() -> None:
     first.task = second.task = "regression"
     X, y, _ = read(put(first, "incremental:from=2,until=7,to=other", seconds=[second]), 3)
     w = np.array([0, 0, 0, 0.2, 0.4, 0.6, 0.8])
-    b = np.array([0, 0, 0, 1, 2, 3, 4])  # second's rows from row 2 on
+    b = np.array([0, 0, 0, 1, 2, 3, 4])  # the second's rows from row 2 on
     assert X[:7, 0] == pytest.approx((1 - w) * np.arange(1, 8) + w * -(b + 1))
     assert y[:7] == pytest.approx((1 - w) * (np.arange(7) % 2) + w * (b % 2))
     assert X[7:, 0].tolist() == [-6, -7, -8, -9, -10]

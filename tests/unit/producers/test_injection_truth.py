@@ -1,4 +1,4 @@
-"""Injections of every kind: the same bits however they are cut, and the truth they tell about themselves."""
+"""Injections of every kind: the same bits for every block size, and the ground truth that they report."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_injections_own_seed_changes_it(case: str) -> None:
     name, _, options = last.partition(":")
     texts = [[*rest, f"{name}:seed={seed},{options}"] for seed in (1, 2)]
     one, other = (bits(open_stream(base, inject=text)) for text in texts)
-    assert one == bits(made(case))  # the stream's seed is the default
+    assert one == bits(made(case))  # by default the stream's seed is used
     assert one != other
 
 
@@ -102,7 +102,7 @@ def test_concepts_change_at_the_drift_points_and_nowhere_else(case: str) -> None
 
 
 def test_changes_of_the_streams_come_to_stand_where_their_rows_do() -> None:
-    """Through a mixture too: a stage begins where the first of its rows is seen."""
+    """In a mixture too: a stage begins where its first row appears."""
     stream = made("gradual")
     concept = read(stream)[2]
     for change in (change for change in stream.changes if change.kind == "stage"):
@@ -114,14 +114,14 @@ def test_places_hold_where_another_injection_leaves_rows_out() -> None:
     stream = put(numbered(30_000, drift_points=[400, 20_000]), "label_flip:at=9000", "imbalance:share=0.1")
     x, _, concept = (part if part.ndim == 1 else part[:, 0] for part in read(stream))
     kinds = [(change.kind, x[change.at]) for change in stream.changes]
-    assert [kind for kind, _ in kinds] == ["stage", "label_flip", "stage"]  # the walk to the last takes three blocks
+    assert [kind for kind, _ in kinds] == ["stage", "label_flip", "stage"]  # reaching the last one takes three blocks
     for (_, number), edge in zip(kinds, (400, 9000, 20_000), strict=True):
         assert edge < number < edge + 20  # the first kept row of the new concept; rows are numbered from 1
     assert (np.flatnonzero(np.diff(concept)) + 1).tolist() == list(stream.drift_points)
 
 
 COMES_BACK = ("archive:1CDT", "archive:1CHT", "archive:2CDT", "archive:2CHT", "mixed")
-"""Generators whose default has a concept twice; tested below."""
+"""Generators whose default repeats a concept; tested below."""
 
 
 @pytest.mark.parametrize("name", [name for name in GENERATORS if name not in COMES_BACK])
@@ -172,7 +172,7 @@ def test_a_drift_at_every_row_costs_no_more_than_its_rows() -> None:
 
 @pytest.mark.parametrize("size", [1, 64, 1000])
 def test_a_generator_that_mixes_concepts_tells_which_one_each_row_has(size: int) -> None:
-    """Without noise the target itself tells the concept."""
+    """Without noise the target itself shows the concept."""
     stream = open_stream("friedman:rows=1000,drift=gsg,noise=0", seed=4)
     X, y, concept = read(stream, size)
     ends = [open_stream(f"friedman:rows=1000,drift=gsg,window=0,noise=0,positions={at}", seed=4)
@@ -226,7 +226,7 @@ def test_order_counts_and_a_window_ends() -> None:
 
 
 def expected_headers(stream: Stream) -> list[list[tuple[str, bytes]]]:
-    """What every message must carry: its concept, and the largest drift point that is not beyond its row."""
+    """Return what every message must carry: its concept, and the largest drift point up to its row."""
     return [
         [
             ("concept", str(k).encode()),

@@ -1,4 +1,4 @@
-"""Percentiles beside those of a sorted list."""
+"""Percentiles against those of a sorted list."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def test_percentiles_are_those_of_the_sorted_list_within_one_percent(kind: str) 
         kept.tidy()
     exact = np.sort(values)
     for part in (0.5, 0.95, 0.99, 0.999, 1.0):
-        wanted = exact[max(1, math.ceil(part * len(exact) - 1e-9)) - 1]
+        expected = exact[max(1, math.ceil(part * len(exact) - 1e-9)) - 1]
         found = kept.percentile(part)
-        assert wanted * (1 - 1e-9) <= max(found, 1e-6)
-        assert found <= max(wanted * GROWTH * (1 + 1e-9), 1e-6)
+        assert expected * (1 - 1e-9) <= max(found, 1e-6)
+        assert found <= max(expected * GROWTH * (1 + 1e-9), 1e-6)
     report = kept.as_milliseconds()
     assert report["largest"] == 1e3 * values.max()
     assert report["messages"] == len(values)

@@ -1,4 +1,4 @@
-"""LED: ten digits in seven segments, inverted as often as asked, in the places that MOA swaps."""
+"""LED: ten digits in seven segments, inverted at the given rate, in the places that MOA swaps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 DIGITS = np.array(synth.LED._ORIGINAL_INSTANCES, float)
 BAYES = 0.74
-"""The best possible accuracy at 10 % noise, as the book has it."""
+"""The best possible accuracy at 10 % noise, as given in the book."""
 
 
 def places(swapped: int, irrelevant: int = 17) -> list[int]:
-    """Place of each attribute after MOA's exchange of the first `swapped` segments with irrelevant ones."""
+    """Return the place of each attribute after MOA's swap of the first `swapped` segments with irrelevant ones."""
     where = list(range(7 + irrelevant))
     for k in range(swapped):
         where[k], where[7 + k] = 7 + k, k
@@ -77,7 +77,7 @@ def test_digits_are_equally_likely_and_segments_inverted_as_asked() -> None:
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_holdout_rows_come_from_the_concept_in_force_inverted_as_the_rows_are(noisy: bool) -> None:
-    """The noise is in the segments and the label is always the digit's: clean labels do not make clean displays."""
+    """The noise is in the segments and the label is always the digit's, so clean labels do not mean clean displays."""
     stream = open_stream("led")
     for row, swapped in ((0, 1), (9_999, 1), (10_000, 3), (39_999, 7)):
         X, y = stream.holdout(row, 5000, seed=1, noisy=noisy)

@@ -1,4 +1,4 @@
-"""Schedules against their own rates, summed and differenced by hand; no clock."""
+"""Schedules against their own rates, summed and differentiated by hand; without a clock."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RATES: dict[str, Callable[[float], float]] = {
     "sine:low=0,high=400,period=5": lambda t: 200 - 200 * math.cos(2 * math.pi * t / 5),
     "sine:low=50,high=50,period=1": lambda t: 50.0,
 }
-"""What each profile promises, written from its description."""
+"""What each profile promises, derived from its description."""
 PROFILES = [*RATES, "burst:every=0.7,rows=90"]
 
 
@@ -111,7 +111,7 @@ def test_due_moments_are_on_the_clock() -> None:
         ("square:rate=1", "--profile is one of constant, burst, ramp, sine, got 'square'"),
         ("ramp:from=1,to=2", "--profile ramp needs seconds: ramp:from=..,to=..,seconds=.."),
         ("burst", "--profile burst needs every, rows: burst:every=..,rows=.."),
-        ("sine:low=1,high=2,period=3,seed=4", "--profile sine has no parameter 'seed'; there is: low, high, period"),
+        ("sine:low=1,high=2,period=3,seed=4", "--profile sine has no parameter 'seed'; available: low, high, period"),
         ("sine:low=3,high=2,period=3", "--profile sine: low must not be above high, got 3 and 2"),
         ("constant:rate=0", "--profile constant: rate must be a number of at least 1e-06, got 0"),
         ("ramp:from=1,to=0,seconds=1", "--profile ramp: to must be a number of at least 1e-06, got 0"),
@@ -132,12 +132,12 @@ def timed(times: list[float], label: bool = False) -> Block:
 
 
 def follow(schedule: EventTime, blocks: list[Block], clock: Clock) -> list[tuple[int, float]]:
-    """(row, when it left) of a replay on the test's clock."""
+    """Return (row, sending time) of a replay on the test's clock."""
     from driftway.producers.streams import open_stream
 
     stream = open_stream("hyperplane_staged", d=2)
     schedule.bind(stream)
-    pace, left, sent = Pacer(schedule, clock), [], 0
+    pace, sent_at, sent = Pacer(schedule, clock), [], 0
     for number, block in enumerate(blocks):
         schedule.read_times(sent, sent, block)
         if number == 0:
@@ -145,11 +145,11 @@ def follow(schedule: EventTime, blocks: list[Block], clock: Clock) -> list[tuple
         end = sent + len(block.y)
         while sent < end:
             ready = pace.due(sent, end - sent)
-            left += [(row, pace.elapsed()) for row in range(sent, sent + ready)]
+            sent_at += [(row, pace.elapsed()) for row in range(sent, sent + ready)]
             sent += ready
             if not ready:
                 clock.now += pace.wait(sent, end - sent)
-    return left
+    return sent_at
 
 
 @pytest.mark.parametrize("cut", [1, 3, 100])
@@ -157,13 +157,13 @@ def follow(schedule: EventTime, blocks: list[Block], clock: Clock) -> list[tuple
 def test_rows_leave_when_their_time_says(cut: int, speed: float, unit: str, scale: float) -> None:
     rng = np.random.default_rng(3)
     times = np.round(1e6 + np.cumsum(rng.exponential(0.2, 200)) * speed / scale)
-    times[50] = times[20]  # late data: it leaves at once, behind its predecessor
+    times[50] = times[20]  # late data: it is sent at once, right after its predecessor
     blocks = [timed(times[at : at + cut].tolist()) for at in range(0, 200, cut)]
     schedule = EventTime("x2", speed, unit)
-    left = follow(schedule, blocks, Clock())
-    assert [row for row, _ in left] == list(range(200))
+    sent_at = follow(schedule, blocks, Clock())
+    assert [row for row, _ in sent_at] == list(range(200))
     latest = 0.0
-    for row, moment in left:
+    for row, moment in sent_at:
         latest = max(latest, (times[row] - times[0]) * scale / speed)
         assert latest - 1e-5 <= moment <= latest + 0.0056
 

@@ -1,4 +1,4 @@
-"""MIXED: two of three conditions, and after each drift the reverse."""
+"""MIXED: two of three conditions, reversed after each drift."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 RIVER = {1: synth.Mixed._classification_function_zero, 2: synth.Mixed._classification_function_one}
 POSITIVE = 0.25 + 0.5 * (0.5 + 0.3 * 2 / (3 * math.pi))
-"""Both bits, or one of them and a point under the curve."""
+"""Share of positives: both booleans, or one of them and a point under the curve."""
 
 
 def rule(function: int, v: float, w: float, x: float, y: float) -> float:

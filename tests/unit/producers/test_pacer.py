@@ -1,4 +1,4 @@
-"""The schedule, on a clock that the test turns."""
+"""The schedule, on a clock that the test advances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.clock import Clock
 
 
 def run(pace: Pacer, clock: Clock, rows: int, oversleep: float = 0.0, stall: tuple[int, float] = (-1, 0.0)) -> int:
-    """Send `rows` rows, sleeping as told (and `oversleep` longer); return how often it woke."""
+    """Send `rows` rows, sleeping as told (and `oversleep` longer); return the number of wake-ups."""
     sent = wakes = 0
     pace.start()
     while sent < rows:

@@ -1,4 +1,4 @@
-"""Malformed messages: each is one that a worker sets aside, first of its partition or later; none changes a row."""
+"""Malformed messages: a worker rejects each, first in its partition or later, and none changes a row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def good(encoding: Encoding, d: int = 3) -> list[bytes]:
 
 
 def decode(values: list[bytes | None], encoding: Encoding, target: Target, schema: Schema | None = None) -> list[str]:
-    """Reasons of a fresh partition's records; "" for a row."""
+    """Return the rejection reasons of a fresh partition's records; "" for a row."""
     n = len(values)
     records = Records(0, np.arange(n), ListColumn(values), ListColumn([None] * n), [0] * n)
     batch = Decoder(target, schema, encoding.form).decode(records)
@@ -100,20 +100,20 @@ def test_they_stand_before_their_rows_however_rows_are_cut(size: int) -> None:
     whole = messages(0, 500, timed=True, keyed=True)
     assert whole.keys is not None
     draws = RowRandom(9, POISON, 2).uniforms(0, 500)
-    wanted: list[tuple[object, ...]] = []
+    expected: list[tuple[object, ...]] = []
     for row in range(500):
         if draws[row, 0] < 0.2:
             value = poison.kinds[int(draws[row, 1] * len(poison.kinds))](whole.values[row] or b"")
-            wanted.append((row, value, whole.keys[row], row))
-        wanted.append((row, whole.values[row], whole.keys[row], row))
+            expected.append((row, value, whole.keys[row], row))
+        expected.append((row, whole.values[row], whole.keys[row], row))
     found: list[tuple[object, ...]] = []
     for at in range(0, 500, size):
         part = poison.interleave(whole.of_rows(at, min(at + size, 500)))
         found += zip(
             (part.row_indices() + part.first).tolist(), part.values, part.keys or (), part.times or (), strict=True
         )
-    assert found == wanted
-    assert 70 < len(wanted) - 500 < 130
+    assert found == expected
+    assert 70 < len(expected) - 500 < 130
 
 
 def test_all_kinds_turn_up_and_every_row_survives() -> None:

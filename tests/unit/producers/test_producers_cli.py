@@ -1,4 +1,4 @@
-"""`driftway replay` and `driftway streams` up to the point where Kafka would be needed."""
+"""`driftway replay` and `driftway streams` as far as they work without Kafka."""
 
 from __future__ import annotations
 

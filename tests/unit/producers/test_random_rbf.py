@@ -1,4 +1,4 @@
-"""Random RBF: centroids that travel as MOA's and River's do, and rows that lie around them as published."""
+"""Random RBF: centroids that move as MOA's and River's do, and rows that lie around them as published."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 
 class Naive:
-    """The model in plain lists; `row` moves the centroids and draws."""
+    """The model in plain lists; `row` moves the centroids and draws a row."""
 
     def __init__(self, seed: int, d: int, classes: int, centroids: int, moving: int, speed: float) -> None:
         self.rng, self.d, self.speed = Xoshiro(seed), d, speed
@@ -86,13 +86,13 @@ def test_centroids_travel_as_rivers_do() -> None:
     stream = open_stream("random_rbf:d=3,centroids=6,moving=4,speed=0.03,rows=500", seed=6)
     for row, _ in enumerate(theirs.take(500)):
         if row % 50 == 49:
-            facts = stream._memory_after(row)  # the model itself, which the rows only hint at
+            facts = stream._memory_after(row)  # the model itself, which rows show only indirectly
             centres = np.array([centroid.centre for centroid in theirs.centroids])
             np.testing.assert_allclose(facts[18:36].reshape(6, 3), centres, rtol=0, atol=1e-9)
 
 
 def test_rows_lie_around_the_centroids_as_rivers_do() -> None:
-    """Moments by class of River's own rows for the same centroids, without equal random numbers."""
+    """Moments per class against River's own rows for the same centroids, with other random numbers."""
     theirs = Rivers(seed_sample=1, n_classes=3, n_features=4, n_centroids=5, n_drift_centroids=0)
     theirs.model = Naive(2, 4, 3, 5, 0, 0.0)
     pairs = list(theirs.take(15_000))

@@ -1,4 +1,4 @@
-"""Ratings: what users and items are like decides them, as the specification's experiment says."""
+"""Ratings: determined by latent traits of users and items, as in the experiment of the specification."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def test_blocks_are_three_by_three_beside_offsets() -> None:
     X, y = read(open_stream("ratings:of=blocks,noise=0,users=40,items=30,rows=40000", seed=3))
     table = np.empty((40, 30))
     table[tuple(X.astype(int).T)] = y
-    inner = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()  # offsets are gone
+    inner = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()  # without offsets
     for rows in (inner, inner.T):
         assert len(np.unique(rows.round(9), axis=0)) == 3

@@ -1,4 +1,4 @@
-"""`driftway replay --label-delay` without Kafka: which label behind which row, to which topic, and how many."""
+"""`driftway replay --label-delay` without Kafka: which label follows which row, to which topic, and how many."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def dry(path: Path, *arguments: str) -> tuple[list[str], dict[str, object]]:
 
 
 def in_order(y: list[float], delays: list[int]) -> list[tuple[str, int]]:
-    """(topic, id) of every message, from the definition."""
+    """Return (topic, id) of every message, by the definition."""
     due = [(row + delay, row) for row, delay in enumerate(delays) if not math.isnan(y[row])]
     heapq.heapify(due)
     found: list[tuple[str, int]] = []
@@ -47,13 +47,13 @@ def in_order(y: list[float], delays: list[int]) -> list[tuple[str, int]]:
 
 
 def cases(path: Path, waits: list[str]) -> str:
-    """A file of rows, each with a number of rows to wait."""
+    """Write a file of rows, each with a number of rows to wait; return its path."""
     path.write_text("v,wait,y\n" + "".join(f"{row}.5,{wait},{row % 2}\n" for row, wait in enumerate(waits)))
     return str(path)
 
 
 def told(lines: list[str]) -> list[tuple[str, int]]:
-    """The same of a dry run, once its lines have been looked at."""
+    """Return the same from the lines of a dry run, and check them."""
     found = []
     for line in lines:
         topic, value = line.split("\t")
@@ -70,12 +70,12 @@ def test_a_dry_run_shows_where_each_message_goes_and_counts_are_right(tmp_path: 
     lines, report = dry(tmp_path / "rows", *given, *TOPICS)
     withheld = RowRandom(3, LABELS, 1).uniforms(0, N)[:, 0] < 0.25
     (block,) = open_stream("sea", rows=N, seed=3).blocks()
-    wanted = in_order(np.where(withheld, np.nan, block.y).tolist(), [int(delay)] * N)
-    assert told(lines) == wanted
+    expected = in_order(np.where(withheld, np.nan, block.y).tolist(), [int(delay)] * N)
+    assert told(lines) == expected
     labels = {event["id"]: event["y"] for event in map(json.loads, (line[7:] for line in lines if line[0] == "L"))}
-    assert labels == {row: int(block.y[row]) for topic, row in wanted if topic == "LABELS"}
-    counts = [report[name] for name in ("rows", "poison", "labels_withheld", "late_labels", "waiting_labels")]
-    late = len(wanted) - N
+    assert labels == {row: int(block.y[row]) for topic, row in expected if topic == "LABELS"}
+    counts = [report[name] for name in ("rows", "poison", "labels_withheld", "delayed_labels", "waiting_labels")]
+    late = len(expected) - N
     assert counts == [N, 0, withheld.sum(), late, N - withheld.sum() - late]
     assert report["bytes"] == sum(len(line.split("\t")[1]) for line in lines)
     assert (report["topic"], report["label_topic"]) == ("ROWS", "LABELS")
@@ -86,9 +86,9 @@ def test_a_dry_run_shows_where_each_message_goes_and_counts_are_right(tmp_path: 
 def test_the_closing_line_tells_late_labels_from_malformed_messages(tmp_path: Path) -> None:
     path = str(tmp_path / "rows")
     done = run("sea:rows=600", "--label-delay", "100", "--dry-run", path, *TOPICS)
-    assert done.stderr.endswith("0 delivery errors, 500 late labels to LABELS, 100 not due yet\n")
+    assert done.stderr.endswith("0 delivery errors, 500 delayed labels to LABELS, 100 not due yet\n")
     assert run("sea:rows=600", "--label-delay", "100", "--dry-run", path).stderr.endswith(
-        "500 late labels, 100 not due yet\n"
+        "500 delayed labels, 100 not due yet\n"
     )
 
 
@@ -98,7 +98,7 @@ def test_a_replay_that_stops_within_a_block_counts_what_it_sent() -> None:
     block = EncodedBlock(messages, np.zeros(6, np.bool_), np.array([True, False, True, True, True, True]))
     sent = Sent()
     sent.add(block, 4)
-    assert (sent.rows, sent.poison, sent.late_labels, sent.waiting_labels) == (4, 0, 1, 2)
+    assert (sent.rows, sent.poison, sent.delayed_labels, sent.waiting_labels) == (4, 0, 1, 2)
     assert sent.bytes == 4 * 3 + len(b'{"id":0,"y":1}')
 
 
@@ -126,7 +126,7 @@ def test_a_resumed_replay_sends_the_labels_that_are_still_due(tmp_path: Path, de
     ReplayPosition(kept, {}).save(began)
     second, after = sent(None, ReplayPosition(kept, {}))
     assert first + second == whole
-    assert after.late_labels + (before.late_labels if before else 0) == report.late_labels
+    assert after.delayed_labels + (before.delayed_labels if before else 0) == report.delayed_labels
     assert after.waiting_labels == report.waiting_labels
 
 
@@ -137,7 +137,7 @@ def test_a_column_of_delays_says_when_and_is_no_feature(tmp_path: Path) -> None:
     assert told(lines) == in_order([row % 2 for row in range(N)], waits)
     events = [json.loads(line.split("\t")[1]) for line in lines if line.startswith("ROWS")]
     assert [event["x"] for event in events] == [{"v": row + 0.5} for row in range(N)]
-    assert report["late_labels"] == sum(row + wait < N for row, wait in enumerate(waits))
+    assert report["delayed_labels"] == sum(row + wait < N for row, wait in enumerate(waits))
 
 
 def test_a_row_without_a_label_needs_no_delay(tmp_path: Path) -> None:
@@ -160,9 +160,9 @@ def test_a_delay_that_is_no_number_of_rows_is_one_sentence(tmp_path: Path, wait:
     ("arguments", "sentence"),
     [
         (("--label-topic", "LABELS"), "--label-topic needs --label-delay: "),
-        (("--label-topic", "EVENTS", "--label-delay", "5"), "--label-topic EVENTS is where the rows go"),
+        (("--label-topic", "EVENTS", "--label-delay", "5"), "--label-topic EVENTS is the topic of the rows"),
         (("--label-delay", "column:x9"), "sea has no column 'x9' for --label-delay; columns: x1, x2, x3, y"),
-        (("--label-delay", "column:y"), "--label-delay column:y needs a column beside the label"),
+        (("--label-delay", "column:y"), "--label-delay column:y needs a column other than the label"),
         (("--label-delay", "column:x1"), "row 0 has no usable delay in 'x1', a whole number of rows: "),
         (("--label-delay", "column:x1", "--key", "x1"), "sea has no column 'x1' for --key; columns: x2, x3, y"),
         (("--label-delay", "column:x1", "--inject", "missing:share=0.1"), "does not go with --inject"),
@@ -184,4 +184,4 @@ def test_the_only_feature_cannot_be_the_delay(tmp_path: Path) -> None:
     path.write_text("wait,y\n1,0\n")
     done = run(str(path), "--label-delay", "column:wait", "--dry-run", str(tmp_path / "rows"))
     assert done.exit_code == 2
-    assert "others beside both" in done.stderr
+    assert "others as features" in done.stderr

@@ -1,4 +1,4 @@
-"""`driftway replay` without Kafka: dry runs of every way to choose and change rows, and options that do not fit."""
+"""`driftway replay` without Kafka: dry runs of every way to select and change rows, and options that do not fit."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def unpack(data: bytes) -> list[bytes | None]:
 @pytest.mark.parametrize("pace", [(), ("--rate", "20000"), ("--profile", "ramp:from=0,to=50000,seconds=0.2")])
 def test_a_dry_run_holds_what_would_be_sent(tmp_path: Path, pace: tuple[str, ...]) -> None:
     block = next(iter(open_stream("sea", rows=900).blocks()))
-    wanted = encode_events(block.X[5:], block.y[5:], 5)
-    assert dry(tmp_path / "rows", "sea:rows=900", "--skip", "5", *pace) == wanted
+    expected = encode_events(block.X[5:], block.y[5:], 5)
+    assert dry(tmp_path / "rows", "sea:rows=900", "--skip", "5", *pace) == expected
     done = run("sea:rows=900", "--skip", "5", "--dry-run", "-", "--quiet", *pace)
-    assert done.stdout_bytes.split(b"\n")[:-1] == wanted
+    assert done.stdout_bytes.split(b"\n")[:-1] == expected
     assert done.stderr == ""
 
 
@@ -118,22 +118,22 @@ def test_event_time_becomes_t(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--rate", "5", "--profile", "constant:rate=5"), "--rate and --profile both say when rows leave"),
-        (("--profile", "constant:rate=5", "--time-column", "x1"), "--profile and --time-column both say when"),
+        (("--rate", "5", "--profile", "constant:rate=5"), "--rate and --profile both set when rows are sent"),
+        (("--profile", "constant:rate=5", "--time-column", "x1"), "--profile and --time-column both set when"),
         (("--profile", "wave:rate=5"), "--profile is one of constant, burst, ramp, sine, got 'wave'"),
         (("--speed", "2"), "--speed needs --time-column"),
         (("--time-column", "x9"), "sea has no column 'x9' for --time-column; columns: x1, x2, x3, y"),
         (("--time-column", "x1", "--speed", "0"), "--speed"),
         (("--time-column", "x1", "--loop"), "--time-column does not go with --loop"),
         (("--time-column", "x1", "--shuffle"), "--time-column does not go with --shuffle"),
-        (("--latency",), "--latency counts from when a row was due"),
+        (("--latency",), "--latency is measured from when a row was due"),
         (("--poison", "1.5"), "--poison"),
         (("--missing-labels", "nan"), "--missing-labels must be a finite number, got nan"),
         (("--rate", "inf"), "--rate must be a finite number, got inf"),
         (("--poison", "0.1", "--seed", "-1"), "seed must be a whole number from 0 to 2^64 - 1, got -1"),
         (("--partition", "-1"), "--partition"),
         (("--transactional", "a:0"), "--transactional takes ID or ID:rows"),
-        (("--dry-run", "x", "--latency", "--rate", "5"), "--dry-run speaks to no broker: leave out --latency"),
+        (("--dry-run", "x", "--latency", "--rate", "5"), "--dry-run uses no broker: remove --latency"),
         (("--dry-run", "x", "--transactional", "a"), "leave out --transactional"),
         (("--dry-run", "x", "--resume", "y"), "leave out --resume"),
         (("--dry-run", "x", "--partition", "0"), "leave out --partition"),

@@ -1,4 +1,4 @@
-"""The file of `--resume`: what is kept is found again, and nothing else is taken for it."""
+"""The file of `--resume`: what is saved is read back, and nothing else is taken for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_file_of_another_replay_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure) as failure:
         ReplayPosition(path, {**FACTS, "missing_labels": 0.25})
     assert str(failure.value) == (
-        f"{path} belongs to a replay with missing-labels 0.5, not 0.25; name another file to begin anew"
+        f"{path} belongs to a replay with missing-labels 0.5, not 0.25; give another file to start over"
     )
     with pytest.raises(UsageFailure, match='a replay with stream "sea", not null'):
         ReplayPosition(path, {key: value for key, value in FACTS.items() if key != "stream"})
@@ -47,7 +47,7 @@ def test_a_file_of_another_replay_is_refused(tmp_path: Path) -> None:
 def test_another_file_is_never_taken_for_one(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "position.json"
     path.write_bytes(content)
-    with pytest.raises(UsageFailure, match="is no file of --resume"):
+    with pytest.raises(UsageFailure, match="is not a file of --resume"):
         ReplayPosition(str(path), FACTS)
     assert path.read_bytes() == content
 
@@ -59,7 +59,7 @@ def test_a_damaged_field_is_refused(tmp_path: Path, field: str, value: object) -
     path = tmp_path / "position.json"
     ReplayPosition(str(path), FACTS).save(7)
     path.write_text(json.dumps({**json.loads(path.read_text()), field: value}))
-    with pytest.raises(UsageFailure, match="is no file of --resume"):
+    with pytest.raises(UsageFailure, match="is not a file of --resume"):
         ReplayPosition(str(path), FACTS)
 
 

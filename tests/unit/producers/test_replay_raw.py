@@ -1,4 +1,4 @@
-"""Rows as they stand, on their way: values, keys, malformed messages among them, and what does not go with them."""
+"""Rows sent unchanged: values, keys, malformed messages among them, and options that do not go with them."""
 
 from __future__ import annotations
 
@@ -96,10 +96,10 @@ def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--format", "packed"], "--format packed is for rows of numbers; rows as they stand (--raw) are JSON"),
-        (["--label", "y"], "--label is for rows of numbers; of rows as they stand (--raw) a worker's --label says it"),
+        (["--format", "packed"], "--format packed is for rows of numbers; --raw sends rows as JSON"),
+        (["--label", "y"], "--label is for rows of numbers; with --raw, give --label to the worker"),
         *(
-            (given, f"{given[0]} changes rows, which --raw sends as they stand: leave it out")
+            (given, f"{given[0]} changes rows, but --raw sends them as they are: remove it")
             for given in (
                 ["--inject", "label_noise:share=0.1"],
                 ["--missing-labels", "0.5"],
@@ -121,7 +121,7 @@ def test_only_files_have_rows_as_they_stand() -> None:
 
 
 def test_a_column_of_text_names_both_ways_out(path: str) -> None:
-    said = sentence(path)
-    assert "leave it out with --drop" in said
-    assert "driftway replay sends such rows with --raw" in said
+    message = sentence(path)
+    assert "leave it out with --drop" in message
+    assert "driftway replay sends such rows with --raw" in message
     assert json.loads(replay(path, "--drop", "shop").output.splitlines()[3]) == {"id": 3, "x": [3.0, 0.75], "y": 1}

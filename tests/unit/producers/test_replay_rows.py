@@ -1,4 +1,4 @@
-"""Which rows a replay sends, as which bytes, under which keys; no Kafka."""
+"""Which rows a replay sends, as which bytes, under which keys; without Kafka."""
 
 from __future__ import annotations
 

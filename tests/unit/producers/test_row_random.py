@@ -1,4 +1,4 @@
-"""Seeded choices: the same at any cut and from any start, and what their definition says."""
+"""Seeded choices: the same for every block size and from any start, and as their definition says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.oracle.random import Xoshiro
 
 
 def oracle(seed: int, purpose: int) -> Xoshiro:
-    """The generator of one purpose, as the module describes it."""
+    """Return the generator of one purpose, as the module describes it."""
     root = Xoshiro(seed)
     words = [root.next() for _ in range(purpose)]
     return Xoshiro(words[-1])
@@ -26,20 +26,20 @@ def oracle(seed: int, purpose: int) -> Xoshiro:
 @pytest.mark.parametrize("first", [0, 12_345, 2**40])
 def test_a_rows_numbers_follow_from_seed_and_position(seed: int, first: int) -> None:
     base = oracle(seed, POISON).next()
-    wanted = []
+    expected = []
     for position in range(first, first + 7):
         generator = Xoshiro((base + position) % 2**64)
-        wanted.append([generator.uniform(), generator.uniform()])
+        expected.append([generator.uniform(), generator.uniform()])
     draws = RowRandom(seed, POISON, 2)
-    assert draws.uniforms(first, 7).tolist() == wanted
-    assert np.concatenate([draws.uniforms(first, 3), draws.uniforms(first + 3, 4)]).tolist() == wanted
+    assert draws.uniforms(first, 7).tolist() == expected
+    assert np.concatenate([draws.uniforms(first, 3), draws.uniforms(first + 3, 4)]).tolist() == expected
 
 
 def test_numbers_are_uniform_and_differ_between_seeds_purposes_and_rows() -> None:
     drawn = [RowRandom(seed, purpose, 2).uniforms(0, 20_000) for seed in (1, 2) for purpose in (POISON, LABELS)]
     for numbers in drawn:
         counts = np.histogram(numbers, 20, (0.0, 1.0))[0]
-        assert ((counts - 2000) ** 2 / 2000).sum() < 50  # chi-square, 19 degrees: 50 is one in 10^4
+        assert ((counts - 2000) ** 2 / 2000).sum() < 50  # chi-square, 19 degrees of freedom: 50 has probability 10^-4
         assert abs(np.corrcoef(numbers[:-1, 0], numbers[1:, 0])[0, 1]) < 0.03
         assert abs(np.corrcoef(numbers[:, 0], numbers[:, 1])[0, 1]) < 0.03
     assert len({numbers[0, 0] for numbers in drawn}) == 4
@@ -55,7 +55,7 @@ def test_labels_are_withheld_by_position(size: int) -> None:
     stream = open_stream("sea", rows=100)
     whole = next(iter(stream.blocks()))
     y = whole.y.copy()
-    y[::10] = math.nan  # has none to begin with
+    y[::10] = math.nan  # rows without a label from the start
     expected = np.where(RowRandom(5, LABELS, 1).uniforms(1000, 100)[:, 0] < 0.4, math.nan, y)
     withheld = LabelDropper(0.4, 5)
     found, taken = [], 0
@@ -100,7 +100,7 @@ def test_every_order_is_as_likely() -> None:
         order = tuple(table.index(x) for x in block.X[:, 0].tolist())
         seen[order] = seen.get(order, 0) + 1
     assert len(seen) == 24
-    assert sum((count - 100) ** 2 / 100 for count in seen.values()) < 60  # chi-square, 23 degrees
+    assert sum((count - 100) ** 2 / 100 for count in seen.values()) < 60  # chi-square, 23 degrees of freedom
 
 
 def test_a_shuffled_stream_is_cut_like_any_other() -> None:

@@ -1,4 +1,4 @@
-"""The sender where no broker answers: the real client, nothing listening. Nothing undelivered goes uncounted."""
+"""The sender when no broker answers: the real client, nothing listening. Every undelivered message is counted."""
 
 from __future__ import annotations
 

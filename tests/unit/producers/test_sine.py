@@ -1,4 +1,4 @@
-"""SINE1, SINE2 and their reverses: the curves of the paper, whichever way the library beside us turns them."""
+"""SINE1, SINE2 and their reverses: the curves of the paper, whatever orientation River gives them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNDER_WAVE = 0.5 + 0.3 * 2 / (3 * math.pi)
 
 
 def rule(function: int, x: float, y: float) -> float:
-    """The paper's: points below the curve are positive (class 0), or negative where reversed."""
+    """The paper's rule: points below the curve are positive (class 0), or negative where reversed."""
     below = y < math.sin(x) if function in (1, 2) else y < 0.5 + 0.3 * math.sin(3 * math.pi * x)
     return float(not below) if function in (1, 3) else float(below)
 
@@ -56,7 +56,7 @@ def test_rows_are_those_of_the_definition(options: str, arguments: tuple) -> Non
 
 
 def test_every_label_follows_the_function_of_its_stage() -> None:
-    """River exchanges the axes and calls the positive class 1: its rule on (x2, x1), turned over."""
+    """River swaps the axes and makes class 1 the positive one: this is its rule on (x2, x1), inverted."""
     stream = open_stream("sine")
     X, y = read(stream)
     edges = (0, *stream.drift_points, stream.rows)

@@ -1,4 +1,4 @@
-"""STAGGER: the three published concepts, one after the other, each row as the definition draws it."""
+"""STAGGER: the three published concepts, one after the other, each row drawn by the definition."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def test_holdout_rows_come_from_the_concept_in_force(row: int) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("concepts=4", "stagger: concepts must be whole numbers parted by / from 1 to 3, got 4"),
-        ("concepts=1/1.5", "stagger: concepts must be whole numbers parted by / from 1 to 3, got 1/1.5"),
+        ("concepts=4", "stagger: concepts must be whole numbers separated by / from 1 to 3, got 4"),
+        ("concepts=1/1.5", "stagger: concepts must be whole numbers separated by / from 1 to 3, got 1/1.5"),
         ("balance=2", "stagger: balance must be a whole number from 0 to 1, got 2"),
         ("rows=2", "stagger: rows must be at least the 3 stages, got 2"),
     ],

@@ -1,4 +1,4 @@
-"""`open_stream`: which name means what, and that the door itself costs nothing."""
+"""`open_stream`: what each name means, and that importing it costs nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV, ARFF and Parquet, plain and gzipped: exact numbers, mapped labels, and one sentence for each fault."""
+"""CSV, ARFF and Parquet, plain and gzipped: exact numbers, mapped labels, and one sentence for each error."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ rainy,-3,?,TRUE,?
 """
 
 LEAVE = (
-    ": leave it out with --drop, or say with --feature how fields become features (driftway schema infer {} "
-    "proposes it; driftway replay sends such rows with --raw)"
+    ": leave it out with --drop, or define features from fields with --feature (driftway schema infer {} "
+    "proposes them; driftway replay sends such rows with --raw)"
 )
 
 
@@ -61,7 +61,7 @@ def read(stream: Stream, size: int = 8192) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refusal(name: str, **options: object) -> str:
-    """The sentence with which opening or reading fails, without the file's folder."""
+    """Return the sentence with which opening or reading fails, without the file's folder."""
     with pytest.raises(UsageFailure) as failure:
         list(open_stream(name, **options).blocks())  # type: ignore[arg-type]
     assert failure.value.exit_code == 2
@@ -98,7 +98,7 @@ def test_csv_missing_cells_are_nan(write: Writer) -> None:
 
 
 def test_csv_whole_numbers_first_do_not_fix_the_column_to_integers(write: Writer) -> None:
-    """Inference from the first block would refuse or truncate what follows."""
+    """Type inference from the first block would reject or truncate what follows."""
     rows = "1,0\n" * 400_000 + "0.5,1\n"
     X, y = read(open_stream(write("x.csv", "a,y\n" + rows)), size=10_000)
     assert X.shape == (400_001, 1)
@@ -197,7 +197,7 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             {},
             "x.csv has no label column 'y'; name it with --label; columns: a, b",
         ),
-        ("x.csv", "y\n1\n", {}, "x.csv has no column beside the label 'y'"),
+        ("x.csv", "y\n1\n", {}, "x.csv has no column besides the label 'y'"),
         (
             "x.csv",
             "a,b,y\n1,x,1\n",
@@ -219,7 +219,7 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
         ("x.arff", "", {}, "x.arff is empty"),
         ("x.arff", "@relation r\n@attribute a real\n", {}, "x.arff has no @data"),
         ("x.arff", "@relation r\n@data\n1\n", {}, "x.arff declares no attributes"),
-        ("x.arff", "a,b\n1,2\n", {}, "x.arff is not ARFF: 'a,b' stands before @data"),
+        ("x.arff", "a,b\n1,2\n", {}, "x.arff is not ARFF: 'a,b' comes before @data"),
         ("x.arff", "@attribute a real\n@attribute y real\n@data\n", {}, "x.arff has a header but no rows"),
         (
             "x.arff",
@@ -250,7 +250,7 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.arff",
             "@attribute a real\n@attribute b real\n@data\n1,2\n",
             {"label": "z"},
-            "x.arff has no label attribute 'z'; there is: a, b",
+            "x.arff has no label attribute 'z'; available: a, b",
         ),
         ("x.parquet", "", {}, "x.parquet is empty"),
     ],
@@ -290,8 +290,8 @@ def test_columns_are_left_out(write: Writer, tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": ["t"], "b": [2.5], "y": [1]}), table)
     assert read(open_stream(table, drop=["a"]))[0].tolist() == [[2.5]]
     assert refusal(path, drop=["c"]) == "x.csv has no column 'c' for --drop; columns: when, a, b, y"
-    assert refusal(path, drop=["y"]) == "x.csv: the label 'y' cannot be left out: --drop says another column"
-    assert refusal(path, drop=["when", "a", "b"]) == "x.csv has no column beside the label 'y'"
+    assert refusal(path, drop=["y"]) == "x.csv: the label 'y' cannot be left out: give --drop another column"
+    assert refusal(path, drop=["when", "a", "b"]) == "x.csv has no column besides the label 'y'"
     assert refusal("sea", drop=["a"]) == "sea is a generator; only files have columns that --drop leaves out"
 
 

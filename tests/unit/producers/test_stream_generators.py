@@ -1,4 +1,4 @@
-"""Generators: the same bits for the same seed however they are cut, and the concepts that the papers describe."""
+"""Generators: the same bits for the same seed with every block size, and the concepts that the papers describe."""
 
 from __future__ import annotations
 
@@ -201,8 +201,8 @@ def test_stage_starts_agree_with_the_formula(stages: int, rows: int) -> None:
         ("sea:rows=10.5", {}, "sea: rows must be a whole number of at least 1, got 10.5"),
         ("sea:rows=3", {}, "sea: rows must be at least the 4 stages, got 3"),
         ("sea", {"noise": True}, "sea: noise must be a number from 0 to 1, got True"),
-        ("sea:thresholds=8/x", {}, "sea: thresholds must be numbers parted by /, got 8/x"),
-        ("sea:width=3", {}, "sea has no parameter 'width'; there is: rows, thresholds, noise, seed"),
+        ("sea:thresholds=8/x", {}, "sea: thresholds must be numbers separated by /, got 8/x"),
+        ("sea:width=3", {}, "sea has no parameter 'width'; available: rows, thresholds, noise, seed"),
         ("sea:noise", {}, "'noise' in 'sea:noise' is not parameter=value"),
         ("sea:noise=0,noise=1", {}, "noise is given twice in 'sea:noise=0,noise=1'"),
         ("sea:seed=-1", {}, "sea: seed must be a whole number from 0 to 2^64 - 1, got -1"),

@@ -1,4 +1,4 @@
-"""Waveform: the triangles of the book in the moments of every class, and features that really change places."""
+"""Waveform: the book's triangles in the moments of every class, and features that really swap places."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 H = np.array(synth.Waveform._H_FUNCTION, float)
 PAIRS = ((0, 1), (0, 2), (1, 2))
-"""Class -> the triangles it mixes, in MOA's and River's order."""
+"""Class -> the triangles that it mixes, in MOA's and River's order."""
 
 
 def meaning(standing: list[int]) -> list[int]:
-    """By place, the waveform's point that stands there; 0 for whatever no triangle reaches."""
+    """Return, by place, the point of the waveform that is there; 0 if no triangle reaches it."""
     return [a if a < 21 and H[:, a].any() else 0 for a in standing]
 
 
@@ -37,7 +37,7 @@ def exchanged(rng: Xoshiro, swaps: int, before: list[int]) -> list[int]:
 
 
 def naive(n: int, seed: int, irrelevant: int, swaps: tuple[int, ...]) -> tuple:
-    """Rows, labels and, by stage, what stands where."""
+    """Return rows, labels and, by stage, which point each place has."""
     rng, stage, standing, X, y, stages = Xoshiro(seed), -1, [0] * (21 + irrelevant), [], [], []
     for t in range(n):
         if len(swaps) * t // n != stage:
@@ -70,14 +70,14 @@ def test_every_class_has_the_moments_of_its_two_triangles() -> None:
     for label, (a, b) in enumerate(PAIRS):
         rows = X[y == label]
         assert rows[:, :21].mean(axis=0) == pytest.approx((H[a] + H[b]) / 2, abs=0.06)
-        # u is uniform: the mixture's variance is (ha - hb)^2 / 12 beside the noise's 1.
+        # u is uniform: the mixture has variance (ha - hb)^2 / 12, the noise has 1.
         assert rows[:, :21].var(axis=0) == pytest.approx(1 + (H[a] - H[b]) ** 2 / 12, abs=0.12)
         assert rows[:, 21:].mean(axis=0) == pytest.approx(0, abs=0.03)
         assert rows[:, 21:].var(axis=0) == pytest.approx(1, abs=0.05)
 
 
 def test_river_draws_from_the_same_law() -> None:
-    """Means by class and point of River's own rows, without equal random numbers."""
+    """Means by class and point against River's own rows, with other random numbers."""
     pairs = list(synth.Waveform(seed=3).take(6000))
     theirs, labels = np.array([list(x.values()) for x, _ in pairs]), np.array([label for _, label in pairs])
     X, y = read(open_stream("waveform:rows=60000,swaps=0"))
@@ -101,7 +101,7 @@ def test_features_change_places_at_the_drift_points_and_not_between(seed: int) -
 
 
 def test_a_drift_never_leaves_the_concept_as_it_was() -> None:
-    """One swap among 40 features, half of which tell nothing: every third try would change nothing."""
+    """With one swap among 40 features, half of which carry no information, every third draw would change nothing."""
     for seed in range(40):
         X, y = read(open_stream("waveform:rows=8,irrelevant=19,swaps=0/1/1/1", seed=seed))
         rows, labels, stages = naive(8, seed, 19, (0, 1, 1, 1))

@@ -1,4 +1,4 @@
-"""`--table auto`: claims are counted right, a miss is said, and `auto` without a family is `auto` in all else."""
+"""`--table auto`: claims are counted correctly, misses are listed, and `auto` without a family is otherwise `auto`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ RIVALS, LIKELY = ("mc_pa", "ova:pa", "ova:dfop"), ("gaussian_nb", "ogd_logistic"
 
 
 class Small:
-    """A few rows whose labels go round, with one feature that tells them and one that does not; targets likewise."""
+    """A few rows with labels in turn, one feature that shows them and one that does not; likewise for targets."""
 
     rows, n_features = ROWS, 2
 
@@ -73,7 +73,7 @@ def asked(tmp_path) -> TableRequest:
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> Iterator[AutoResults]:
     asking = StreamSelection(("2CDT", "Spam"), ("keystroke", "spam500"), ("sru1",), ("electricity",), ("keystroke",))
-    with pytest.MonkeyPatch.context() as patch:  # each learner more is a kernel more to compile
+    with pytest.MonkeyPatch.context() as patch:  # each further learner would be another kernel to compile
         patch.setitem(STREAMS, "keystroke", STREAMS["keystroke"]._replace(rivals=RIVALS))
         patch.setitem(PROBABILITY_STREAMS, "electricity", LIKELY)
         patch.setattr(measuring, "LEARNERS", ("auto", "dfop", "no_change", "arow", "rls"))
@@ -227,7 +227,7 @@ def test_without_the_label_history_labels_that_go_round_are_learned_from_feature
 
 
 def test_rows_apart_are_standardised_as_everywhere(monkeypatch):
-    """Features far from 0 and of other units: what is left out is compared with the `auto` of the page."""
+    """Features far from 0 and in other units: ablations are compared with the `auto` of the page."""
     stream = Small("2CDT")
     mixed = np.random.default_rng(4).permutation(ROWS)
     stream.X, stream.y = stream.X[mixed] * [1000.0, 0.01] + [5000.0, -3.0], stream.y[mixed]

@@ -1,4 +1,4 @@
-"""What a bench measures: the case as a name, as an object, and as the worker's command line."""
+"""What a bench measures: a case as a name, as an object, and as the worker's command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.worker.kafka.topics import Topics
 
 
 def swept(*forms: str) -> list[Case]:
-    """A sweep over the output format alone."""
+    """Return a sweep over the output format alone."""
     given = {name: [value] for name, value in vars(Case()).items()}
     return list(expand({**given, "output_form": list(forms)}))
 
@@ -29,10 +29,10 @@ def test_the_output_format_is_a_field_of_the_case_and_shares_the_input() -> None
 
 def test_the_worker_is_told_the_output_format_and_the_bare_client_is_not() -> None:
     (case,) = swept("packed")
-    told = {side: Contender(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (WORKER, "passthrough")}
-    at = told[WORKER].index("--output-format")
-    assert told[WORKER][at + 1] == "packed"
-    assert "packed" not in " ".join(told["passthrough"])
+    argvs = {side: Contender(side, case, "h:1", {}, Topics("E", "g"), True)._argv for side in (WORKER, "passthrough")}
+    at = argvs[WORKER].index("--output-format")
+    assert argvs[WORKER][at + 1] == "packed"
+    assert "packed" not in " ".join(argvs["passthrough"])
 
 
 def test_mapped_events_are_the_named_ones_with_their_features_beside_the_other_fields() -> None:
@@ -41,12 +41,12 @@ def test_mapped_events_are_the_named_ones_with_their_features_beside_the_other_f
     for listed, inside, beside in zip(*rows, strict=True):
         assert list(inside["x"].values()) == listed["x"]
         assert beside == {"id": inside["id"], **inside["x"], "y": inside["y"]}
-    told = {
+    argvs = {
         case.form: Contender(WORKER, case, "h:1", {}, Topics("E", "g"), True)._argv for case in (plain, named, mapped)
     }
-    assert [told[form].count("--feature") for form in told] == [0, 0, 3]
-    assert [told[form].count("--features") for form in told] == [1, 0, 0]
-    assert [told[form][told[form].index("--format") + 1] for form in told] == ["json"] * 3
+    assert [argvs[form].count("--feature") for form in argvs] == [0, 0, 3]
+    assert [argvs[form].count("--features") for form in argvs] == [1, 0, 0]
+    assert [argvs[form][argvs[form].index("--format") + 1] for form in argvs] == ["json"] * 3
 
 
 def test_those_that_only_copy_are_modules_with_the_same_errand() -> None:

@@ -1,4 +1,4 @@
-"""Parts of the local Kafka that need no Java: the jar cache, the settings, and what its sentences quote."""
+"""Parts of the local Kafka that need no Java: the jar cache, the settings, and what its messages quote."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def silent(_text: str) -> None:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache that holds two jars, as a download leaves it."""
+    """Return a cache with two jars, as a download leaves it."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     home = distribution.cache_home()
@@ -79,7 +79,7 @@ def test_unwritable_cache_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "file").touch()
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(Failure, match=r"cannot keep Kafka's jars in .*: Not a directory; XDG_CACHE_HOME"):
+    with pytest.raises(Failure, match=r"cannot store Kafka's jars in .*: Not a directory; XDG_CACHE_HOME"):
         distribution.classpath(silent)
 
 

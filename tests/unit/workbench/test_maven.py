@@ -1,4 +1,4 @@
-"""Downloads from Maven repositories: whose certificates are trusted, and what is said of a failure."""
+"""Downloads from Maven repositories: which certificates are trusted, and what is reported on failure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def repository(folder: Path) -> Iterator[str]:
-    """A server whose certificate nobody knows who trusts certifi's only."""
+    """Serve `folder` with a certificate that is unknown to clients which trust certifi's alone."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem")
     server = HTTPServer((HOST, 0), Quiet)
@@ -56,7 +56,7 @@ def test_a_proxys_certificate_is_trusted_if_the_system_or_the_user_trusts_it(
     before = dict(os.environ)
     with repository(tmp_path) as url:
         if trusted_by == "nobody":
-            with pytest.raises(Failure, match=r"cannot download a jar from the Maven repository, needed once: .*CERT"):
+            with pytest.raises(Failure, match=r"cannot download a jar from the Maven repository .needed once.: .*CERT"):
                 ask(url, tmp_path)
         else:
             ask(url, tmp_path)
@@ -67,7 +67,7 @@ def test_a_proxys_certificate_is_trusted_if_the_system_or_the_user_trusts_it(
 
 
 def ask(url: str, folder: Path) -> None:
-    """What jgo does, inside."""
+    """Download as jgo does internally."""
     import requests
 
     with maven(folder / "kept", "a jar"):

@@ -1,4 +1,4 @@
-"""The tables of the papers: the print is read right, pages say what was measured, marks follow the tests."""
+"""The tables of the papers: print is read correctly, pages show what was measured, marks follow the tests."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_a_printed_figure_is_read(text, expected):
 
 @pytest.mark.parametrize("text", ["84,5", "84.5±", "±0.3", "84.5 ±0.3", "84.5*"])
 def test_what_is_no_figure_is_refused(text):
-    with pytest.raises(ValueError, match="is no figure"):
+    with pytest.raises(ValueError, match="is not a figure"):
         read_figure(text)
 
 
 @pytest.mark.parametrize("text", ["SEA | 1 | 2 | 3", "SEA | 1", "SEA | 1 | 2\nSEA | 1 | 2"])
 def test_a_table_with_a_wrong_line_is_refused(text):
-    with pytest.raises(ValueError, match="figures, or stands there twice"):
+    with pytest.raises(ValueError, match="figures, or is there twice"):
         read_table(text, ("a", "b"))
 
 
@@ -67,7 +67,7 @@ def test_the_marks_count_as_the_papers_count_them():
     printed = {"SVM-win": (18, 2, 0), "SVM-fix": (19, 1, 0), "SVM-ada": (20, 0, 0), "DWM": (14, 4, 2)}
     for column, expected in {**printed, "AdaBoost.OL": (19, 1, 0)}.items():
         assert counts(D_ODM, column) == expected
-    # 1NN-win: the paper's own row of wins, ties and losses says 14/4/2; the marks above it are these.
+    # 1NN-win: the paper's own row of wins, ties and losses has 14/4/2, but its marks are these.
     printed = {"SVM-win": (18, 1, 1), "1NN-win": (15, 3, 2), "SVM-fix": (19, 1, 0), "SVM-ada": (18, 2, 0)}
     for column, expected in {**printed, "DWM": (14, 3, 3), "RLS": (19, 1, 0)}.items():
         assert counts(DFOP, column) == expected

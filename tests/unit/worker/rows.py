@@ -26,7 +26,7 @@ DRIFT_AT = 150
 def records(
     values: Sequence[bytes | None], first: int = 0, partition: int = 3, headers: Headers | None = None
 ) -> Records:
-    """Records at offsets first, first + 1, ... whose keys and timestamps tell them apart."""
+    """Return records at offsets first, first + 1, ... with distinct keys and timestamps."""
     n = len(values)
     offsets = np.arange(first, first + n, dtype=np.int64)
     keys, stamps = ListColumn([b"k%d" % o for o in offsets]), [STAMP + o for o in offsets.tolist()]
@@ -34,14 +34,14 @@ def records(
 
 
 def pieces(whole: Records, cuts: Sequence[int]) -> list[Records]:
-    """`whole` cut at the given places; never an empty piece."""
+    """Return `whole` cut at the given positions, without empty pieces."""
     places = sorted({c % len(whole) for c in cuts} | {0})
     ends = [*places[1:], len(whole)]
     return [whole.before(end).after(start) for start, end in zip(places, ends, strict=True)]
 
 
 def tabled(decoder: Decoder, parts: Sequence[Records]) -> dict[int, Any]:
-    """Offset -> what became of the record there: (x bytes, y, id text, t, key), or the reason of its rejection."""
+    """Return offset -> (x bytes, y, id text, t, key) of a row, or the reason for its rejection."""
     found: dict[int, Any] = {}
     for part in parts:
         batch = decoder.decode(part)
@@ -64,7 +64,7 @@ def tabled(decoder: Decoder, parts: Sequence[Records]) -> dict[int, Any]:
 def reason(
     value: bytes | None, target: Target | None = None, schema: Schema | None = None, form: str = JSON
 ) -> str | None:
-    """Why an event is rejected, whether a schema is known or the event would fix it; None if it is not."""
+    """Return why an event is rejected, with a known schema and as the first event alike; None if it is not."""
     target = target or Target()
     first = Decoder(target, schema, form).decode(records([value])).rejected
     known = Decoder(target, schema or Schema(2), form).decode(records([value])).rejected
@@ -74,7 +74,7 @@ def reason(
 
 
 def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
-    """The same from the slow path alone: orjson, event by event; `decoder` must have its schema."""
+    """Return the same from the slow path alone, orjson event by event; `decoder` must have its schema."""
     schema = decoder.schema
     assert schema is not None
     found: dict[int, Any] = {}
@@ -93,7 +93,7 @@ def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
 
 
 def drifting(n: int = 300, d: int = 4, seed: int = 5, regression: bool = False) -> tuple[Array, Array]:
-    """Rows with a sudden drift at DRIFT_AT; every 17th label is unknown."""
+    """Return rows with a sudden drift at DRIFT_AT; every 17th label is unknown."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     target = X[:, 0] * np.where(np.arange(n) < DRIFT_AT, 1.0, -1.0) + X[:, 1] + rng.normal(0, 0.3, n)
@@ -103,12 +103,12 @@ def drifting(n: int = 300, d: int = 4, seed: int = 5, regression: bool = False) 
 
 
 def events(n: int = 300, d: int = 4, seed: int = 5, regression: bool = False) -> list[bytes]:
-    """`drifting` rows on the wire."""
+    """Return `drifting` rows as encoded events."""
     return list(encode_events(*drifting(n, d, seed, regression), first_id=0))
 
 
 def model_settings(*learners: str, **rest: Any) -> ModelSettings:
-    """Settings of a model; by default one DFOP with accuracy points every 40 rows."""
+    """Return the settings of a model; by default one DFOP with accuracy points every 40 rows."""
     task = rest.pop("task", None)
     target = rest.pop("target", Target("regression", 0) if task == "regression" else Target())
     specs = tuple(Spec.parse(text) for text in learners or ("dfop:mu=0.01",))
@@ -116,7 +116,7 @@ def model_settings(*learners: str, **rest: Any) -> ModelSettings:
 
 
 def wire(outputs: Sequence[Outputs | None]) -> tuple[list[Any], ...]:
-    """Everything that several batches add to the output topics: predictions with keys, points, rejections, alarms."""
+    """Return all that batches add to the output topics: predictions with keys, points, rejections, alarms."""
     some = [out for out in outputs if out is not None]
     return (
         [pair for out in some for pair in zip(out.predictions, out.keys, strict=True)],

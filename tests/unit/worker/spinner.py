@@ -15,32 +15,32 @@ HOUR = 3600.0
 
 
 def square(job: int, progress: Callable[[int], None]) -> tuple[int, int, str | None]:
-    """The job's square, where it was made, and that process's threads."""
+    """Return the job's square, the id of its process, and that process's number of threads."""
     for _ in range(job):
         progress(1)
     return job * job, os.getpid(), os.environ.get("NUMBA_NUM_THREADS")
 
 
 def complain(job: int, progress: Callable[[int], None]) -> int:
-    """Job 1 fails; the others go on until they are told to stop."""
+    """Fail in job 1; the other jobs run until they are stopped."""
     if job == 1:
         raise UsageFailure("job 1 cannot be done")
     return spin(job, progress)
 
 
 def vanish(job: int, progress: Callable[[int], None]) -> int:
-    """End the process without an answer."""
+    """End the process without a result."""
     os._exit(9)
 
 
 def leave_a_file(path: str) -> None:
-    """Write down who did it."""
+    """Write the id of this process to `path`."""
     with open(path, "w", encoding="ascii") as file:
         file.write(str(os.getpid()))
 
 
 def spin(job: int, progress: Callable[[int], None]) -> int:
-    """Make progress, until told to stop or for an hour."""
+    """Report progress until stopped, or for an hour."""
     end = time.monotonic() + HOUR
     while time.monotonic() < end:
         progress(1)
@@ -49,7 +49,7 @@ def spin(job: int, progress: Callable[[int], None]) -> int:
 
 
 if __name__ == "__main__":
-    # What a script runs in its background ignores Ctrl-C from the start, and this may be its child.
+    # A script's background jobs ignore Ctrl-C from the start, and this process may be a child of one.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def told(n: int) -> None:

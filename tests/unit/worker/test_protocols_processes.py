@@ -1,4 +1,4 @@
-"""Jobs over processes: the order of results, the common count, and every way to end early."""
+"""Jobs in several processes: the order of results, the common progress count, and every way to end early."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ JOBS = [5, 3, 400, 1, 2]
 
 
 def test_results_come_in_the_order_of_the_jobs() -> None:
-    told: list[int] = []
-    found = run_jobs(square, JOBS, 2, told.append)
+    progress: list[int] = []
+    found = run_jobs(square, JOBS, 2, progress.append)
     assert [result for result, _, _ in found] == [job * job for job in JOBS]
-    assert sum(told) == sum(JOBS)
+    assert sum(progress) == sum(JOBS)
     assert os.getpid() not in {process for _, process, _ in found}
     assert len({process for _, process, _ in found}) <= 2
     assert {threads for _, _, threads in found} == {"1"}
@@ -32,39 +32,39 @@ def test_results_come_in_the_order_of_the_jobs() -> None:
 
 @pytest.mark.parametrize(("jobs", "processes"), [(JOBS, 1), ([7], 4), ([], 2)])
 def test_one_process_or_one_job_needs_no_children(jobs: list[int], processes: int) -> None:
-    told: list[int] = []
-    found = run_jobs(square, jobs, processes, told.append)
+    progress: list[int] = []
+    found = run_jobs(square, jobs, processes, progress.append)
     assert [result for result, _, _ in found] == [job * job for job in jobs]
     assert {process for _, process, _ in found} <= {os.getpid()}
-    assert sum(told) == sum(jobs)
+    assert sum(progress) == sum(jobs)
 
 
 def test_a_failing_job_ends_the_others() -> None:
-    """Job 0 would spin for an hour."""
+    """Job 0 alone would spin for an hour."""
     with pytest.raises(UsageFailure, match="job 1 cannot be done"):
         run_jobs(complain, [0, 1, 2], 2)
 
 
 def test_a_process_that_vanishes_is_a_sentence() -> None:
-    with pytest.raises(Failure, match="ended without an answer"):
+    with pytest.raises(Failure, match="ended without a result"):
         run_jobs(vanish, [1, 2], 2)
 
 
 def spinning() -> tuple[subprocess.Popen[str], list[psutil.Process]]:
-    """A process with jobs on their way, in a group of its own, and its children."""
+    """Start a process with running jobs, in a process group of its own; return it and its children."""
     child = subprocess.Popen(
         [sys.executable, "-m", "tests.unit.worker.spinner"],
         cwd=ROOT, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert child.stdout is not None
-    assert int(child.stdout.readline()) > 0  # a job is on its way
+    assert int(child.stdout.readline()) > 0  # a job is running
     members = psutil.Process(child.pid).children(recursive=True)
     assert len(members) >= 2
     return child, members
 
 
 def test_processes_end_with_a_parent_that_is_killed() -> None:
-    """Each of them waits for jobs that nobody gives any more."""
+    """Otherwise each would wait for jobs that never come."""
     child, members = spinning()
     child.kill()
     child.communicate(timeout=60)
@@ -82,7 +82,7 @@ def test_a_function_apart_leaves_nothing_here(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:
-    """As a terminal sends it: to the whole group, while children work."""
+    """Sent as a terminal does it, to the whole process group, while the children work."""
     child, members = spinning()
     try:
         os.killpg(child.pid, signal.SIGINT)
@@ -90,7 +90,7 @@ def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:
     finally:
         child.kill()
     assert child.returncode != 0
-    assert errors.count("Traceback") == 1  # the parent's own KeyboardInterrupt, which the command turns into a word
+    assert errors.count("Traceback") == 1  # the parent's own KeyboardInterrupt, which the command turns into a message
     assert errors.rstrip().endswith("KeyboardInterrupt")
     _, alive = psutil.wait_procs(members, timeout=30)
     assert alive == []

@@ -1,4 +1,4 @@
-"""What a worker is told: refused before anything starts, or taken as it is."""
+"""A worker's settings: refused before anything starts, or accepted as given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Model files that tests of warm starts share: trained by hand, as `driftway train` would."""
+"""Model files shared by the tests of warm starts, trained by hand as `driftway train` would."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHAMPION = "scaled:perceptron:ties=correct"
 
 
 def perceptron(X: Array, y: Array, passes: int = 2) -> FixedScaler:
-    """A perceptron that went over the rows a few times, behind the scaling of the whole set."""
+    """Return a perceptron trained with a few passes over the rows, scaled with the statistics of the whole set."""
     mean, deviation = X.mean(axis=0), X.std(axis=0)
     known = ~np.isnan(y)
     Z = np.ascontiguousarray((X[known] - mean) / deviation)
@@ -33,13 +33,13 @@ def perceptron(X: Array, y: Array, passes: int = 2) -> FixedScaler:
 def written(
     path: Path, learner: Learner, names: Sequence[str] | None = None, target: Target | None = None
 ) -> model_file.ModelFile:
-    """A model file at `path`, and what it holds."""
+    """Write a model file to `path` and return it as loaded."""
     model_file.save(path, model_file.trained(learner, names, target or Target(), {"made_by": "a test"}))
     return model_file.load(path)
 
 
 def scores(learner: Learner, X: Array, y: Array) -> Array:
-    """What it scores while it learns from the rows."""
+    """Return the scores of the learner while it learns from the rows."""
     score = np.empty((len(X), learner.n_scores))
     learner.predict_then_update(np.ascontiguousarray(X), np.ascontiguousarray(y), score)
     return score

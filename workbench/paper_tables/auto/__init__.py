@@ -1,1 +1,1 @@
-"""`--table auto`: what the learner that needs no tuning is worth beside all others, the papers and the peers."""
+"""`--table auto`: the learner that needs no tuning, compared with all others, the papers and the peers."""

@@ -1,4 +1,4 @@
-"""`auto` without one family of its experts: how much each is worth."""
+"""Ablation of `auto`: accuracy without one family of its experts."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SQUASHED = "squashed inputs"
 NOTHING = "nothing"
 HISTORY = "label history"
 IN_ORDER = (HISTORY, "linear", "naive Bayes", "waves", "second order", "neighbours")
-"""As `driftway.learners.auto.classification` asks them."""
+"""Order of the families in `driftway.learners.auto.classification`."""
 FAMILIES = (*IN_ORDER, SQUASHED)
 
 
 class Ablation(NamedTuple):
-    """What the kernel is told: which experts there are, and which of them the mixture does not hear."""
+    """Parameters of the kernel: which experts exist, and which of them the mixture ignores."""
 
     waves: bool
     filters: bool
@@ -37,7 +37,7 @@ class Ablation(NamedTuple):
 
 @fragment
 def score(x: Array, p: Any, memory: Any) -> None:
-    """As `auto` does, then mix anew without what is left out. Shapes: x f8[n]; p is a `Ablation`."""
+    """Score as `auto` does, then mix again without the experts left out. Shapes: x f8[n]; p is an `Ablation`."""
     classification.score(x, p, memory)
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
 
@@ -46,7 +46,7 @@ def score(x: Array, p: Any, memory: Any) -> None:
 def mix_ablated(mixing: MixingState, S: Array, first: int, end: int, squashed: bool) -> None:
     """Write the weighted sum without experts first..end - 1, or without the squashed inputs. Shapes: S f8[K].
 
-    What is left out says 0 of every class, so that its weights never move.
+    Inputs left out are 0 for every class, so their weights never change.
     """
     E, K = mixing.raw.shape
     for c in range(K):
@@ -62,11 +62,11 @@ def mix_ablated(mixing: MixingState, S: Array, first: int, end: int, squashed: b
 
 
 class AblatedAuto(Auto):
-    """`auto` on classes whose mixture does not hear one family; not in the registry, since nobody should choose it.
+    """`auto` on classes whose mixture ignores one family; not in the registry, since it is for measurements only.
 
     Cost
     ----
-    As `auto`: the family is asked and learns, nobody listens.
+    As `auto`: the ignored family still predicts and learns.
 
     Source
     ------
@@ -76,18 +76,18 @@ class AblatedAuto(Auto):
     name = "auto_without"
 
     class Params(Auto.Params):
-        family: str = choice(NOTHING, (NOTHING, *FAMILIES), "What is left out.")
+        family: str = choice(NOTHING, (NOTHING, *FAMILIES), "Family to leave out.")
 
     def rule(self) -> UpdateRule:
         if self.task == REGRESSION:
             raise ParameterError("only experts on classes can be left out")
-        made = super().rule()
-        left = ablation_of(made.parameters, self.parameters.family)
-        return UpdateRule(score, made.learn, left, made.memory, made.sizes, made.classes)
+        full = super().rule()
+        ablation = ablation_of(full.parameters, self.parameters.family)
+        return UpdateRule(score, full.learn, ablation, full.memory, full.sizes, full.classes)
 
 
 def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Ablation:
-    """Where a family stands among the experts that there are."""
+    """Return the range of a family among the experts that exist."""
     sizes = (
         label_history.EXPERTS,
         first_order.EXPERTS,
@@ -104,7 +104,7 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
 
 
 class AblationRun(NamedTuple):
-    """A run of `auto` without a family over the first rows of a stream; no limit: all."""
+    """A run of `auto` without a family over the first `limit` rows of a stream (None: all)."""
 
     stream: str
     n_classes: int
@@ -118,7 +118,7 @@ class AblationRun(NamedTuple):
 def rows_of(
     open_stream: Callable[..., Any], stream: str, data_dir: str | None, limit: int | None
 ) -> tuple[Array, Array]:
-    """A stream's first rows, kept for the next run on it."""
+    """Return a stream's first rows, cached for the next run on it."""
     from driftway.worker.evaluation.rows import first_rows
 
     blocks = list(first_rows(open_stream(stream, seed=1, data_dir=data_dir).blocks(), limit))
@@ -127,7 +127,7 @@ def rows_of(
 
 
 def ablated_accuracy(open_stream: Callable[..., Any], work: AblationRun) -> float:
-    """Prequential accuracy in per cent, behind the standardiser."""
+    """Measure prequential accuracy in per cent, behind the standardiser."""
     X, y = rows_of(open_stream, work.stream, work.data_dir, work.limit)
     learner = OnlineStandardizer(AblatedAuto(X.shape[1], work.n_classes, family=work.family, seed=work.seed))
     scores = np.empty((len(X), learner.n_scores))

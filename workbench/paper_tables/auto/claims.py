@@ -1,4 +1,4 @@
-"""What is claimed of `auto`, each beside the figures: how often it holds, and where it does not."""
+"""Claims about `auto`, checked against the figures: how often each holds, and where it does not."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NEAR_BEST = 0.3
 
 
 class Claim(NamedTuple):
-    """A sentence, by how much each stream keeps it (below 0: it does not), and how many may miss it."""
+    """A claim, its margin on each stream (negative: it does not hold), and the number of streams that may miss it."""
 
     key: str
     text: str
@@ -30,16 +30,16 @@ class Claim(NamedTuple):
     spared: int = 0
     unit: str = ""
     strict: bool = False
-    """Whether equal is not enough."""
+    """Whether equality is not enough."""
 
     @property
     def of(self) -> int:
-        """How many streams it is about."""
+        """Number of streams that it is about."""
         return len(self.margins)
 
     @property
     def misses(self) -> dict[str, float]:
-        """Streams on which it does not hold, and by how much."""
+        """Streams on which it does not hold, and the margins."""
         return {name: one for name, one in self.margins.items() if one < 0.0 or (self.strict and one == 0.0)}
 
 
@@ -68,27 +68,27 @@ WHY = {
     "is that of rows as they are, without an intercept, as their law has none; behind the standardiser, where `auto` "
     "is, DFOP errs more than `auto`",
 }
-"""(claim, stream) -> why it is missed, as far as that is known."""
+"""(claim, stream) -> why it is missed, if known."""
 
 
 def best_printed(data_set: str) -> tuple[str, PublishedFigure]:
-    """The best column of both papers' tables, and its figure."""
+    """Return the best column of both papers' tables, and its figure."""
     columns = {column: figure for contest in (DFOP, D_ODM) for column, figure in contest.printed[data_set].items()}
     return max(columns.items(), key=lambda pair: pair[1].mean)
 
 
 def bar_of(printed: PublishedFigure) -> float:
-    """The mean minus one printed deviation."""
+    """Return the mean minus one printed deviation."""
     return printed.mean - (printed.deviation or 0.0)
 
 
 def least_dfop(results: AutoResults, stream: str) -> float:
-    """The MSE of DFOP with its factor: behind the standardiser or not, whichever is less."""
+    """Return the MSE of DFOP with its factor: with or without the standardiser, whichever is less."""
     return min(float(m["mse"]) for name, m in results.whole[stream].items() if name.startswith("dfop:"))
 
 
 def claims(results: AutoResults) -> list[Claim]:
-    """All that can be judged by what was measured."""
+    """Return all claims that the measurements can decide."""
     streams = results.compared
     targets = [name for name in REGRESSION_STREAMS if name in results.whole]
     ours = {name: results.accuracy(name, AUTO) for name in streams}
@@ -148,5 +148,5 @@ def claims(results: AutoResults) -> list[Claim]:
 
 
 def above_both(results: AutoResults, stream: str) -> float:
-    """The better of one against all by passive-aggressive and by DFOP."""
+    """Return the better accuracy of one-against-all with passive-aggressive and with DFOP."""
     return max(results.accuracy(stream, f"ova:{rival}") for rival in ("pa", "dfop"))

@@ -1,4 +1,4 @@
-"""The runs of `--table auto`: `auto` and its rivals, each once on each stream that is there."""
+"""Runs of `--table auto`: `auto` and its rivals, each once on each available stream."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from driftway.worker.wire.events import REGRESSION, Target
 
 AUTO = "auto"
 SLOW_PER_ROW = {AUTO: 10.0, "ova:svm_win": 40.0, "svm_win": 8.0, "ova:particle_filter": 70.0, "ova:eos_elm": 30.0}
-"""Microseconds, about, so that the longest runs come first; all others are taken to take 1."""
+"""Approximate microseconds, so that the longest runs come first; 1 is assumed for all others."""
 LONG = ("kddcup99_10pct", "MG-2C-2D", "FG-2C-2D", "movingSquares", "transientChessboard", "interchangingRBF", "spam500")
-"""Streams that keep a learner for longer than others do."""
+"""Streams on which a learner needs longer than on others."""
 
 
 class StreamSelection(NamedTuple):
-    """Streams of each part of the page."""
+    """Streams for each part of the page."""
 
     papers: tuple[str, ...] = OF_THE_PAPERS
     whole: tuple[str, ...] = tuple(STREAMS)
@@ -43,14 +43,14 @@ class StreamSelection(NamedTuple):
 
 @dataclass
 class AutoResults:
-    """What was measured.
+    """The measurements of the table.
 
     Parameters
     ----------
     pieces : dict
         Data set of the papers -> accuracy of `auto` over ten pieces, in per cent, with n - 1.
     whole : dict
-        Stream -> learner -> metrics over all of it; of targets too.
+        Stream -> learner -> metrics over all of it; also for regression.
     ablated : dict
         Stream -> accuracy in per cent of `auto` without the label history.
     compared : list of str
@@ -58,9 +58,9 @@ class AutoResults:
     rows : dict
         Stream -> its length.
     missing : list of str
-        Streams that are not there.
+        Streams that are not available.
     seconds : float
-        Wall time of all.
+        Total wall time.
     """
 
     pieces: dict[str, Figure] = field(default_factory=dict)
@@ -72,26 +72,26 @@ class AutoResults:
     seconds: float = 0.0
 
     def accuracy(self, stream: str, learner: str) -> float:
-        """In per cent; `no_change_accuracy` and `majority_accuracy` are those of the rows, whoever learns."""
+        """Return accuracy in per cent; `no_change_accuracy` and `majority_accuracy` do not depend on the learner."""
         if learner.endswith("_accuracy"):
             return 100.0 * float(self.whole[stream][AUTO][learner])
         return 100.0 * float(self.whole[stream][learner]["accuracy"])
 
     def best_single(self, stream: str) -> tuple[str, float]:
-        """The best that is not `auto`, baselines among them, and its accuracy in per cent."""
+        """Return the best learner or baseline other than `auto`, and its accuracy in per cent."""
         found = {name: self.accuracy(stream, name) for name in self.whole[stream] if name != AUTO}
         found["no_change"] = self.accuracy(stream, "no_change_accuracy")
         found["majority_class"] = self.accuracy(stream, "majority_accuracy")
         return max(found.items(), key=lambda pair: pair[1])
 
     def least_error(self, stream: str) -> tuple[str, float]:
-        """The learner with default parameters that has the least MSE, and that."""
+        """Return the learner with default parameters and the least MSE, other than `auto`, and its MSE."""
         found = {n: float(m["mse"]) for n, m in self.whole[stream].items() if n != AUTO and ":" not in n}
         return min(found.items(), key=lambda pair: pair[1])
 
 
 class TableRun(NamedTuple):
-    """A run, and where its result belongs."""
+    """A run, with the stream and the learner to file its result under."""
 
     stream: str
     learner: str
@@ -99,12 +99,12 @@ class TableRun(NamedTuple):
 
 
 def measure(asked: TableRequest, asking: StreamSelection | None = None) -> AutoResults:
-    """Run all.
+    """Run everything.
 
     Raises
     ------
     UsageFailure
-        None of the streams is there.
+        None of the streams is available.
     """
     from driftway.worker.processes import run_jobs
 
@@ -112,9 +112,9 @@ def measure(asked: TableRequest, asking: StreamSelection | None = None) -> AutoR
     started, results = time.perf_counter(), AutoResults()
     works = list(_runs(asked, asking, results))
     if not works:
-        raise UsageFailure("none of the streams of the table auto is there; name their folder with --data-dir")
+        raise UsageFailure("none of the streams of the table auto is available; give their folder with --data-dir")
     asked.say(f"auto: {len(works)} runs on {len({work.stream for work in works})} streams")
-    works.sort(key=_weight, reverse=True)  # the longest first, so that no process is left alone with one at the end
+    works.sort(key=_weight, reverse=True)  # the longest first, so that none of them runs alone at the end
     outcomes = run_jobs(partial(_run_one, asked.open_stream), [work.job for work in works], asked.processes)
     for work, outcome in zip(works, outcomes, strict=True):
         _put(results, work, outcome)
@@ -151,7 +151,7 @@ def _weight(work: TableRun) -> float:
 
 
 def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) -> Iterator[TableRun]:
-    """Every run on streams that are there, each once."""
+    """Yield every run on available streams, each once."""
     opening = {"seed": asked.seed, "data_dir": asked.data_dir}
     for data_set in asking.papers:
         name = _first_there(DATA_SETS[data_set].streams, data_set, asked, results)
@@ -179,7 +179,7 @@ def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) ->
 
 
 def _of_targets(name: str, opening: dict[str, Any]) -> Iterator[TableRun]:
-    """All of the registry behind the standardiser, and DFOP with its factor, there and on rows as they are."""
+    """Yield all regression learners behind the standardiser, and DFOP with its factor, there and on raw rows."""
     target = Target(REGRESSION, 0)
     for learner in LEARNERS:
         if "regression" in find(learner).tasks:

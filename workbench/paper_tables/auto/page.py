@@ -1,4 +1,4 @@
-"""`--table auto`: the page, and what writes it."""
+"""`--table auto`: format and write the page."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def write(asked: TableRequest) -> list[Path]:
 
 
 def auto_page(results: AutoResults, asked: TableRequest, picture: str | None) -> str:
-    """The whole page, Markdown."""
+    """Return the page as Markdown."""
     text = _filled(
         HEAD,
         peers=PEERS,
@@ -111,7 +111,7 @@ def auto_page(results: AutoResults, asked: TableRequest, picture: str | None) ->
 
 
 def _filled(text: str, **values: object) -> str:
-    """Paragraphs of a heading text, lines of at most 120 characters."""
+    """Wrap the paragraphs of a heading to lines of at most 120 characters."""
     filled = (textwrap.fill(one, 120, break_on_hyphens=False) for one in text.format(**values).strip().split("\n\n"))
     return "\n\n".join(filled) + "\n\n"
 
@@ -169,7 +169,7 @@ def _whole(results: AutoResults) -> str:
 
 
 def _ran(results: AutoResults) -> str:
-    """Every rival's figure, a line per stream."""
+    """List every rival's figure, a line per stream."""
     text = "\nAll that ran, in per cent:\n\n"
     for name in results.compared:
         rivals = sorted(

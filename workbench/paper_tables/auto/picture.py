@@ -1,4 +1,4 @@
-"""How far `auto` is from the best of the others: a panel for the papers' tables, one for whole streams."""
+"""Draw the distance of `auto` from the best of the others: a panel for the papers' tables, one for whole streams."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
 
 SINGLE, PEER, PRINT = COLOURS[0], COLOURS[1], COLOURS[2]
 WIDEST = 10.0
-"""Points beyond which a bar is cut off, and its length written beside it."""
+"""Points beyond which a bar is cut off; its value is written beside it."""
 
 
 def draw(results: AutoResults, path: str) -> bool:
@@ -21,7 +21,7 @@ def draw(results: AutoResults, path: str) -> bool:
     Raises
     ------
     Failure
-        It cannot be written, or matplotlib is not installed.
+        The picture cannot be written, or matplotlib is not installed.
     """
     data_sets = [name for name in OF_THE_PAPERS if name in results.pieces]
     printed = {n: (results.pieces[n].mean or 0.0) - best_printed(n)[1].mean for n in data_sets}
@@ -49,7 +49,7 @@ def draw(results: AutoResults, path: str) -> bool:
 
 
 def _panel(axes: Any, names: list[str], bars: list[tuple[dict[str, float], str, str]], title: str) -> None:
-    """Bars to the right where `auto` is better, one below the other."""
+    """Draw horizontal bars, to the right where `auto` is better."""
     height = 0.8 / len(bars)
     for number, (differences, colour, label) in enumerate(bars):
         at = [names.index(name) + (number - (len(bars) - 1) / 2) * height for name in differences]

@@ -1,8 +1,7 @@
-"""The streams of `--table auto`: learners that are strong on them, and what peers reach there with their defaults.
+"""Streams of `--table auto`: learners that are strong on them, and what peers reach with their defaults.
 
-Nearly all learners of the registry were once measured on all of these streams behind the standardiser. The three best
-of each are here, those that are too alike left out, and on all `dfop`, `pa` and `weighted_majority`: running all again
-would take hours.
+Nearly all learners of the registry were once measured on all of these streams behind the standardiser. Each stream has
+its three best, without near duplicates, and `dfop`, `pa` and `weighted_majority`: running all again would take hours.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BATCH_SETS = ("a9a", "creditcard_default", "htru2", "magic04", "phishing", "w8a_train")
-"""Of the data folder, and no streams: their rows have no order in time."""
+"""Data sets of the data folder that are not streams: their rows have no order in time."""
 
 
 class ClassificationStream(NamedTuple):
-    """A stream with classes: what opens it, how many there are, rivals of `auto`, and the best peer's accuracy."""
+    """A stream with classes: name to open it, number of classes, rivals of `auto`, and the best peer's accuracy."""
 
     opens: str
     n_classes: int
@@ -23,12 +22,12 @@ class ClassificationStream(NamedTuple):
 
 
 def read(text: str) -> dict[str, ClassificationStream]:
-    """Name -> stream, of lines `name | classes | peer's accuracy or - | rivals`.
+    """Parse lines `name | classes | peer's accuracy or - | rivals` to name -> stream.
 
     Raises
     ------
     ValueError
-        A line reads otherwise.
+        A line has another form.
     """
     found = {}
     for line in text.strip().splitlines():
@@ -75,23 +74,23 @@ PEERS = (
 )
 
 ONE_SIDED = ("4CR", "4CRE-V1", "4CE1CF", "5CVT", "keystroke", "powersupply")
-"""Where `auto` is to be better than one against all of passive-aggressive and of DFOP."""
+"""Streams where `auto` should be better than one-against-all with passive-aggressive and with DFOP."""
 AT_LEAST = {"electricity": 92.9, "MG-2C-2D": 93.3, "powersupply_ampm": 91.7}
-"""Accuracies that `auto` is to reach on whole streams."""
+"""Accuracies that `auto` should reach on whole streams."""
 ABOVE_NO_CHANGE = ("occupancy", "kddcup99_10pct")
 
 ORDER_TELLS = ("usenet1", "usenet2", "powersupply_ampm", "powersupply", "movingSquares", "keystroke")
-"""Where the order of the labels alone tells much of the next one."""
+"""Streams where the order of the labels alone predicts the next one well."""
 
 OF_THE_PAPERS = (
     *("SEA", "hyperplane", "1CDT", "2CDT", "1CHT", "UG-2C-2D", "MG-2C-2D", "Usenet-1", "Usenet-2", "Spam"),
     *("Powersupply", "Electricity"),
 )
-"""Data sets of the papers' tables that are here."""
+"""Data sets of the papers' tables that are used here."""
 
 
 class RegressionStream(NamedTuple):
-    """A stream of targets: DFOP's factor for it, and the best peer's MSE."""
+    """A regression stream: DFOP's factor for it, and the best peer's MSE."""
 
     mu: float
     peer: float | None
@@ -105,8 +104,8 @@ REGRESSION_STREAMS = {
     "beijing_pm25": RegressionStream(0.2, 601.5),
     "fried": RegressionStream(0.001, 4.19),
 }
-"""Factors: as in `--table dfop-regression`; 0.2 for real targets that move, 0.001 where nothing changes
-("a small one is safe"); see docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop."""
+"""Factors: as in `--table dfop-regression`; 0.2 for real targets that drift, 0.001 without drift ("a small one is
+safe"); see docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop."""
 
 PROBABILITY_STREAMS = {
     "sea": ("gaussian_nb", "ogd_logistic", "bayes_probit", "mc_softmax"),
@@ -116,4 +115,4 @@ PROBABILITY_STREAMS = {
     "keystroke": ("gaussian_nb", "mc_softmax"),
     "5CVT": ("gaussian_nb", "mc_softmax"),
 }
-"""Stream -> learners whose scores stand for probabilities there."""
+"""Stream -> learners whose scores are probabilities."""

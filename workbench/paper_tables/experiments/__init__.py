@@ -1,1 +1,1 @@
-"""Tables that are contests: learners on data sets, ten pieces of each stream, tested for significance."""
+"""Tables that compare learners on data sets: ten pieces of each stream, with tests of significance."""

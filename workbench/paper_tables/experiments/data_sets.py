@@ -1,4 +1,4 @@
-"""The data sets of the accuracy tables: what opens each of them here, and the forgetting factor that suits it."""
+"""The data sets of the accuracy tables: their streams, and a suitable forgetting factor for each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class DataSet(NamedTuple):
-    """A data set of a table: streams that are it, the first that is there counts, and DFOP's factor for it."""
+    """A data set of a table: its possible streams, of which the first available is used, and DFOP's factor."""
 
     streams: tuple[str, ...]
     mu: float
@@ -34,6 +34,6 @@ DATA_SETS = {
     "Powersupply": DataSet(("powersupply_ampm",), 0.3),
     "Electricity": DataSet(("electricity",), 1e-3),
 }
-"""Name in the papers -> data set. Factors: DFOP Table 2 as far as it goes, then within what
-docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop recommends; 0.3 on Powersupply was chosen
-because it gives the printed accuracy."""
+"""Name in the papers -> data set. Factors: those of DFOP's Table 2 where it has them, else as recommended by
+docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop; 0.3 on Powersupply was chosen because it
+gives the printed accuracy."""

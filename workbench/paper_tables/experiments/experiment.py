@@ -1,6 +1,6 @@
-"""A table of a paper as a contest: its learners on its data sets, each on ten pieces of the stream.
+"""Measure a paper's table: its learners on its data sets, each on ten pieces of the stream.
 
-The pieces begin at row 0 and deviations are over n - 1: so the printed ones were made (docs/decisions/0016).
+The pieces begin at row 0 and deviations use n - 1, as in the printed tables (docs/decisions/0016).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 @dataclass(frozen=True)
 class PaperExperiment:
-    """A table as printed, and what stands for its rows and columns here.
+    """A table as printed, and the streams and learners that correspond to its rows and columns.
 
     Parameters
     ----------
     name : str
-        Of `--table`, and of the page.
+        Name for `--table`, and of the page.
     title, source : str
         Heading of the page; the paper and its table.
     method : str
@@ -38,15 +38,15 @@ class PaperExperiment:
     data_sets : mapping
         Data set -> streams and factor.
     checked : tuple of str
-        Columns whose figures are held to the printed ones.
+        Columns whose figures are checked against the printed ones.
     differences : mapping
         (data set, column) -> why our figure falls short of the printed one.
     remarks : str
-        What the page says about the print.
+        Remarks on the printed table, for the page.
     task : str
         ``classification``: accuracy in per cent; ``regression``: 100 times the mean squared error.
     standardize : bool
-        Every learner stands behind the online standardiser.
+        Run every learner behind the online standardiser.
     """
 
     name: str
@@ -64,12 +64,12 @@ class PaperExperiment:
 
     @property
     def larger_is_better(self) -> bool:
-        """Accuracies yes, errors no."""
+        """True for accuracies, false for errors."""
         return self.task != REGRESSION
 
     @property
     def metric(self) -> str:
-        """Of the accuracy points."""
+        """Name of the metric that is reported."""
         return "mse" if self.task == REGRESSION else "accuracy"
 
     @property
@@ -80,22 +80,22 @@ class PaperExperiment:
 
 @dataclass
 class PaperResults:
-    """What was measured.
+    """The measurements of an experiment.
 
     Parameters
     ----------
     figures : dict
         Data set -> column -> figure over the pieces, in the table's unit.
     learners : dict
-        Data set -> column -> learner as it ran.
+        Data set -> column -> learner that ran.
     streams : dict
-        Data set -> stream that was there.
+        Data set -> stream that was used.
     missing_streams, missing_learners : dict
         Data set or column -> why it is missing.
     kernel_seconds : dict
         Column -> seconds in its kernels.
     seconds : float
-        Wall time of all.
+        Total wall time.
     """
 
     figures: dict[str, dict[str, Figure]] = field(default_factory=dict)
@@ -113,12 +113,12 @@ class PaperResults:
 
 
 def measure_experiment(contest: PaperExperiment, asked: TableRequest) -> PaperResults:
-    """Every contender that exists on every stream that is there.
+    """Measure every contender that exists on every stream that is available.
 
     Raises
     ------
     UsageFailure
-        None of the streams is there.
+        None of the streams is available.
     """
     from driftway.worker.processes import run_jobs
 
@@ -131,11 +131,11 @@ def measure_experiment(contest: PaperExperiment, asked: TableRequest) -> PaperRe
         if stream is not None:
             jobs += _jobs(contest, name, stream, opening, results)
     if not results.streams:
-        raise UsageFailure(f"none of the streams of {contest.name} is there; name their folder with --data-dir")
+        raise UsageFailure(f"none of the streams of {contest.name} is available; give their folder with --data-dir")
     ran = {column for _, column, _ in jobs}
     results.kernel_seconds = {column: 0.0 for column in contest.contenders if column in ran}
     asked.say(f"{contest.name}: {len(jobs)} runs on {len(results.streams)} data sets")
-    # The longest first, so that no process is left alone with one at the end.
+    # The longest first, so that no process is still busy with one when all others are done.
     order = sorted(jobs, key=lambda one: -LONG.get(one[2].stream, 1))
     outcomes = run_jobs(partial(run, asked.open_stream), [job for _, _, job in order], asked.processes)
     results.figures = {name: {} for name in results.streams}
@@ -151,7 +151,7 @@ def measure_experiment(contest: PaperExperiment, asked: TableRequest) -> PaperRe
 def _first_there(
     name: str, data_set: DataSet, asked: TableRequest, opening: dict[str, Any], results: PaperResults
 ) -> tuple[str, Any] | None:
-    """The first of a data set's streams that can be opened."""
+    """Return the first of a data set's streams that can be opened."""
     for stream in data_set.streams:
         try:
             opened = asked.open_stream(stream, **opening)
@@ -166,7 +166,7 @@ def _first_there(
 def _jobs(
     contest: PaperExperiment, name: str, stream: tuple[str, Any], opening: dict[str, Any], results: PaperResults
 ) -> list[tuple[str, str, Job]]:
-    """The runs on one data set."""
+    """Return the runs on one data set."""
     from driftway.learners import ParameterError, Spec, UnknownLearner
 
     found = []
@@ -185,4 +185,4 @@ def _jobs(
 
 
 LONG = {"spam500": 40, "MG-2C-2D": 4, "archive:MG-2C-2D": 4, "UG-2C-2D": 2, "archive:UG-2C-2D": 2}
-"""How long streams keep a learner, about, in units of the others."""
+"""Approximate time that a learner needs on these streams, relative to all others."""

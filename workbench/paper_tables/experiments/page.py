@@ -1,4 +1,4 @@
-"""A contest's page: our figures beside the printed ones, who wins, ranks, robustness, and what differs and why."""
+"""Page of an experiment: our figures beside the printed ones, wins and losses, ranks, robustness, and differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEAR = 0.5
 See docs/algorithms/reference-results.md#our-reproduction-of-dfop.
 """
 NEAR_SHARE = 0.1
-"""Of a printed error, by which ours may exceed it."""
+"""Share of a printed error by which ours may exceed it."""
 
 HEAD = """# {title}
 
@@ -39,11 +39,11 @@ def write_experiment(contest: PaperExperiment, asked: TableRequest) -> list[Path
     Raises
     ------
     UsageFailure
-        None of the streams is there.
+        None of the streams is available.
     """
     from driftway.workbench.paper_tables.experiments.picture import draw_robustness
 
-    special()  # or say at once that there is none
+    special()  # fails early if it is not installed
     results = measure_experiment(contest, asked)
     page, picture = asked.out / f"{contest.name}.md", asked.out / f"{contest.name}.png"
     drawn = draw_robustness(contest, results, str(picture))
@@ -52,7 +52,7 @@ def write_experiment(contest: PaperExperiment, asked: TableRequest) -> list[Path
 
 
 def experiment_page(contest: PaperExperiment, results: PaperResults, asked: TableRequest, picture: str | None) -> str:
-    """The whole page, Markdown."""
+    """Return the page as Markdown."""
     regression = not contest.larger_is_better
     head = HEAD.format(
         title=contest.title,
@@ -80,7 +80,7 @@ def experiment_page(contest: PaperExperiment, results: PaperResults, asked: Tabl
 
 
 def verdicts(contest: PaperExperiment, results: PaperResults, column: str) -> list[int]:
-    """Of the paper's method against a contender, on each data set where both were measured."""
+    """Return the verdicts on the paper's method against a contender, on each data set where both were measured."""
     found = []
     for figures in results.figures.values():
         if column in figures and contest.method in figures:
@@ -116,8 +116,8 @@ def _main_table(contest: PaperExperiment, results: PaperResults) -> str:
         lines.append([name, *cells])
     counts = []
     for column in contest.contenders:
-        found = verdicts(contest, results, column) if column != contest.method else []
-        counts.append("/".join(map(str, win_tie_loss(found))) if found else "")
+        verdicts_found = verdicts(contest, results, column) if column != contest.method else []
+        counts.append("/".join(map(str, win_tie_loss(verdicts_found))) if verdicts_found else "")
     lines.append([f"{contest.method}: win/tie/loss, ours", *counts])
     marks = [_printed_counts(contest, column) if column != contest.method else "" for column in contest.contenders]
     lines.append([f"{contest.method}: win/tie/loss, printed marks", *marks])
@@ -161,7 +161,7 @@ def _learners(contest: PaperExperiment, results: PaperResults) -> str:
 
 
 def _checks(contest: PaperExperiment, results: PaperResults) -> str:
-    """Our figures beside the printed ones, with a reason for what is worse."""
+    """Compare our figures with the printed ones, and give a reason for those that are worse."""
     regression = not contest.larger_is_better
     rule = f"at most {NEAR_SHARE:.0%} above the printed error" if regression else f"at most {NEAR} points below"
     text = f"\n## Beside the print\n\nA figure holds if it is {rule}, or better.\n\n"
@@ -186,7 +186,7 @@ def _checks(contest: PaperExperiment, results: PaperResults) -> str:
 
 
 def _complete(contest: PaperExperiment, results: PaperResults) -> tuple[list[str], list[str], list[list[float]]]:
-    """Data sets on which all measured columns have a figure, the columns, and the means."""
+    """Return the data sets on which all measured columns have a figure, the columns, and the means."""
     columns = results.columns
     names = [
         name

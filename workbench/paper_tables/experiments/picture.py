@@ -1,4 +1,4 @@
-"""The papers' figure of robustness: stacked ratios, ours and the printed ones. Needs matplotlib."""
+"""Draw the papers' figure of robustness: stacked ratios, ours and the printed ones. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def draw_robustness(contest: PaperExperiment, results: PaperResults, path: str) 
     Raises
     ------
     Failure
-        It cannot be written, or matplotlib is not installed.
+        The picture cannot be written, or matplotlib is not installed.
     """
     columns = results.columns
     names = [name for name, figures in results.figures.items() if set(columns) <= set(figures)]
@@ -39,7 +39,7 @@ def draw_robustness(contest: PaperExperiment, results: PaperResults, path: str) 
     if contest.larger_is_better:
         ratios = robustness(ours), robustness(theirs)
         what = "accuracy over the least of the data set, summed"
-    else:  # of errors, the largest over one's own: the larger the better, as with accuracies
+    else:  # for errors, the largest divided by one's own: the larger the better, as with accuracies
         ratios = 1.0 / robustness_of_errors(ours), 1.0 / robustness_of_errors(theirs)
         what = "the data set's largest error over one's own, summed"
     for axes, table, labels, title in (
@@ -58,7 +58,7 @@ def draw_robustness(contest: PaperExperiment, results: PaperResults, path: str) 
 
 
 def robustness_of_errors(table: list[list[float]]) -> Any:
-    """Each error over the largest of its data set. Shapes: f8[N, k] both."""
+    """Divide each error by the largest of its data set. Shapes: f8[N, k] both."""
     errors = np.asarray(table, np.float64)
     return errors / errors.max(axis=1, keepdims=True)
 

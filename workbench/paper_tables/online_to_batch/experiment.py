@@ -1,4 +1,4 @@
-"""`--table online-to-batch`: the experiments of Tao and Lu, beside the measurements.
+"""`--table online-to-batch`: run the experiments of Tao and Lu.
 
 See docs/algorithms/reference-results.md#online-to-batch.
 """
@@ -35,18 +35,18 @@ DATA = {
     "a9a": "a9a",
     "w8a": "w8a_train",
 }
-"""Name in the paper -> stream; of w8a only the training part is to be had."""
+"""Name in the paper -> stream; of w8a only the training part is available."""
 MARKS = (1, 2, 3, 4, 5, 10, 20, 40, 80, 100)
-"""The phi at which the paper draws Algorithm II."""
+"""Values of phi at which the paper draws Algorithm II."""
 LENGTHS = (1, 10, 100)
-"""Of the drawn streams, in n rows."""
+"""Lengths of the drawn streams, in multiples of the n rows."""
 DRAWN = ("random-stopping", "longest-survival")
 AVERAGED = ("average", "cutoff-average")
 AVERAGED_LENGTHS = (1, 10)
 
 
 class RunLimits(NamedTuple):
-    """What is left of a heavy case: Algorithm II's seeds and its largest phi, and the longest stream in n rows."""
+    """Limits of a case: Algorithm II's seeds and largest phi, and the longest stream in multiples of n rows."""
 
     seeds: int
     phi_max: int
@@ -55,7 +55,7 @@ class RunLimits(NamedTuple):
 
 WHOLE = RunLimits(SEEDS, MARKS[-1], LENGTHS[-1])
 LIMITS = {("quadratic", "a9a"): RunLimits(3, 100, 100), ("quadratic", "w8a"): RunLimits(2, 40, 10)}
-"""(base, data) -> what is left of it, where all of it would take too long."""
+"""(base, data) -> limits, where the whole case would take too long."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class BatchRun:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run found.
+    """Result of a run.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class RunResult:
     passes : int
         Passes over the rows.
     seconds : float
-        Of processor time, from the first pass to the last, without reading.
+        Processor time from the first pass to the last, without reading.
     curve : tuple of (phi, least error so far, error, seconds, passes)
-        Of Algorithm II.
+        For Algorithm II only.
     """
 
     error: float
@@ -91,37 +91,37 @@ class RunResult:
 
 
 Results = dict[tuple[str, str, str], list[RunResult]]
-"""(base, data, algorithm) -> a run for each seed."""
+"""(base, data, algorithm) -> the result of each seed."""
 
 
 def limits_of(base: str, data: str) -> RunLimits:
-    """What is measured of a case."""
+    """Return the limits of a case."""
     return LIMITS.get((base, data), WHOLE)
 
 
 def algorithms(base: str, data: str) -> list[str]:
-    """The specs that are run on a case."""
-    cut = limits_of(base, data)
-    drawn = [f"{name}:mult={length}" for name in DRAWN for length in LENGTHS if length <= cut.longest]
-    averaged = [f"{name}:mult={length}" for name in AVERAGED for length in AVERAGED_LENGTHS if length <= cut.longest]
-    return [f"ii:phi_max={cut.phi_max}", "iii", "i", "iii-weak", *drawn, *(averaged if base == "linear" else [])]
+    """Return the specs to run on a case."""
+    limits = limits_of(base, data)
+    drawn = [f"{name}:mult={length}" for name in DRAWN for length in LENGTHS if length <= limits.longest]
+    averaged = [f"{name}:mult={length}" for name in AVERAGED for length in AVERAGED_LENGTHS if length <= limits.longest]
+    return [f"ii:phi_max={limits.phi_max}", "iii", "i", "iii-weak", *drawn, *(averaged if base == "linear" else [])]
 
 
 def seeds_of(base: str, data: str, algorithm: str) -> int:
-    """How many runs an algorithm has on a case."""
+    """Return the number of seeds of an algorithm on a case."""
     return limits_of(base, data).seeds if algorithm.startswith("ii:") else SEEDS
 
 
 @lru_cache(maxsize=1)
 def problem_of(open_stream: Opener, data: str, data_dir: str | None) -> TrainingSet:
-    """The rows of a data set; the jobs of a process come one data set after the other."""
+    """Read the rows of a data set; a cache of one is enough, since jobs are ordered by data set."""
     stream = open_stream(DATA[data], data_dir=data_dir)
     return collect((block.X, block.y) for block in stream.blocks())
 
 
 @lru_cache
 def compiled(base: str, algorithm: str) -> None:
-    """Run an algorithm on a few rows, so that no compiler is measured."""
+    """Run an algorithm on a few rows, so that compilation is not measured."""
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
     run_algorithm(collect([(X, np.array([0.0, 1.0, 0.0, 1.0]))]), BatchRun(base, "", algorithm, 0), lambda _: None)
 
@@ -144,7 +144,7 @@ def run_algorithm(problem: TrainingSet, work: BatchRun, progress: Callable[[int]
 def curve_of(
     report: dict[str, Any], n: int, passes: list[int], seconds: list[float]
 ) -> tuple[tuple[int, float, float, float, int], ...]:
-    """Algorithm II's curve with the seconds that had passed: seconds[i] after passes[i] passes, both rising."""
+    """Return Algorithm II's curve with elapsed seconds: seconds[i] after passes[i] passes, both ascending."""
     curve, least = [], 1.0
     for point in report["curve"]:
         error = point["errors"] / n
@@ -155,7 +155,7 @@ def curve_of(
 
 
 def run_one(open_stream: Opener, data_dir: str | None, work: BatchRun, progress: Callable[[int], None]) -> RunResult:
-    """A job."""
+    """Run one job: compile, read the data set, run the algorithm."""
     compiled(work.base, work.algorithm)
     problem = problem_of(open_stream, work.data, data_dir)
     one = run_algorithm(problem, work, progress)
@@ -164,7 +164,7 @@ def run_one(open_stream: Opener, data_dir: str | None, work: BatchRun, progress:
 
 
 def present(asked: TableRequest) -> Iterator[str]:
-    """The data sets that are on this machine."""
+    """Yield the data sets that are on this machine."""
     for name, stream in DATA.items():
         try:
             asked.open_stream(stream, data_dir=asked.data_dir)
@@ -174,17 +174,17 @@ def present(asked: TableRequest) -> Iterator[str]:
 
 
 def measure(asked: TableRequest, seeds: int | None = None) -> Results:
-    """Run everything on every data set that is there; `seeds` are at most that many, for tests.
+    """Run everything on every available data set, with at most `seeds` seeds (for tests).
 
     Raises
     ------
     UsageFailure
-        None of them is there.
+        None of the data sets is available.
     """
     names = list(present(asked))
     if not names:
         raise UsageFailure(
-            f"none of {', '.join(DATA.values())} is on this machine: name their folder with --data-dir or DRIFTWAY_DATA"
+            f"none of {', '.join(DATA.values())} is on this machine: give their folder with --data-dir or DRIFTWAY_DATA"
         )
     jobs = [
         BatchRun(base, data, algorithm, seed)
@@ -202,7 +202,7 @@ def measure(asked: TableRequest, seeds: int | None = None) -> Results:
 
 
 def runs(results: Results, base: str, data: str, algorithm: str) -> list[RunResult]:
-    """The runs of an algorithm on a case; of II whatever its largest phi was."""
+    """Return the runs of an algorithm on a case; for II, whatever its largest phi."""
     if algorithm == "ii":
         algorithm = f"ii:phi_max={limits_of(base, data).phi_max}"
     return results.get((base, data, algorithm), [])

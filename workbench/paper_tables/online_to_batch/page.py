@@ -1,4 +1,4 @@
-"""The page of `--table online-to-batch`: our figures beside those, times, and what was cut.
+"""The page of `--table online-to-batch`: our figures beside the reference results, times, and what was cut.
 
 See docs/algorithms/reference-results.md#online-to-batch.
 """
@@ -34,15 +34,15 @@ from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.evaluation.results import NONE, markdown
 
 SHOWN = (1, 5, 20, 100)
-"""The phi whose errors stand in the tables."""
+"""Values of phi whose errors are in the tables."""
 ALLOWED = 2.0
-"""Of their standard deviations, by which a mean may differ from theirs."""
+"""Number of their standard deviations by which our mean may differ from theirs."""
 
 Value = Callable[[RunResult], float]
 
 
 class TableColumn(NamedTuple):
-    """A column of a table: its heading, the algorithm's name (and length), and what of a run it shows."""
+    """A column of a table: its heading, the algorithm's name (and length), and the value of a run to show."""
 
     heading: str
     algorithm: str
@@ -115,7 +115,7 @@ magic      | 21.42±0.06 | 21.38±0.06 | 21.24±0.15 | 21.04±0.16
 """,
     "quadratic": "",
 }
-"""Empirical errors in per cent, - where none is stated: docs/algorithms/reference-results.md#online-to-batch."""
+"""Empirical errors in per cent, - if not stated: docs/algorithms/reference-results.md#online-to-batch."""
 
 HEAD = """# From online to batch
 
@@ -136,7 +136,7 @@ Made by `driftway evaluate --table online-to-batch` in {seconds:.0f} s on {proce
 
 
 def write(asked: TableRequest) -> list[Path]:
-    """Measure, and write `online-to-batch.md` and its picture."""
+    """Measure the table and write `online-to-batch.md` and its picture."""
     picture = asked.out / "online-to-batch.png"
     started = time.perf_counter()
     results = measure(asked)
@@ -148,7 +148,7 @@ def write(asked: TableRequest) -> list[Path]:
 
 
 def page(results: Results, picture: str, seconds: float = 0.0, processes: int = 1) -> str:
-    """The whole page, Markdown."""
+    """Return the page as Markdown."""
     outside: list[str] = []
     counted = [0]
     body = ""
@@ -174,7 +174,7 @@ def page(results: Results, picture: str, seconds: float = 0.0, processes: int = 
 
 
 def mean_of(results: Results, base: str, data: str, column: TableColumn) -> tuple[float, float] | None:
-    """Mean and standard deviation of a column on a case; None if it was not measured."""
+    """Return mean and standard deviation of a column on a case; None if it was not measured."""
     found = runs(results, base, data, column.algorithm)
     if not found or (column.algorithm == "ii" and _beyond(column, limits_of(base, data).phi_max)):
         return None
@@ -183,12 +183,12 @@ def mean_of(results: Results, base: str, data: str, column: TableColumn) -> tupl
 
 
 def is_outside(mean: float, wanted: PublishedFigure) -> bool:
-    """Whether a mean is too far from the one that is known; both are rounded to a hundredth, or their last digit."""
+    """Whether a mean is too far from the reference; both are rounded to a hundredth, or their last digit."""
     return wanted.deviation is not None and abs(mean - wanted.mean) > ALLOWED * wanted.deviation + 0.005
 
 
 def findings(results: Results) -> list[str]:
-    """The paper's findings in words, each with the number of cases in which it holds."""
+    """Describe the paper's findings, each with the number of cases in which it holds."""
     cases = [(base, data) for base in BASES for data in DATA if runs(results, base, data, "iii")]
     drawn = [column for column in IID if column.heading.endswith(" 10n")]
     worse = steadier = near = 0
@@ -213,7 +213,7 @@ def findings(results: Results) -> list[str]:
 
 
 def surpassed(results: Results, cases: list[tuple[str, str]]) -> str:
-    """How often III errs no more than the conversions for independent draws, length by length, and where it does."""
+    """Describe how often III errs no more than the conversions for independent draws, and where it errs more."""
     compared, more = 0, []
     for case in cases:
         iii = mean_of(results, *case, MAIN[len(SHOWN)])
@@ -223,12 +223,12 @@ def surpassed(results: Results, cases: list[tuple[str, str]]) -> str:
                 compared += 1
                 if iii[0] > other[0]:
                     more.append(f"{column.heading} on {case[1]}, {case[0]}")
-    told = f" (more than {'; '.join(more)})" if more else ""
-    return f"III errs no more than a conversion for independent draws in {compared - len(more)} of {compared}{told}."
+    details = f" (more than {'; '.join(more)})" if more else ""
+    return f"III errs no more than a conversion for independent draws in {compared - len(more)} of {compared}{details}."
 
 
 def phi_of_equal_time(results: Results, base: str, data: str) -> int:
-    """The phi up to which II had taken about as long as III, by the mean over the seeds; its largest if none had."""
+    """Return the phi up to which II takes about as long as III, by the mean over the seeds, or II's largest phi."""
     iii = float(np.mean([one.seconds for one in runs(results, base, data, "iii")]))
     found = runs(results, base, data, "ii")
     for points in zip(*(one.curve for one in found), strict=False):
@@ -238,7 +238,7 @@ def phi_of_equal_time(results: Results, base: str, data: str) -> int:
 
 
 def _beyond(column: TableColumn, phi_max: int) -> bool:
-    """Whether a column of II asks for a phi that was not reached."""
+    """Whether a column of II shows a phi that was not reached."""
     digits = column.heading.rpartition("φ")[2].strip("=≤")
     return digits.isdigit() and int(digits) > phi_max
 
@@ -279,10 +279,10 @@ def _seconds(results: Results, base: str) -> str:
 
 
 def _left_out(results: Results, base: str) -> str:
-    """What a case has less of than the others."""
-    told = []
+    """Describe what was left out of heavy cases."""
+    notes = []
     for data in DATA:
         if (base, data) in LIMITS and runs(results, base, data, "iii"):
             cut = LIMITS[base, data]
-            told.append(f"{data}: II with {cut.seeds} seeds, φ up to {cut.phi_max}; streams up to {cut.longest}n")
-    return f"Cut short, since it takes long: {'. '.join(told)}.\n\n" if told else ""
+            notes.append(f"{data}: II with {cut.seeds} seeds, φ up to {cut.phi_max}; streams up to {cut.longest}n")
+    return f"Cut short, since it takes long: {'. '.join(notes)}.\n\n" if notes else ""

@@ -1,4 +1,4 @@
-"""The paper's figures: empirical error against running time, one panel for each data set and base. Needs matplotlib."""
+"""Draw the paper's figures: empirical error against running time, a panel per data set and base. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def draw(results: Results, path: str) -> None:
     Raises
     ------
     Failure
-        It cannot be written, or matplotlib is not installed.
+        The picture cannot be written, or matplotlib is not installed.
     """
     check_output(path)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -53,7 +53,7 @@ def draw(results: Results, path: str) -> None:
 
 
 def _panel(axes: Any, results: Results, base: str, data: str) -> None:
-    """One data set under one base."""
+    """Draw one data set and base."""
     if found := runs(results, base, data, "ii"):
         marks = [phi for phi in MARKS if phi <= found[0].curve[-1][0] or phi == 1]
         at = [[point for one in found for point in one.curve if point[0] == phi] for phi in marks]
@@ -77,14 +77,14 @@ def _panel(axes: Any, results: Results, base: str, data: str) -> None:
 
 
 def _points(groups: list[list[RunResult]]) -> tuple[list[list[float]], list[list[float]]]:
-    """Seconds and errors of each group of runs."""
+    """Return the seconds and errors of each group of runs."""
     return [[one.seconds for one in group] for group in groups], [[one.error for one in group] for group in groups]
 
 
 def _line(
     axes: Any, seconds: list[list[float]], errors: list[list[float]], colour: str, style: str, label: str
 ) -> None:
-    """Mean error with its deviation, at the mean time, for each group of runs."""
+    """Draw the mean error with its deviation, at the mean time, for each group of runs."""
     x = [float(np.mean(group)) for group in seconds]
     y = [100.0 * float(np.mean(group)) for group in errors]
     spread = [100.0 * float(np.std(group)) for group in errors]

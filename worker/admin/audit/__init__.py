@@ -1,6 +1,6 @@
-"""`driftway audit`: a deployment's outputs beside what the same rows give when they are computed once more.
+"""`driftway audit`: recompute a deployment's outputs from the same rows and compare them with its topics.
 
-`stream` reads one partition of a topic, `outputs` compares an output topic's records with the recomputed ones in order,
-`snapshots` puts chunks together, `partition` moves all of them in lockstep, `deployment` goes through the partitions.
+`outputs` compares an output topic's records with the recomputed ones in order, `snapshots` reassembles snapshots from
+their chunks, `partition` moves all streams in lockstep, `deployment` iterates over the partitions.
 Nothing is written to Kafka and no group is joined.
 """

@@ -1,4 +1,4 @@
-"""Whether two columns hold the same strings: ten thousand records in one compiled call."""
+"""Compare two columns of strings: ten thousand records in one compiled call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORD_BYTES = 8
 
 
 def same(mine: BytesColumn, theirs: BytesColumn) -> bool:
-    """Whether both have the same strings, None apart from an empty one, wherever they lie."""
+    """Whether both columns hold the same strings, wherever they lie in memory; None differs from an empty string."""
     text, starts, lengths = mine.to_buffer()
     other_text, other_starts, other_lengths = theirs.to_buffer()
     if not np.array_equal(lengths, other_lengths):
@@ -22,7 +22,7 @@ def same(mine: BytesColumn, theirs: BytesColumn) -> bool:
 
 @kernel_without_refcounts
 def _same(text: Text, starts: Integers, other_text: Text, other_starts: Integers, lengths: Integers) -> bool:
-    """Shapes: texts u1[bytes]; starts i8[n] in each of them; lengths i8[n], less than 0 for None."""
+    """Shapes: texts u1[bytes]; starts i8[n] into each of them; lengths i8[n], negative for None."""
     for i in range(len(lengths)):
         p, q, n = starts[i], other_starts[i], lengths[i]
         if n >= WORD_BYTES:

@@ -1,4 +1,4 @@
-"""A whole deployment: every partition of an input, up to what the group had committed when the audit began."""
+"""Audit of a deployment: every partition of the input, up to the offset committed when the audit began."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from driftway.worker.settings import WorkerSettings
 
 
 class Deployment:
-    """What is to be audited, as it stood at the beginning.
+    """The partitions to audit, with the group's committed offsets at the start of the audit.
 
     Parameters
     ----------
     settings : WorkerSettings
-        As the workers have them; what does not decide the outputs' bits is not looked at.
+        The workers' settings; those that do not affect the bits of the outputs are ignored.
 
     Raises
     ------
@@ -41,19 +41,19 @@ class Deployment:
             raise UsageFailure(f"there is no topic {settings.input}")
         for name in settings.topics.outputs():
             if name not in counts:
-                told = " with --detector" if name == settings.topics.alarms else ""
+                more = " with --detector" if name == settings.topics.alarms else ""
                 raise UsageFailure(
-                    f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input}{told} "
+                    f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input}{more} "
                     "yet"
                 )
             if counts[name] < counts[settings.input]:
                 raise UsageFailure(f"topic {name} has {counts[name]} partitions, the input {counts[settings.input]}")
         self.targets: list[AuditTarget] = []
         self.total = 0
-        """Records to go through, about."""
+        """Approximate number of records to read."""
         self._ask(range(counts[settings.input]))
-        if all(standing.committed is None for standing in self.targets):
-            raise Failure(f"group {settings.group} has committed nothing of {settings.input}: nothing can be checked")
+        if all(target.committed is None for target in self.targets):
+            raise Failure(f"group {settings.group} has committed no offset of {settings.input}: nothing to check")
 
     def audit(self, progress: Progress) -> list[AuditReport]:
         """Audit every partition.
@@ -61,25 +61,25 @@ class Deployment:
         Raises
         ------
         Mismatch
-            The first one.
+            The first difference.
         Failure
             Nothing can be checked.
         Unreachable
-            The broker has gone.
+            The broker does not answer any more.
         """
         with translated_errors(self.settings):
-            accounts = [audit_partition(self.settings, standing, progress) for standing in self.targets]
-        if all(account.empty for account in accounts):
-            reasons = "; ".join(sentence for account in accounts for sentence in account.unchecked)
-            raise Failure(reasons or f"{self.settings.input}: nothing has been written that could be checked")
-        return accounts
+            reports = [audit_partition(self.settings, target, progress) for target in self.targets]
+        if all(report.empty for report in reports):
+            reasons = "; ".join(sentence for report in reports for sentence in report.unchecked)
+            raise Failure(reasons or f"{self.settings.input}: there is nothing to check yet")
+        return reports
 
     def _ask(self, partitions: range) -> None:
         settings = self.settings
         deadline = Deadline(ASK_SECONDS)
         with translated_errors(settings), closing(reader_of(settings)) as reader:
             for p in partitions:
-                standing = AuditTarget(p, *committed_offset(reader, settings.input, p, deadline))
+                target = AuditTarget(p, *committed_offset(reader, settings.input, p, deadline))
                 low, _ = watermarks(reader, settings.input, p, deadline)
-                self.targets.append(standing)
-                self.total += max(0, (standing.committed or 0) - low)
+                self.targets.append(target)
+                self.total += max(0, (target.committed or 0) - low)

@@ -1,4 +1,4 @@
-"""Where a record that was found differs from the recomputed one, in words."""
+"""Descriptions of how a record in a topic differs from the recomputed one."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from driftway.worker.wire.packed import decode_predictions, is_packed
 NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores")
 """Columns of packed predictions, apart from the ids."""
 SHOWN = 60
-"""Characters of a value in a sentence."""
+"""Maximum number of characters of a value in a message."""
 
 
 class Mismatch(Failure):
-    """What the topics hold is not what the same rows give; the message names the first place."""
+    """The topics differ from what the same rows give; the message names the first difference."""
 
 
 def input_offset(value: bytes) -> int:
-    """Input offset of a prediction of either format, or of an accuracy point.
+    """Input offset of a prediction, in either format, or of an accuracy point.
 
     Raises
     ------
     ValueError
-        The record is neither.
+        The record has no offset.
     """
     try:
         return int(fields(value)["offset"])
     except (KeyError, TypeError) as error:
-        raise ValueError(f"no offset in it: {error}") from None
+        raise ValueError(f"it has no offset: {error}") from None
 
 
 def fields(value: bytes) -> dict[str, Any]:
-    """A record's fields by name.
+    """Decode a record into its fields by name.
 
     Raises
     ------
@@ -46,14 +46,14 @@ def fields(value: bytes) -> dict[str, Any]:
     if is_packed(value):
         columns = decode_predictions([value])
         return {name: getattr(columns, name)[0].tolist() for name in NUMBERS} | {"id": columns.ids[0]}
-    told = read_json(value)
-    if not isinstance(told, dict):
+    decoded = read_json(value)
+    if not isinstance(decoded, dict):
         raise ValueError("not a JSON object")
-    return told
+    return decoded
 
 
 def describe_difference(want: Any, got: Any) -> str:
-    """The first difference of two records' bytes: by field where they can be read, else by byte."""
+    """Describe the first difference between two values: by field if both can be decoded, else by byte."""
     if isinstance(want, bytes) and isinstance(got, bytes):
         try:
             expected, found = fields(want), fields(got)
@@ -62,7 +62,7 @@ def describe_difference(want: Any, got: Any) -> str:
         for name in expected:
             if name not in found:
                 return f"expected the field {name}, found none"
-            if repr(found[name]) != repr(expected[name]):  # repr: NaN is itself, -0.0 is not 0.0
+            if repr(found[name]) != repr(expected[name]):  # with repr, NaN equals itself and -0.0 differs from 0.0
                 return f"expected {name} {shown(expected[name])}, found {shown(found[name])}"
         at = next((i for i, (a, b) in enumerate(zip(want, got, strict=False)) if a != b), min(len(want), len(got)))
         return f"expected {shown(want[at:])} from byte {at} on, found {shown(got[at:])}"
@@ -70,7 +70,7 @@ def describe_difference(want: Any, got: Any) -> str:
 
 
 def describe_header_difference(want: Sequence[Header], got: Sequence[Header]) -> str:
-    """The first difference of two records' headers, which are not the same."""
+    """Describe the first difference between the headers of two records, which must differ."""
     expected, found = next(pair for pair in zip_longest(want, got) if pair[0] != pair[1])
     if expected is None:
         return f"expected no further header, found {shown(found)}"
@@ -82,6 +82,6 @@ def describe_header_difference(want: Sequence[Header], got: Sequence[Header]) ->
 
 
 def shown(value: Any) -> str:
-    """A value, cut to what fits into a sentence."""
+    """A value's repr, truncated to SHOWN characters."""
     text = repr(value)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."

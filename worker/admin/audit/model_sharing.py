@@ -1,4 +1,4 @@
-"""What learners sent, recomputed; and what they combined, beside what the others had sent by then."""
+"""Audit of model exchanges: recompute what learners sent, and check what they combined against the others' records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from driftway.worker.state.model_sharing.model_exchange import Inbox, accumulate
 
 
 class ExchangeComparison(TopicComparison):
-    """Records of what learners sent and combined, one of each round; parameters as `TopicComparison`."""
+    """Compares exchange records, one per round; parameters as in `TopicComparison`."""
 
     noun = "record of shares"
 
@@ -38,16 +38,16 @@ class ExchangeComparison(TopicComparison):
 
 
 class ExchangeVerifier:
-    """Repeats a partition's rounds, and checks what was combined in each.
+    """Replays a partition's exchange rounds and checks the aggregates of each.
 
-    What the partitions have sent is held in memory, as far as it is in the topic.
+    All records that the exchange topic still holds, of all partitions, are kept in memory.
 
     Parameters
     ----------
     settings : WorkerSettings
-        The workers'.
+        The workers' settings.
     partition : int
-        Whose rounds.
+        Partition whose rounds are checked.
     """
 
     def __init__(self, settings: WorkerSettings, partition: int) -> None:
@@ -58,19 +58,19 @@ class ExchangeVerifier:
         self._own = [value for _, value in self._logs[partition]]
         self._headers = [one for one in map(read_record_header, self._own) if one is not None]
         self._sent: dict[int, list[tuple[int, ExchangeRecord]]] = {}
-        """Partition -> offsets and records that the learners understand."""
+        """Partition -> offsets and records that can be read for these learners."""
         self._looked_at: tuple[ExchangeRecord, Inbox | None] | None = None
         self.unknown = 0
-        """Rounds before which others have sent what is not there any more."""
+        """Rounds that could not be checked because records of other partitions are gone."""
 
     def is_complete(self, model: Model, offset: int) -> bool:
-        """Whether all rounds are there of a model that stands at an input offset, from there on."""
+        """Whether the topic still holds every round that a model at an input offset has to replay."""
         return (
             first_missing(self._headers, 0 if model.exchange is None else model.exchange.round_number, offset) is None
         )
 
     def verify(self, model: Model, offset: int) -> None:
-        """Let a model that stands at an input offset repeat its rounds, and look on."""
+        """Make a model at an input offset replay its rounds, and check each of them."""
         if model.exchange is not None:
             model.exchange.replay(self._own, offset)
             model.exchange.observer = self._look
@@ -79,48 +79,48 @@ class ExchangeVerifier:
         if self._looked_at is None or self._looked_at[0] is not record:
             self._looked_at = record, self._inbox_at(record, exchanges)
             self.unknown += self._looked_at[1] is None
-        box = self._looked_at[1]
-        if box is None:
+        inbox = self._looked_at[1]
+        if inbox is None:
             return
         neighbour = neighbour_weight(self._partition, record.partitions, self._share)
-        wanted, found = combine(exchanges[j], j, since, box, neighbour), record.received[j]
-        if not _same(wanted, found):
+        expected, found = combine(exchanges[j], j, since, inbox, neighbour), record.received[j]
+        if not _same(expected, found):
             raise Mismatch(
                 f"{self._topic}/{self._partition}: round {record.round_number} differs: expected that learner {j} "
-                f"combined {_said(wanted)}, found {_said(found)}"
+                f"combined {_described(expected)}, found {_described(found)}"
             )
 
     def _inbox_at(self, record: ExchangeRecord, exchanges: tuple[ModelAverager, ...]) -> Inbox | None:
-        """What the others have told between the round before and this one; None: not all of that is there."""
+        """Updates that other partitions sent between the previous round and this one; None if some are gone."""
         place = next((i for i, one in enumerate(self._headers) if _of(one) == (record.round_number, record.offset)), 0)
         if place == 0 and record.round_number != 1:
             return None
         before = {} if place == 0 else self._headers[place - 1].consumed
-        box: Inbox = {}
+        inbox: Inbox = {}
         for p in sorted(neighbours(self._partition, record.partitions, self._share)):
-            told = self._records_of(p, exchanges)
+            sent = self._records_of(p, exchanges)
             first, end = (
-                bisect_left(told, offset, key=itemgetter(0)) for offset in (before.get(p, 0), record.consumed.get(p, 0))
+                bisect_left(sent, offset, key=itemgetter(0)) for offset in (before.get(p, 0), record.consumed.get(p, 0))
             )
-            number = told[first - 1][1].round_number if first else 0
-            for _, one in told[first:end]:
-                if one.round_number not in (1, number + 1):
+            last_round = sent[first - 1][1].round_number if first else 0
+            for _, one in sent[first:end]:
+                if one.round_number not in (1, last_round + 1):
                     return None
-                number = one.round_number
+                last_round = one.round_number
                 if one.model_digest == record.model_digest:
-                    accumulate(box, exchanges, one)
-        return box
+                    accumulate(inbox, exchanges, one)
+        return inbox
 
     def _records_of(self, p: int, exchanges: tuple[ModelAverager, ...]) -> list[tuple[int, ExchangeRecord]]:
         if p not in self._sent:
-            likes = [exchange.template for exchange in exchanges]
-            read = ((offset, ExchangeRecord.read(value, likes)) for offset, value in self._logs.get(p, []))
+            templates = [exchange.template for exchange in exchanges]
+            read = ((offset, ExchangeRecord.read(value, templates)) for offset, value in self._logs.get(p, []))
             self._sent[p] = [(offset, one) for offset, one in read if one is not None]
         return self._sent[p]
 
 
 def shares_of(settings: WorkerSettings) -> dict[int, list[tuple[int, bytes | None]]]:
-    """Partition -> offsets and values of all that is in the topic of shares."""
+    """Read the exchange topic: partition -> offsets and values of all its records."""
     topic, deadline = settings.topics.shares, Deadline(ASK_SECONDS)
     found = {}
     with closing(reader_of(settings)) as reader:
@@ -142,7 +142,7 @@ def _same(wanted: Aggregate | None, found: Aggregate | None) -> bool:
     return wanted.rows == found.rows and all(one.tobytes() == other.tobytes() for one, other in pairs)
 
 
-def _said(heard: Aggregate | None) -> str:
-    if heard is None:
+def _described(aggregate: Aggregate | None) -> str:
+    if aggregate is None:
         return "nothing"
-    return f"{heard.rows} rows of others, weights from {heard.model.weight.ravel()[0]!r} on"
+    return f"{aggregate.rows} rows of others, weights from {aggregate.model.weight.ravel()[0]!r} on"

@@ -1,4 +1,4 @@
-"""An output topic's partition beside the recomputed records: the same ones, in the same order, byte for byte."""
+"""Compare a partition of an output topic with the recomputed records: same records, same order, byte for byte."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.rejections import EARLIER_INPUT_OFFSET, INPUT_OFFSET, answered_offset, headers_of
 
 RecordIdentity = tuple[Any, ...]
-"""What must be equal in a record: key and value, and the headers where they say something."""
+"""The compared parts of a record: key and value, and headers where they matter."""
 
 DRAINED = 10_000
 
 
 class TopicComparison:
-    """Checks off one output topic's records of one partition.
+    """Compares one partition of an output topic with recomputed records.
 
     Parameters
     ----------
-    stream : Stream or RecordStream
-        The records that are there.
+    stream : MessageStream or RecordStream
+        The partition's records.
     input_name : str
-        The input partition, for sentences: ``EVENTS/0``.
+        The input partition as named in messages: ``EVENTS/0``.
     span : tuple of int
-        Input offsets (first, committed): records of others are not compared.
+        Input offsets (first, committed); records that belong to offsets outside are not compared.
     """
 
     noun = "record"
@@ -46,19 +46,19 @@ class TopicComparison:
         self.stream = stream
         self.matched = 0
         self.newest = -1
-        """Largest input offset at or after `committed` that a record answers; -1: none does."""
+        """Largest input offset at or after `committed` that a record belongs to; -1 if there is none."""
         self._input = input_name
         self._begin, self._committed = span
         self._retained = stream.low > 0
-        """Whether retention may have taken the first records."""
+        """Whether retention may have deleted the first records."""
 
     def require(self, wanted: Sequence[RecordIdentity]) -> None:
-        """Check the next recomputed records off.
+        """Compare the next recomputed records with those in the topic.
 
         Raises
         ------
         Mismatch
-            A record is missing, too many, or has other bytes.
+            A record is missing, is unexpected, or has different bytes.
         """
         messages = self.stream.peek(len(wanted))
         if len(messages) == len(wanted) and all(map(self._same, messages, wanted)):
@@ -69,40 +69,40 @@ class TopicComparison:
             self._require_one(want)
 
     def finish(self) -> None:
-        """Read to the end: nothing more may answer an offset below `committed`.
+        """Read to the end and require that no further record belongs to an offset below `committed`.
 
         Raises
         ------
         Mismatch
-            A record is too many.
+            There is such a record.
         """
         while messages := self.stream.peek(DRAINED):
             for message in messages:
                 if not self._outside(message):
-                    raise self._too_many(message, f"all up to offset {self._committed} have theirs")
+                    raise self._too_many(message, f"all offsets up to {self._committed} have theirs")
             self.stream.drop(len(messages))
 
     def first(self) -> int | None:
-        """Input offset of the first record still there; None if there is none."""
+        """Input offset of the first remaining record; None if there is none."""
         messages = self.stream.peek(1)
         return self._order_key(messages[0])[0] if messages else None
 
     def identity(self, message: Any) -> RecordIdentity:
-        """What is compared of a message."""
+        """The parts of a message that are compared."""
         return message.key(), message.value()
 
     def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
-        """Input offset, and place among the records of that offset.
+        """Input offset, and rank among the records of that offset.
 
         Raises
         ------
         ValueError
-            It cannot be read from the record.
+            The record does not hold them.
         """
         return input_offset(identity[1] or b""), 0
 
     def explain(self, want: RecordIdentity, got: RecordIdentity) -> str:
-        """How two records of the same rank differ."""
+        """Describe how two records with the same order key differ."""
         if want[0] != got[0]:
             return f"expected the key {shown(want[0])}, found {shown(got[0])}"
         if len(want) > 2 and want[2] != got[2]:
@@ -144,7 +144,7 @@ class TopicComparison:
             )
 
     def _outside(self, message: Any) -> bool:
-        """Whether a record answers what is not compared; notes the newest one."""
+        """Whether a record belongs to an offset outside the span; keeps track of `newest`."""
         offset, _ = self._order_key(message)
         if offset >= self._committed:
             self.newest = max(self.newest, offset)
@@ -155,18 +155,18 @@ class TopicComparison:
         try:
             return self.order_key(self.identity(message))
         except ValueError as error:
-            raise Mismatch(f"{self._at(message)} is no {self.noun}: {error}") from None
+            raise Mismatch(f"{self._at(message)} is not a valid {self.noun}: {error}") from None
 
     def _too_many(self, message: Any, instead: str) -> Mismatch:
         offset, _ = self._order_key(message)
-        return Mismatch(f"{self._at(message)} is one {self.noun} of {self._input}@{offset} too many: {instead}")
+        return Mismatch(f"{self._at(message)} is a surplus {self.noun} of {self._input}@{offset}: {instead}")
 
     def _at(self, message: Any) -> str:
         return f"{self.stream}@{message.offset()}"
 
 
 class PredictionComparison(TopicComparison):
-    """Of the champion; JSON or packed.
+    """Compares the champion's predictions, JSON or packed.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class PredictionComparison(TopicComparison):
         return message.key(), message.value(), tuple(message.headers())
 
     def require_columns(self, keys: BytesColumn, values: BytesColumn, headers: Headers | None = None) -> None:
-        """As `require`, all at once where they are the same; `headers` None: none has any, or nobody asked for them.
+        """As `require`, in one comparison if all are equal; `headers` is None if no record has any or none were read.
 
         Raises
         ------
@@ -200,14 +200,14 @@ class PredictionComparison(TopicComparison):
 
 
 class PointComparison(TopicComparison):
-    """Accuracy points: at the same rows one of each learner, the champion's first.
+    """Compares accuracy points: one per learner at the same rows, the champion's first.
 
     Parameters
     ----------
     stream, input_name, span
         As `TopicComparison`.
     keys : list of bytes
-        The points' keys, in the learners' order.
+        Keys of the points, in the order of the learners.
     """
 
     noun = "accuracy point"
@@ -222,34 +222,34 @@ class PointComparison(TopicComparison):
 
     def identity(self, message: Any) -> RecordIdentity:
         value = message.value() or b""
-        if b',"model_digest":' not in value:  # as earlier versions wrote it
+        if b',"model_digest":' not in value:  # earlier versions called the field "model"
             value = value.replace(b',"model":', b',"model_digest":', 1)
         return message.key(), value
 
 
 class AlarmComparison(PointComparison):
-    """Drift alarms, in the order of events; of detectors that called at the same event, in theirs.
+    """Compares drift alarms: in the order of events, and within an event in the order of detectors.
 
     Parameters
     ----------
     stream, input_name, span
         As `TopicComparison`.
     keys : list of bytes
-        The alarms' keys, in the detectors' order.
+        Keys of the alarms, in the order of the detectors.
     """
 
     noun = "drift alarm"
 
 
 class RejectionComparison(TopicComparison):
-    """Events that could not be used, whole, with the reason in their headers.
+    """Compares rejections: unusable events, unchanged, with the reason in their headers.
 
     Parameters
     ----------
     stream, input_name, span
         As `TopicComparison`.
     label_topic : str
-        Where labels come; empty: among the events.
+        Topic of labels; empty if labels come from the input.
     """
 
     noun = "rejection"
@@ -265,7 +265,7 @@ class RejectionComparison(TopicComparison):
         return message.key(), message.value(), tuple(named)
 
     def identities(self, rejected: Sequence[RejectedEvent]) -> list[RecordIdentity]:
-        """The records that rejections become."""
+        """The records expected for rejected events."""
         return [(bad.key, bad.value, headers_of(bad, *self._place)) for bad in rejected]
 
     def order_key(self, identity: RecordIdentity) -> tuple[int, int]:

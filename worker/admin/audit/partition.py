@@ -1,12 +1,12 @@
-"""One partition: the input recomputed in lockstep with everything that was written about it.
+"""Audit of one partition: recompute the input in lockstep with every record written for it.
 
-Where the recomputation begins, with a fresh model or a snapshot:
+The recomputation starts either with a fresh model or from a snapshot:
 
-1. Where the group must have begun: with ``--start earliest`` at the log's start, if that is offset 0 or if the outputs
-   are whole (their logs begin at 0) and none answers an earlier offset; with ``--start latest`` at the offset that the
-   worker marked in the snapshot topic, else at the first output, if the outputs are whole; with ``--start OFFSET``
-   there, if the input still holds it, and then nothing may answer an earlier offset.
-2. Else at the earliest complete snapshot whose offset the input still holds; that snapshot is then believed.
+1. With a fresh model where the group must have started. With ``--start earliest``: the log's start, if this is offset 0
+   or if the outputs are complete (their logs begin at 0) and none belongs to an earlier offset. With ``--start
+   latest``: the offset that the worker marked in the snapshot topic, else the first output's, if the outputs are
+   complete. With ``--start OFFSET``: there, if the input holds it; an output of an earlier offset is then a mismatch.
+2. Otherwise from the earliest complete snapshot whose offset the input still holds. That snapshot is trusted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
     Raises
     ------
     Mismatch
-        The first one.
+        The first difference.
     Failure
         The topics cannot be read.
     """
@@ -84,13 +84,13 @@ class PartitionAudit:
     Parameters
     ----------
     settings : WorkerSettings
-        The worker's.
-    target : Standing
-        Up to where.
+        The workers' settings.
+    target : AuditTarget
+        Partition and the offset up to which it is audited.
     streams : PartitionStreams
-        See there.
+        The partition's records in the input and in all output topics.
     progress : Progress
-        See there.
+        Called with the number of records done.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class PartitionAudit:
         self._newest_snapshot = -1
 
     def audit(self) -> AuditReport:
-        """Go through it once.
+        """Run the audit, once.
 
         Raises
         ------
         Mismatch
-            The first one.
+            The first difference.
         """
         self._require_log()
         self._ahead = self._next_snapshot()
@@ -127,20 +127,20 @@ class PartitionAudit:
             self.report.begin = self.committed
             return self.report
         self._make_comparisons()
-        for whole in self._batches():
-            rest = whole
+        for batch in self._batches():
+            rest = batch
             while len(rest):
                 self._compare_snapshots(int(rest.offsets[0]))
                 part = rest.before(self._cut(rest))
                 self._require(self._model.advance(part))
                 rest = rest.after(len(part))
-            self.report.records += len(whole)
-            self.progress(len(whole))
+            self.report.records += len(batch)
+            self.progress(len(batch))
         self._compare_snapshots(self.committed)
         self._conclude()
         return self.report
 
-    # Where it begins.
+    # Start of the recomputation.
 
     def _require_log(self) -> None:
         if self.committed > self._input.high:
@@ -150,31 +150,31 @@ class PartitionAudit:
             )
 
     def _begin(self) -> bool:
-        """Stand the model where it is known; False if that is nowhere."""
-        low, fresh, hearsay = self._input.low, self._fresh_at(), self._exchange_verifier
-        if fresh is not None and (hearsay is None or hearsay.is_complete(self._model, fresh)):
+        """Put the model at the first offset where its state is known; False if there is none."""
+        low, fresh, verifier = self._input.low, self._fresh_at(), self._exchange_verifier
+        if fresh is not None and (verifier is None or verifier.is_complete(self._model, fresh)):
             self._stand(fresh)
             return True
-        while self._ahead is not None and (self._ahead.offset < low or not self._tells(self._ahead)):
+        while self._ahead is not None and (self._ahead.offset < low or not self._has_all_rounds(self._ahead)):
             self._ahead = self._next_snapshot()
         found = self._ahead
         if found is None or found.offset > self.committed:
-            self._unchecked(f"nothing can be checked: the log begins at {low}, and no complete snapshot stands in it")
+            self._unchecked(f"nothing can be checked: the log begins at {low}, and there is no complete snapshot")
             return False
         self._model.load(found.saved)
         self._stand(found.offset)
         self._ahead = self._next_snapshot()
-        self._unchecked(f"offsets before {found.offset} cannot be checked; the snapshot at {found.where} was believed")
+        self._unchecked(f"offsets before {found.offset} cannot be checked; the snapshot at {found.where} was trusted")
         return True
 
     def _stand(self, offset: int) -> None:
-        """The model stands there, and goes on from there."""
+        """Start the recomputation at `offset`, where the model stands."""
         self._position = self.report.begin = offset
         if self._exchange_verifier is not None:
             self._exchange_verifier.verify(self._model, offset)
 
-    def _tells(self, written: CompleteSnapshot) -> bool:
-        """Whether what the learners took in behind a snapshot is known."""
+    def _has_all_rounds(self, written: CompleteSnapshot) -> bool:
+        """Whether the exchange rounds after a snapshot are all known."""
         if self._exchange_verifier is None:
             return True
         model = Model(self.settings.model, self.target.partition)
@@ -182,18 +182,18 @@ class PartitionAudit:
         return self._exchange_verifier.is_complete(model, written.offset)
 
     def _fresh_at(self) -> int | None:
-        """The offset at which the group began with a fresh model; None if that is not known or not in the log."""
+        """The offset at which the group started with a fresh model; None if it is unknown or no longer in the log."""
         low, start = self._input.low, self.settings.start
         if self._ahead is not None and self._ahead.taken_over:
             return None
         earliest = start == EARLIEST
         if isinstance(start, int):
-            return self._told(start) if low <= start else None
+            return self._checked_start(start) if low <= start else None
         if earliest and low == 0:
             return 0
         if self._predicted.low or self._rejected.low:
             return None
-        firsts = [ledger.first() for ledger in self._pair((0, self.committed))]
+        firsts = [comparison.first() for comparison in self._pair((0, self.committed))]
         first = min((offset for offset in firsts if offset is not None), default=-1)
         if first < low:
             return None
@@ -202,19 +202,19 @@ class PartitionAudit:
             return began
         return low if earliest else min(first, self.committed)
 
-    def _told(self, start: int) -> int:
-        """The offset at which the group began by its option, which nothing that was written contradicts.
+    def _checked_start(self, start: int) -> int:
+        """The offset given by ``--start``, after checking that no output contradicts it.
 
         Raises
         ------
         Mismatch
-            Something answers an earlier event.
+            An output belongs to an earlier event.
         """
-        for ledger in self._pair((0, self.committed)):
-            first = ledger.first()
+        for one in self._pair((0, self.committed)):
+            first = one.first()
             if first is not None and first < start:
                 raise Mismatch(
-                    f"{self._input}@{first} has a {ledger.noun} in {ledger.stream}: expected none before offset "
+                    f"{self._input}@{first} has a {one.noun} in {one.stream}: expected none before offset "
                     f"{start}, where the group is said to have started"
                 )
         return start
@@ -241,21 +241,21 @@ class PartitionAudit:
         if self._shared is not None:
             self.shares = ExchangeComparison(self._shared, str(self._input), span)
             self._comparisons += (self.shares,)
-        for ledger in self._comparisons:
-            if ledger.stream.low and self.committed:
-                first = ledger.first()
+        for comparison in self._comparisons:
+            if comparison.stream.low and self.committed:
+                first = comparison.first()
                 until = self.committed if first is None else first
                 if until > self._position:
-                    self._unchecked(f"{ledger.noun}s before offset {until} are no longer in {ledger.stream}")
+                    self._unchecked(f"{comparison.noun}s before offset {until} are no longer in {comparison.stream}")
 
     # Lockstep.
 
     def _batches(self) -> Iterator[Records]:
-        """The input from the beginning to the committed offset."""
+        """The input from the start of the recomputation to the committed offset."""
         if self.settings.label_topic:
             place = self.settings.label_topic, self.target.partition
-            with MergedInput(self.settings, *place, self._position, self.committed) as both:
-                yield from iter(both.take, None)
+            with MergedInput(self.settings, *place, self._position, self.committed) as merged:
+                yield from iter(merged.take, None)
             return
         while (records := self._input.take()) is not None:
             records = records.after(int(records.offsets.searchsorted(self._position)))
@@ -263,7 +263,7 @@ class PartitionAudit:
                 yield records
 
     def _cut(self, rest: Records) -> int:
-        """How many records go to the model at once: up to the next snapshot, and of one form of predictions."""
+        """Number of records to process at once: up to the next snapshot, and with predictions of a single format."""
         n = len(rest)
         if self._ahead is not None:
             n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
@@ -278,7 +278,7 @@ class PartitionAudit:
             try:
                 change = input_offset(found[int(others[0])] or b"")
             except ValueError:
-                return n  # the comparison will say what it is
+                return n  # the comparison reports what is wrong
             n = min(n, int(rest.offsets.searchsorted(change)) or n)
         return n
 
@@ -291,64 +291,64 @@ class PartitionAudit:
         if self.alarms is not None:
             self.alarms.require([(alarm.key, alarm.value) for alarm in outputs.alarms])
         if self.shares is not None:
-            self.shares.require([(minute.key, minute.value) for minute in outputs.shares])
+            self.shares.require([(record.key, record.value) for record in outputs.shares])
         self._position = outputs.next_offset
 
     # Snapshots.
 
     def _next_snapshot(self) -> CompleteSnapshot | None:
-        written = self._snapshots.take()
-        if written is not None and self.pointer is not None and written.first == self.pointer.first:
+        snapshot = self._snapshots.take()
+        if snapshot is not None and self.pointer is not None and snapshot.first == self.pointer.first:
             named = self.pointer.chunks, self.pointer.state_offset
-            if named != (written.chunks, written.offset):
+            if named != (snapshot.chunks, snapshot.offset):
                 raise Mismatch(
-                    f"{written.where}: expected {named[0]} chunks that stand at {named[1]}, as the pointer says, "
-                    f"found {written.chunks} that stand at {written.offset}"
+                    f"{snapshot.where}: expected {named[0]} chunks with state offset {named[1]}, as the pointer says, "
+                    f"found {snapshot.chunks} with {snapshot.offset}"
                 )
             self._pointed = True
-        return written
+        return snapshot
 
     def _compare_snapshots(self, until: int) -> None:
-        """Those that stand at most at `until`, the next record's offset."""
+        """Compare the snapshots that stand at or before `until`, the next record's offset."""
         while self._ahead is not None and self._ahead.offset <= until:
-            written = self._ahead
-            if written.offset < self._position:
+            snapshot = self._ahead
+            if snapshot.offset < self._position:
                 raise Mismatch(
-                    f"{written.where}: expected a snapshot at or after {self._input}@{self._position}, "
-                    f"found one at {written.offset}"
+                    f"{snapshot.where}: expected a snapshot at or after {self._input}@{self._position}, "
+                    f"found one at {snapshot.offset}"
                 )
-            difference = first_difference(written.saved, self._model.save())
-            if written.taken_over:
-                self._model.load(written.saved)
+            difference = first_difference(snapshot.saved, self._model.save())
+            if snapshot.taken_over:
+                self._model.load(snapshot.saved)
                 if self._exchange_verifier is not None:
-                    self._exchange_verifier.verify(self._model, written.offset)
-                self._unchecked(f"the snapshot at {written.where} was imported or kept, and believed")
+                    self._exchange_verifier.verify(self._model, snapshot.offset)
+                self._unchecked(f"the snapshot at {snapshot.where} was imported or kept, and trusted")
             elif difference is not None:
-                raise Mismatch(f"{written.where}, which stands at {self._input}@{written.offset}: {difference}")
+                raise Mismatch(f"{snapshot.where}, the snapshot at {self._input}@{snapshot.offset}: {difference}")
             else:
                 self.report.snapshots += 1
             self._ahead = self._next_snapshot()
 
-    # The end.
+    # Conclusion.
 
     def _conclude(self) -> None:
-        for ledger in self._comparisons:
-            ledger.finish()
+        for comparison in self._comparisons:
+            comparison.finish()
         while self._ahead is not None:
             self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
             self._ahead = self._next_snapshot()
-        account = self.report
-        account.predictions, account.rejections = self.predictions.matched, self.rejections.matched
-        account.rejected = dict(self._kinds.most_common())
-        account.points, account.orphans = self.points.matched, self._snapshots.orphans
-        account.alarms = 0 if self.alarms is None else self.alarms.matched
-        account.shares = 0 if self.shares is None else self.shares.matched
+        report = self.report
+        report.predictions, report.rejections = self.predictions.matched, self.rejections.matched
+        report.rejected = dict(self._kinds.most_common())
+        report.points, report.orphans = self.points.matched, self._snapshots.orphans
+        report.alarms = 0 if self.alarms is None else self.alarms.matched
+        report.shares = 0 if self.shares is None else self.shares.matched
         if self._exchange_verifier is not None and self._exchange_verifier.unknown:
             self._unchecked(
-                f"what was combined in {self._exchange_verifier.unknown} rounds: the others' records are gone"
+                f"the averages of {self._exchange_verifier.unknown} rounds: the other partitions' records are gone"
             )
         with closing(reader_of(self.settings)) as reader:
-            now = committed_offset(reader, self.settings.input, account.partition, Deadline(ASK_SECONDS))
+            now = committed_offset(reader, self.settings.input, report.partition, Deadline(ASK_SECONDS))
         self._require_pointer(now[1])
         self._require_nothing_beyond(now[0] or 0)
 
@@ -357,9 +357,9 @@ class PartitionAudit:
             return
         place = f"{self._input}@{self.committed} is committed"
         if self.pointer is None:
-            raise Mismatch(f"{place}: expected a snapshot's place in the commit, found {self.target.metadata!r}")
+            raise Mismatch(f"{place}: expected a snapshot position in the commit, found {self.target.metadata!r}")
         if self.pointer.state_offset > self.committed:
-            raise Mismatch(f"{place}: expected a snapshot up to there, found one at {self.pointer.state_offset}")
+            raise Mismatch(f"{place}: expected a snapshot at or before it, found one at {self.pointer.state_offset}")
         if self._pointed:
             return
         where = f"{self._snapshots.stream}@{self.pointer.first}"
@@ -368,16 +368,16 @@ class PartitionAudit:
         self._unchecked(f"the snapshot at {where} was replaced during the audit")
 
     def _require_nothing_beyond(self, committed_now: int) -> None:
-        """Everything visible is committed: what is newer than the audit's beginning was committed meanwhile."""
-        for ledger in self._comparisons:
-            if ledger.newest >= committed_now:
+        """Require that all visible outputs are committed: those newer than the audit's start were committed since."""
+        for comparison in self._comparisons:
+            if comparison.newest >= committed_now:
                 raise Mismatch(
-                    f"{self._input}@{ledger.newest} has a {ledger.noun} in {ledger.stream}: expected none, "
-                    f"for the group has committed offset {committed_now}"
+                    f"{self._input}@{comparison.newest} has a {comparison.noun} in {comparison.stream}: expected none, "
+                    f"because the group has committed offset {committed_now}"
                 )
         if self._newest_snapshot > committed_now:
             raise Mismatch(
-                f"{self._snapshots.stream} holds a snapshot that stands at {self._newest_snapshot}: expected none "
+                f"{self._snapshots.stream} holds a snapshot at offset {self._newest_snapshot}: expected none "
                 f"after offset {committed_now}, which the group has committed"
             )
 
@@ -386,7 +386,7 @@ class PartitionAudit:
 
 
 def output_forms(settings: ModelSettings) -> tuple[str, ...]:
-    """Forms in which these predictions can be written: the packed one has a limit of its own."""
+    """Formats in which these predictions can be written: the packed one limits the number of scores."""
     from driftway.worker.wire.packed import MOST_SCORES
 
     return (JSON, PACKED) if settings.target.n_classes <= MOST_SCORES else (JSON,)

@@ -1,4 +1,4 @@
-"""What is audited of a partition, and what comes of it."""
+"""What is audited of a partition, and the result."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 
 Progress = Callable[[int], None]
-"""Told how many records are done."""
+"""Called with the number of records done since the last call."""
 
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """What the group had committed when the audit began: offset (None: nothing) and its metadata text."""
+    """A partition and what was committed for it when the audit began: the offset, None if none, and its metadata."""
 
     partition: int
     committed: int | None
@@ -23,22 +23,22 @@ class AuditTarget:
 
 
 class PartitionStreams(NamedTuple):
-    """What is read of a partition."""
+    """The streams that are read of a partition."""
 
     events: RecordStream
     predictions: RecordStream
     points: MessageStream
     rejections: MessageStream
     alarms: MessageStream | None
-    """None: no detectors watch."""
+    """None if there are no drift detectors."""
     shares: MessageStream | None
-    """None: partitions share nothing."""
+    """None if the partitions do not exchange models."""
     chunks: MessageStream
 
 
 @dataclass
 class AuditReport:
-    """What was compared of a partition, and what could not be."""
+    """Counts of what was compared of a partition, and what could not be checked."""
 
     partition: int
     begin: int = 0

@@ -1,4 +1,4 @@
-"""Snapshots as they lie in their topic: chunks put together again, and those that belong to no whole one."""
+"""Snapshots in their topic: reassembled from chunks, with a list of chunks that belong to no complete snapshot."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from driftway.worker.state.snapshot import CLAIM_PREFIX, BadSnapshot, commit_rec
 
 @dataclass(frozen=True)
 class CompleteSnapshot:
-    """A complete snapshot that reads well.
+    """A complete and valid snapshot.
 
     Parameters
     ----------
     where : str
-        The place of its first chunk, for sentences.
+        Location of its first chunk as named in messages.
     first, chunks : int
-        Offset of its first chunk, and how many there are.
+        Offset of its first chunk, and the number of chunks.
     offset : int
         Input offset that it stands at.
     saved : SavedState
-        What is in it.
+        Its content.
     taken_over : bool
-        It was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or the learner kept
-        what it had learned before.
+        Whether its state was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or
+        the learner kept what it had learned before.
     """
 
     where: str
@@ -43,33 +43,33 @@ class CompleteSnapshot:
 
 
 class SnapshotReader:
-    """The complete snapshots of a partition, one at a time.
+    """Reads the complete snapshots of a partition, one at a time.
 
     Parameters
     ----------
-    stream : Stream
-        The chunks.
+    stream : MessageStream
+        The partition's records in the snapshot topic.
     settings : ModelSettings
-        The model that they must belong to.
+        The model that the snapshots must belong to.
     """
 
     def __init__(self, stream: MessageStream, settings: ModelSettings) -> None:
         self.stream = stream
         self.settings = settings
         self.orphans: list[str] = []
-        """Places of chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
+        """Locations of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
         self.began: int | None = None
-        """Where the workers' last mark says that the learners began empty; see `snapshot_scan`."""
+        """Input offset at which the learners started empty according to the workers' last mark; see `snapshot_scan`."""
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 
     def take(self) -> CompleteSnapshot | None:
-        """The next complete one; None at the end.
+        """Return the next complete snapshot; None at the end.
 
         Raises
         ------
         Mismatch
-            It is damaged or of another model.
+            The snapshot is damaged or of another model.
         """
         while messages := self.stream.peek(1):
             self.stream.drop(1)
@@ -82,9 +82,9 @@ class SnapshotReader:
                 self.began = read_mark(message.value())
                 self._taken_over = self.began is None
                 continue
-            pile = self._assembler.take(message, message.key(), message.value() or b"")
-            if pile is not None:
-                return self._read(pile.chunks)
+            group = self._assembler.take(message, message.key(), message.value() or b"")
+            if group is not None:
+                return self._read(group.chunks)
         self._assembler.discard()
         return None
 

@@ -1,1 +1,1 @@
-"""The commands of the tools."""
+"""The commands of the operator tools."""

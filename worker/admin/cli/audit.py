@@ -1,4 +1,4 @@
-"""`driftway audit`: exactly once and same bits, proven or refuted from the topics alone."""
+"""`driftway audit`: check from the topics alone that outputs are exactly-once and bit-identical when recomputed."""
 
 from __future__ import annotations
 
@@ -41,21 +41,22 @@ COUNTED = "predictions", "rejections", "points", "alarms", "shares", "snapshots"
     callback=start_place,
     default=EARLIEST,
     show_default=True,
-    help="Where the group began; latest: the first output tells.",
+    help="Where the group began; latest: at the offset of its first output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
-    """Recompute what the workers of a group have written, from the topics alone, and compare every byte.
+    """Recompute the outputs of a group's workers from the topics alone, and compare every byte.
 
-    Per partition, the input is read up to the offset that the group has committed when this begins, and learned
-    from as a worker would. Then every event has exactly one prediction (of either format, whatever --output-format
-    says) or one rejection, no other is visible, accuracy points of all learners and drift alarms of all detectors
-    are the same, and every complete snapshot holds the state of its offset. Give the options that the workers were
-    given; without --pass-headers nobody looks at the headers of predictions. Workers may go on meanwhile; nothing
-    is written, no group joined, and memory stays bounded.
+    In each partition the audit reads the input up to the offset that the group has committed when the audit starts,
+    and learns as a worker would. It checks that every event has exactly one prediction (in either format, whatever
+    --output-format says) or one rejection, that no others are visible, that the accuracy points of all learners and
+    the drift alarms of all detectors are the same, and that every complete snapshot holds the state at its offset.
+    Give the same options as to the workers; without --pass-headers the headers of predictions are not checked.
+    Workers may keep running; nothing is written, no group is joined, and memory is bounded.
 
-    Where retention has taken the input's beginning, the earliest snapshot whose offset is still there is believed
-    and what follows is checked; the last lines say what was not. Exit code 1 names the first difference.
+    If retention has deleted the beginning of the input, the earliest snapshot whose offset is still in the log is
+    trusted, and everything after it is checked; the last lines list what was not checked. On a difference the exit
+    code is 1, and the message names the first one.
 
     \b
     Examples:
@@ -84,15 +85,15 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     deployment = Deployment(settings)
     try:
         with bar(input_, deployment.total) as progress:
-            accounts = deployment.audit(progress or (lambda _: None))
+            reports = deployment.audit(progress or (lambda _: None))
     except Mismatch as difference:
         if as_json:
             _print_object(input_, group, [], str(difference))
         raise
     if as_json:
-        _print_object(input_, group, accounts, None)
+        _print_object(input_, group, reports, None)
     else:
-        _show(input_, accounts)
+        _show(input_, reports)
 
 
 def _print_object(name: str, group: str, accounts: list[AuditReport], difference: str | None) -> None:
@@ -100,18 +101,18 @@ def _print_object(name: str, group: str, accounts: list[AuditReport], difference
 
     from driftway.worker.wire.codec import write_json
 
-    told = {
+    result = {
         "input": name,
         "group": group,
         "holds": difference is None,
         "difference": difference,
         "partitions": [asdict(account) for account in accounts],
     }
-    click.echo(write_json(told).decode())
+    click.echo(write_json(result).decode())
 
 
 def _show(name: str, accounts: list[AuditReport]) -> None:
-    """Table, what was not checked, orphans, and the sentence."""
+    """Print the table, orphans, what was not checked, rejections, and the conclusion."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
@@ -125,7 +126,7 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     console.print(table)
     for one in accounts:
         for place in one.orphans[:ORPHANS_SHOWN]:
-            console.print(f"Chunk of no complete snapshot: {place}", soft_wrap=True)
+            console.print(f"Chunk of an incomplete snapshot: {place}", soft_wrap=True)
         if len(one.orphans) > ORPHANS_SHOWN:
             console.print(f"... and {len(one.orphans) - ORPHANS_SHOWN} more of partition {one.partition}")
     for sentence in (sentence for one in accounts for sentence in one.unchecked):

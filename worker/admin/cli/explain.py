@@ -1,4 +1,4 @@
-"""`driftway explain`: why this prediction."""
+"""`driftway explain`: explain one prediction."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from driftway.worker.errors import Failure
 @group_options()
 @partition_option(required=True)
 @click.option("--offset", type=click.IntRange(0), required=True, metavar="O", help="The event's offset in the input.")
-@click.option(
-    "--class", "about", metavar="LABEL", help="Class whose score is taken apart.  [default: the predicted one]"
-)
+@click.option("--class", "about", metavar="LABEL", help="Class whose score to explain.  [default: the predicted one]")
 @replay_options
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def explain(partition: int, offset: int, about: str | None, as_json: bool, **given: Any) -> None:
-    """Say what each feature of an event added to the score of its prediction.
+    """Show what each feature of an event contributed to the score of its prediction.
 
-    The learner's exact state just before the event is rebuilt from a snapshot and the log; that the score is the
-    emitted one, bit for bit, is checked where the predictions topic still holds it. What a feature adds is the score
-    of the baseline with that feature's value put in, less the score of the baseline: the features' means at that
-    moment, or zeros where the learner keeps none. For a linear learner, standardised or not, these add up to the
-    score; the remainder is what features do together.
+    The learner's exact state just before the event is rebuilt from a snapshot and the log. If the predictions topic
+    still holds the prediction, its score is checked to be the same bit for bit. A feature's contribution is the score
+    of the baseline with that feature's value substituted, minus the score of the baseline: the features' means at
+    that moment, or zeros if the learner keeps none. For a linear learner, standardised or not, the contributions add
+    up to the score; the remainder is the effect of features together.
 
-    Exit code 1: the emitted score is another one.
+    Exit code 1: the emitted score differs.
 
     \b
     Examples:
@@ -49,4 +47,4 @@ def explain(partition: int, offset: int, about: str | None, as_json: bool, **giv
     else:
         print_why(found)
     if found.emitted.verdict == DIFFERS:
-        raise Failure(f"{source}@{offset}: the scores are {found.scores}, emitted were {found.emitted.scores}")
+        raise Failure(f"{source}@{offset}: the scores are {found.scores}, but emitted were {found.emitted.scores}")

@@ -1,4 +1,4 @@
-"""`driftway plot`: rolling accuracy as a picture."""
+"""`driftway plot`: draw rolling accuracy."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ READ_SECONDS = 120.0
 @click.option(
     "--metric", metavar="NAME", help="Field of the accuracy points.  [default: window_accuracy or window_mse]"
 )
-@click.option("--stream", metavar="STREAM", help="The replayed stream: marks its known drifts, counts its rows.")
+@click.option("--stream", metavar="STREAM", help="The replayed stream, to mark its known drifts and count its rows.")
 @click.option("--rows", type=click.IntRange(1), help="Length of that stream, if it was replayed with one.")
 @click.option("--label", default="y", show_default=True, help="Label column of a file given with --stream.")
 @click.pass_obj
 def plot(obj: dict[str, Any], /, **given: Any) -> None:
-    """Draw rolling accuracy over rows, beside no-change and majority, from an input's accuracy points.
+    """Draw rolling accuracy over rows, with the no-change and majority baselines, from an input's accuracy points.
 
-    One line per learner, the mean over the partitions. The baselines are those of the same rolling window.
-    Drift alarms of the workers are marked; with --stream also the drifts that a generator is known to have.
+    One line per learner, the mean over the partitions. The baselines are over the same rolling window.
+    Drift alarms of the workers are marked; with --stream also the known drifts of a generator.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
 
 
 def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, int]:
-    """All accuracy points up to the present end, and the input's number of partitions."""
+    """Read all accuracy points up to the present end; return them with the input's number of partitions."""
     import time
     from contextlib import closing
 

@@ -1,4 +1,4 @@
-"""`driftway rejected`: what was rejected and why, and the events once more."""
+"""`driftway rejected`: show what was rejected and why, and send the events again."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ SAMPLES = 1
 @click.option(
     "--samples", type=click.IntRange(0), default=SAMPLES, show_default=True, metavar="N", help="Events shown per kind."
 )
-@click.option("--send-again", is_flag=True, help="Write the events of the kinds named into the input once more.")
+@click.option("--send-again", is_flag=True, help="Write the events of the given kinds to the input again.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bool, **given: Any) -> None:
-    """List why events were rejected, how often, and examples; send them again once what was wrong is mended.
+    """List why events were rejected, how often, and examples; send them again once the cause is fixed.
 
-    Each rejection is of a kind: null, not-json, not-object, no-x, bad-x, features (other ones than the first event's),
-    not-a-number, not-finite, label, late-label, id, packed, registry (a schema registry is asked). With --send-again,
-    events of the kinds that --kind names go back into the partition that they came from, with a header driftway-again
-    that says which rejection they were; workers that would still reject them reject them once more.
+    Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (not those of the first event),
+    not-a-number, not-finite, label, late-label, id, packed, registry (a schema registry is used). With --send-again,
+    events of the kinds given with --kind are written to their partition again, with a header driftway-again that
+    names the rejection; workers that would still reject them reject them again.
 
     \b
     Examples:
@@ -50,26 +50,26 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
         if not kinds:
             raise UsageFailure("--send-again needs at least one --kind")
         sent = topic.resend(*place[:2], topic.read(*place, counts[topics.rejected]), kinds)
-        click.echo(f"sent {sent:,} events again to where they came from", err=True)
+        click.echo(f"sent {sent:,} events back to the topics they came from", err=True)
         return
-    piles = topic.group_by_kind(topic.read(*place, counts[topics.rejected]), samples)
-    piles = {kind: pile for kind, pile in piles.items() if not kinds or kind in kinds}
+    groups = topic.group_by_kind(topic.read(*place, counts[topics.rejected]), samples)
+    groups = {kind: group for kind, group in groups.items() if not kinds or kind in kinds}
     if as_json:
-        told = {
+        summary = {
             kind: {
-                "count": pile.count,
+                "count": group.count,
                 "samples": [
                     {"partition": s.partition, "offset": s.offset, "reason": s.reason, "event": example(s.value)}
-                    for s in pile.samples
+                    for s in group.samples
                 ],
             }
-            for kind, pile in piles.items()
+            for kind, group in groups.items()
         }
-        click.echo(write_json({"input": topics.input, "topic": topics.rejected, "kinds": told}).decode())
+        click.echo(write_json({"input": topics.input, "topic": topics.rejected, "kinds": summary}).decode())
         return
-    if not piles:
+    if not groups:
         click.echo(f"nothing in {topics.rejected}")
-    for kind, pile in piles.items():
-        click.echo(f"{kind}: {pile.count:,}")
-        for one in pile.samples:
+    for kind, group in groups.items():
+        click.echo(f"{kind}: {group.count:,}")
+        for one in group.samples:
             click.echo(f"  {one.topic}/{one.partition}@{one.offset}: {shown(one.reason)}: {example(one.value)}")

@@ -1,4 +1,4 @@
-"""`driftway schema`: how events of any shape are read."""
+"""`driftway schema`: propose a schema for events of any shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = 1000
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def schema() -> None:
-    """A schema says where in an event features, label, id and time stand, and what kind each is.
+    """Schemas of events: the paths of features, label, id and time in an event, and the kind of each.
 
     \b
     Examples:
@@ -34,25 +34,25 @@ def schema() -> None:
 @schema.command()
 @click.argument("name", metavar="TOPIC|FILE")
 @click.option(
-    "--rows", type=click.IntRange(1), default=ROWS, show_default=True, metavar="N", help="Rows that are looked at."
+    "--rows", type=click.IntRange(1), default=ROWS, show_default=True, metavar="N", help="Number of rows to look at."
 )
-@click.option("--label", metavar="PATH", help="Where the label stands.")
-@click.option("--id", "id_", metavar="PATH", help="Where the event's id stands.")
-@click.option("--time", metavar="PATH", help="Where the event's time stands.")
-@click.option("--envelope", type=click.Choice(ENVELOPES), help="What is around each row.")
+@click.option("--label", metavar="PATH", help="Path of the label.")
+@click.option("--id", "id_", metavar="PATH", help="Path of the event's id.")
+@click.option("--time", metavar="PATH", help="Path of the event's time.")
+@click.option("--envelope", type=click.Choice(ENVELOPES), help="Envelope around each row.")
 @client_options
 @reading_option
-@click.option("--json", "as_json", is_flag=True, help="Print an object, with all that was seen per path.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object, with everything seen per path.")
 @click.pass_obj
 def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: Any) -> None:
     """Propose a schema from the first rows of a topic or file: a table [event] for a TOML file, on standard output.
 
-    Of a topic the values are read that a read_committed reader sees first, equally many of each partition. A FILE ends
-    in .jsonl, .ndjson or .json (an event a line), .csv or .parquet, each also .gz. PATHs are written a.b."with.dot",
-    @envelope.a, @key.a, @header.NAME or @timestamp.
+    From a topic, the first values that a read_committed reader sees are read, the same number from each partition. A
+    FILE ends in .jsonl, .ndjson or .json (an event per line), .csv or .parquet, each also .gz. PATHs are written
+    a.b."with.dot", @envelope.a, @key.a, @header.NAME or @timestamp.
 
-    Comments say what was seen of each field, why others were left out, and which options go with the label. The
-    rows are read once more as a worker with that schema would: what it would reject is told.
+    Comments say what was seen of each field, why others were left out, and which options suit the label. The rows
+    are read again as by a worker with that schema, and what it would reject is reported.
 
     \b
     Examples:
@@ -82,8 +82,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         return
     proposal = propose(found, **known)
     if not proposal.features:
-        told = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
-        raise Failure(f"nothing in {name} can be learned from: {told or 'there are no fields'}")
+        reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
+        raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}")
     rejected = rejections(proposal, values)
     for line in render.in_words(proposal, rejected, name):
         click.echo(line, err=True)

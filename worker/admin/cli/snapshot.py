@@ -1,4 +1,4 @@
-"""`driftway snapshot`: list, show, export and import states by hand."""
+"""`driftway snapshot`: list, show, export and import states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def group_options(required: bool = True) -> Callable[[F], F]:
-    """--input, --group and --outputs, beside --bootstrap, -X and --client-properties."""
+    """Add --input, --group and --outputs, along with --bootstrap, -X and --client-properties."""
 
     def add(command: F) -> F:
         command = outputs_option(client_options(command))
@@ -35,15 +35,15 @@ def group_options(required: bool = True) -> Callable[[F], F]:
 
 
 def partition_option(required: bool) -> Callable[[F], F]:
-    """--partition."""
+    """Add --partition."""
     kind = click.IntRange(0)
     return click.option("--partition", type=kind, required=required, metavar="P", help="Partition of the input.")
 
 
 def replay_options(command: F) -> F:
-    """--format, --registry, --registry-property and --warm-start, as the workers have them."""
+    """Add --format, --registry, --registry-property and --warm-start, as the workers have them."""
     command = click.option(
-        "--warm-start", metavar="FILE", help="Model file that the workers began with: for states before any snapshot."
+        "--warm-start", metavar="FILE", help="Model file that the workers started from; for states before any snapshot."
     )(command)
     return click.option(
         "--format",
@@ -51,39 +51,39 @@ def replay_options(command: F) -> F:
         type=click.Choice((*FORMATS, *REGISTERED)),
         default=JSON,
         show_default=True,
-        help="Event format; the last three with --registry.",
+        help="Event format; the last three need --registry.",
     )(registry_options(command))
 
 
 def given_form(given: dict[str, Any]) -> EventFormat:
-    """How events are written, as the options of `replay_options` say.
+    """The event format given by the options of `replay_options`.
 
     Raises
     ------
     UsageFailure
-        They do not fit together, or the registry's address or a property is none.
+        The options do not fit together, or the registry's address or a property is invalid.
     Failure
-        What reads such events is not installed.
+        The package that reads such events is not installed.
     """
     if "form" not in given:
         return JSON_FORMAT
     form = EventFormat(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
-    form.loads()  # what is wrong with it is told before anything is asked for
+    form.loads()  # fail early if the format is invalid, before the broker is asked
     return form
 
 
 def at_options(command: F) -> F:
-    """--at, beside `replay_options`."""
+    """Add --at, along with `replay_options`."""
     return click.option(
         "--at",
         type=click.IntRange(0),
         metavar="OFFSET",
-        help="The state that the rows before this input offset left.  [default: the newest committed snapshot]",
+        help="State after all rows before this input offset.  [default: the newest committed snapshot]",
     )(replay_options(command))
 
 
 def asked(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:
-    """Ask the broker for what the options name; one partition, or all."""
+    """Look up the partition that the options name, or all partitions, at the broker."""
     from driftway.worker.admin.state_admin.source import find_partitions, settings_for
     from driftway.worker.state.model_file import load
 
@@ -96,10 +96,10 @@ def asked(given: dict[str, Any], partition: int | None = None, new: bool = False
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def snapshot() -> None:
-    """What a group's learners have learned: list it, look inside, keep it in a file, put it back.
+    """The states of a group's learners: list them, look inside, export one to a file, import it again.
 
-    Any state since the present history began can be had, not only those that were written down: with --at, the
-    nearest older snapshot relearns the rows up to that offset, bit for bit as the workers learned them.
+    Every state since the current history began is available, not only those with a snapshot: with --at, the rows from
+    the nearest older snapshot to that offset are relearned, bit for bit as the workers learned them.
 
     \b
     Examples:
@@ -118,9 +118,9 @@ def snapshot() -> None:
 def list_(partition: int | None, as_json: bool, **given: Any) -> None:
     """List the complete snapshots in the log, oldest first.
 
-    Per partition: the input offset that a state stands at (rows before it have been learned), how many rows those
-    were, its learners, bytes, when it was written, and which one the committed offset points to. A line between two
-    says that a new history began there: what stands before is not used any more. Compaction leaves the newest ones.
+    Per partition: the input offset of a state (the rows before it have been learned), the number of rows learned, its
+    learners, bytes, when it was written, and which one the committed offset points to. A line between two snapshots
+    says that a new history began there: older ones are no longer used. Compaction keeps the newest ones.
 
     \b
     Examples:
@@ -137,8 +137,8 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
             list_snapshots(one.settings, one.partition, one.end, shown("snapshots", one.end)) for one in sources
         ]
     if as_json:
-        told = [listed(source, listing) for source, listing in zip(sources, listings, strict=True)]
-        click.echo(write_json({"input": given["input_"], "group": given["group"], "partitions": told}).decode())
+        partitions = [listed(source, listing) for source, listing in zip(sources, listings, strict=True)]
+        click.echo(write_json({"input": given["input_"], "group": given["group"], "partitions": partitions}).decode())
     else:
         for source, listing in zip(sources, listings, strict=True):
             print_list(source, listing)
@@ -151,11 +151,11 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
 @at_options
 @click.option("--json", "as_json", is_flag=True, help="Print an object with every number.")
 def show(file: str | None, partition: int | None, at: int | None, as_json: bool, **given: Any) -> None:
-    """Show what is in a state: of FILE, or of a partition.
+    """Show the contents of a state: of FILE, or of a partition.
 
-    Learners with parameters, counters, weights by feature name, rolling metrics; of a file also where it comes from
-    and its digest. Arrays that hold one number per feature (and one for the intercept) are tables, others are
-    summed up; --json has them whole. A state that --at asks for is rebuilt: give the workers' --format and --registry.
+    Learners with parameters, counters, weights by feature name, rolling metrics; for a file also its origin and
+    digest. Arrays with one number per feature (and one for the intercept) are shown as tables, others are summarised;
+    --json has them in full. With --at the state is rebuilt, which needs the workers' --format and --registry.
 
     \b
     Examples:
@@ -187,25 +187,27 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
 
         (source,) = asked(given, partition)
         with bars() as shown:
-            arrival = state_at(source, at, shown)
-        model, offset = arrival.model, arrival.offset
-        about = {"input": given["input_"], "group": given["group"], "rebuilt_from": arrival.way, "notes": arrival.notes}
-    told = {**about, **describe(model, offset)}
+            rebuilt = state_at(source, at, shown)
+        model, offset = rebuilt.model, rebuilt.offset
+        about = {"input": given["input_"], "group": given["group"], "rebuilt_from": rebuilt.way, "notes": rebuilt.notes}
+    state = {**about, **describe(model, offset)}
     if as_json:
-        click.echo(write_json(told).decode())
+        click.echo(write_json(state).decode())
     else:
-        print_state(told)
+        print_state(state)
 
 
 @snapshot.command()
 @group_options()
 @partition_option(required=True)
 @at_options
-@click.option("--out", required=True, metavar="FILE", help="Where to, usually NAME.driftway; replaced if it is there.")
+@click.option(
+    "--out", required=True, metavar="FILE", help="File to write, usually NAME.driftway; overwritten if it exists."
+)
 def export(partition: int, at: int | None, out: str, **given: Any) -> None:
-    """Write a state into a model file, with checksum and version, that opens without Kafka.
+    """Write a state to a model file, with checksum and version, that can be opened without Kafka.
 
-    A worker can begin in it (--warm-start FILE), a group can go on from it (driftway snapshot import).
+    A worker can start from it (--warm-start FILE), and a group can continue from it (driftway snapshot import).
 
     \b
     Examples:
@@ -220,21 +222,21 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
     check_file(out)
     (source,) = asked(given, partition)
     with bars() as shown:
-        arrival = state_at(source, at, shown)
-    model = arrival.model
+        rebuilt = state_at(source, at, shown)
+    model = rebuilt.model
     origin = {
         "made_by": "driftway snapshot export",
         "input": given["input_"],
         "group": given["group"],
         "partition": partition,
-        "offset": arrival.offset,
-        "rebuilt_from": arrival.way,
+        "offset": rebuilt.offset,
+        "rebuilt_from": rebuilt.way,
     }
-    blob = model_file.pack(model, model.save(), arrival.offset, origin)
+    blob = model_file.pack(model, model.save(), rebuilt.offset, origin)
     model_file.save(out, blob)
-    for note in arrival.notes:
+    for note in rebuilt.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{out}: {source} at offset {arrival.offset}, {len(blob):,} bytes, from {arrival.way}", err=True)
+    click.echo(f"{out}: {source} at offset {rebuilt.offset}, {len(blob):,} bytes, from {rebuilt.way}", err=True)
 
 
 @snapshot.command("import")
@@ -242,16 +244,16 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
 @group_options()
 @partition_option(required=True)
 @click.option(
-    "--at", type=click.IntRange(0), required=True, metavar="OFFSET", help="First input offset that is predicted next."
+    "--at", type=click.IntRange(0), required=True, metavar="OFFSET", help="First input offset to predict next."
 )
-@click.option("--force", is_flag=True, help="Also where the group has learned something else until now.")
+@click.option("--force", is_flag=True, help="Import even if the group has learned something else so far.")
 def import_(file: str, partition: int, at: int, force: bool, **given: Any) -> None:
-    """Make a file's state the committed state of a partition: the group's next worker goes on from there.
+    """Make a file's state the committed state of a partition: the group's next worker continues from it.
 
     Give that worker the options that the file was made with (driftway snapshot show FILE). The state, the offset and
-    a mark that a new history begins are one transaction, which fences whoever still writes for the group. Refused
-    while the group has running workers, and where the file has learned something else than the group. What the group
-    had predicted from the offset on stays in the log, and is predicted again.
+    a record that a new history begins are written in one transaction, which fences any remaining producer of the
+    group. Refused while the group has running workers, and if the file has learned something else than the group.
+    The group's predictions from the offset on stay in the log, and these events are predicted again.
 
     \b
     Examples:
@@ -264,4 +266,4 @@ def import_(file: str, partition: int, at: int, force: bool, **given: Any) -> No
     read = load(file)
     (source,) = asked(given, partition, new=True)
     import_state(source, read, at, force)
-    click.echo(f"group {given['group']} goes on at offset {at} of {source} with the state of {file}", err=True)
+    click.echo(f"group {given['group']} continues at offset {at} of {source} with the state of {file}", err=True)

@@ -1,4 +1,4 @@
-"""What `driftway snapshot` and `driftway explain` show on a terminal."""
+"""Terminal output of `driftway snapshot` and `driftway explain`."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory
 
 MOST_FEATURES = 40
-"""Rows of a table by feature; --json has them all."""
+"""Maximum number of rows in a table by feature; --json has them all."""
 MOST_COLUMNS = 6
-"""Arrays side by side in one table."""
+"""Maximum number of arrays side by side in one table."""
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def bars() -> Iterator[ProgressFactory]:
 
 
 def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
-    """A partition of `driftway snapshot list` as an object."""
+    """One partition of `driftway snapshot list --json`."""
     from driftway.worker.admin.state_admin.listing import HistoryMark
 
     entries: list[dict[str, Any]] = []
@@ -79,10 +79,10 @@ def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
 
 
 def print_list(source: GroupPartition, listing: SnapshotList) -> None:
-    """A partition of `driftway snapshot list`."""
-    told = listed(source, listing)
+    """Print one partition of `driftway snapshot list`."""
+    partition = listed(source, listing)
     table = _table(("offset", "rows", "bytes"), ("written", "learners", ""))
-    for one in told["found"]:
+    for one in partition["found"]:
         written = _time(one["written"])
         if one["kind"] == "history":
             began = "with a state that was imported or kept" if one["began"] is None else f"at offset {one['began']}"
@@ -101,33 +101,33 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
     else:
         console.print("no complete snapshot")
     if listing.orphans:
-        console.print(f"and {listing.orphans} chunks of no complete snapshot")
+        console.print(f"and {listing.orphans} chunks of incomplete snapshots")
 
 
-def print_state(told: dict[str, Any]) -> None:
-    """What `driftway.worker.admin.state_admin.description.describe` says, and before it where the state comes from."""
+def print_state(state: dict[str, Any]) -> None:
+    """Print where a state comes from, then what `driftway.worker.admin.state_admin.description.describe` returned."""
     console = wide_console()
     for key in ("file", "digest", "bytes", "input", "group", "rebuilt_from"):
-        if told.get(key) is not None:
-            console.print(f"{key.replace('_', ' ')}: {told[key]}", markup=False, soft_wrap=True)
-    for note in told.get("notes", ()):
+        if state.get(key) is not None:
+            console.print(f"{key.replace('_', ' ')}: {state[key]}", markup=False, soft_wrap=True)
+    for note in state.get("notes", ()):
         console.print(f"note: {note}", markup=False, soft_wrap=True)
-    for line in _origin(told.get("origin") or {}, ""):
+    for line in _origin(state.get("origin") or {}, ""):
         console.print(f"origin: {line}", markup=False, soft_wrap=True)
-    classes = f", {told['n_classes']} classes" if told["n_classes"] else ""
-    labels = f" ({', '.join(told['labels'])})" if told["labels"] else ""
-    where = f"partition {told['partition']} at offset {told['offset']}: {told['rows']:,} rows"
-    console.print(f"{where}; {told['task']}{classes}{labels}", markup=False, soft_wrap=True)
-    if told["maps"]:
-        console.print(f"feature maps: {', '.join(told['maps'])}", markup=False, soft_wrap=True)
-    if told["features"] is None:
+    classes = f", {state['n_classes']} classes" if state["n_classes"] else ""
+    labels = f" ({', '.join(state['labels'])})" if state["labels"] else ""
+    where = f"partition {state['partition']} at offset {state['offset']}: {state['rows']:,} rows"
+    console.print(f"{where}; {state['task']}{classes}{labels}", markup=False, soft_wrap=True)
+    if state["maps"]:
+        console.print(f"feature maps: {', '.join(state['maps'])}", markup=False, soft_wrap=True)
+    if state["features"] is None:
         console.print("no good event yet, so that there are no learners")
-    for learner in told["learners"]:
+    for learner in state["learners"]:
         _print_learner(console, learner)
 
 
 def _origin(given: dict[str, Any], before: str) -> Iterator[str]:
-    """A line for each value, nested ones by their whole name; curves are for --json."""
+    """One line per value, nested ones by their dotted name; curves are only summarized."""
     for key, value in given.items():
         if isinstance(value, dict):
             yield from _origin(value, f"{before}{key}.")
@@ -145,8 +145,8 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
         console.print(f"{what}: {values or 'none'}", markup=False, soft_wrap=True)
     if "experts" in learner:
         shares = sorted(learner["experts"].items(), key=lambda expert: -expert[1])
-        told = ", ".join(f"{name} {share:.1%}" for name, share in shares)
-        console.print(f"experts: {told}", markup=False, soft_wrap=True)
+        experts = ", ".join(f"{name} {share:.1%}" for name, share in shares)
+        console.print(f"experts: {experts}", markup=False, soft_wrap=True)
     columns = list(learner["by_feature"].items())
     for start in range(0, len(columns), MOST_COLUMNS):
         some = columns[start : start + MOST_COLUMNS]
@@ -165,7 +165,7 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
 
 
 def print_why(why: Why) -> None:
-    """A prediction taken apart, the largest contribution first."""
+    """Print the explanation of a prediction, the largest contribution first."""
     console, e = wide_console(), why.explanation
     console.print(
         f"{why.learner} predicted {why.prediction}; label {'not known' if why.y is None else why.y}", markup=False
@@ -192,7 +192,7 @@ SAID = {
     "absent": "the predictions topic does not hold its prediction any more",
     "not yet predicted": "the group has not predicted it yet",
 }
-"""Verdict of `driftway.worker.admin.explain.Emitted` -> what is said."""
+"""Verdict of `driftway.worker.admin.explain.Emitted` -> text."""
 
 
 def _table(right: tuple[str, ...], left: tuple[str, ...], first: str | None = None) -> Table:
@@ -209,14 +209,14 @@ def _table(right: tuple[str, ...], left: tuple[str, ...], first: str | None = No
 
 
 def _plain(text: str) -> str:
-    """Text fit for a table's cell: names may hold control characters, and brackets that rich takes for markup."""
+    """Escape text for a table cell: names may hold control characters, and brackets that rich would read as markup."""
     from rich.markup import escape
 
     return escape(shown(text))
 
 
 def _short(value: Any) -> str:
-    """A number to six digits, anything else as it is."""
+    """A finite float to six digits; anything else as text."""
     if isinstance(value, float) and math.isfinite(value):
         return f"{value:.6g}"
     return shown(str(value))

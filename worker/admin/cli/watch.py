@@ -29,21 +29,21 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
     type=click.Choice((START, NOW)),
     default=NOW,
     show_default=True,
-    help="Read all accuracy points and drift alarms, or only the newest.",
+    help="Start with all accuracy points and drift alarms, or only with the newest.",
 )
 @click.option("--interval", type=click.FloatRange(min=0.05), metavar="SECONDS", help="Time between two refreshes.")
 @click.option("--once", is_flag=True, help="Show the newest values once and exit.")
-@click.option("--json", is_flag=True, help="A list of objects on standard output, one line per refresh.")
+@click.option("--json", is_flag=True, help="Print a list of objects on standard output, one line per refresh.")
 def watch(**given: Any) -> None:
     """Show rolling accuracy, throughput and lag of an input, per partition and learner, until Ctrl-C.
 
-    Rows counts input offsets up to the newest prediction or rejection, lag what waits behind it. The window
-    is the worker's (--window); no-change always answers the last label, majority the most frequent one, both
-    over all rows so far. On a terminal a table refreshed four times a second, elsewhere plain lines every
-    two seconds. Sparklines share one scale, which stands above them. Rejections are counted by kind, from the last
-    10,000 of each partition on. Where detectors watch, a partition's last alarm is shown: whose it was and how many
-    rows ago, and how many there were (in the last 10,000 records of their topic, with --from start in all). A broker
-    that is away is waited for. Nothing is committed and no group joined.
+    Rows counts input offsets up to the newest prediction or rejection, lag those after it. The window is the
+    worker's (--window); no-change always predicts the last label, majority the most frequent one, both over all
+    rows so far. A terminal shows a table that is refreshed four times a second; otherwise plain lines are printed
+    every two seconds. Sparklines share one scale, shown above them. Rejections are counted by kind, starting with
+    the last 10,000 of each partition. If there are detectors, a partition's last alarm is shown, with its detector
+    and how many rows ago it was, and the number of alarms (among the last 10,000 records of their topic; with --from
+    start among all). If the broker is unreachable, watch waits for it. Nothing is committed and no group is joined.
 
     \b
     Examples:
@@ -57,11 +57,11 @@ def watch(**given: Any) -> None:
     passthrough = parse_properties(given["properties"], given["client_properties"])
     with _until_stopped():
         topics, counts = chosen(given["bootstrap"], passthrough, given)
-        observation = Watcher(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Dashboard())
+        watcher = Watcher(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Dashboard())
         try:
-            _show(observation, given, topics.prefix)
+            _show(watcher, given, topics.prefix)
         finally:
-            observation.close()
+            watcher.close()
 
 
 def _show(observation: Watcher, given: dict[str, Any], name: str) -> None:
@@ -103,12 +103,12 @@ def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, nam
 
 
 class _WatchInterrupted(BaseException):
-    """A signal asked for the end; no handler of errors may take it for one."""
+    """A signal requested the end; a BaseException, so that no error handler catches it."""
 
 
 @contextlib.contextmanager
 def _until_stopped() -> Iterator[None]:
-    """SIGINT and SIGTERM end the block quietly: that is how a live view is meant to end."""
+    """End the block quietly on SIGINT and SIGTERM, the regular way to end a live view."""
 
     def stop(_number: int, _frame: object) -> None:
         raise _WatchInterrupted

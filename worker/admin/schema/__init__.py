@@ -1,1 +1,1 @@
-"""A schema of events proposed from the first of them: what is seen per path, what is made of it, and how it is told."""
+"""Propose a schema from a topic's or file's first events: scan fields by path, choose features, render the result."""

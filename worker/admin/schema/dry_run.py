@@ -1,4 +1,4 @@
-"""The events once more, as a worker with the proposed schema reads them."""
+"""Decode the sampled events again, as a worker with the proposed schema would."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from driftway.worker.wire.events import Records
 
 
 def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[str]:
-    """Why events are rejected, by reason.
+    """Count rejected events by reason.
 
-    Keys, headers and timestamps of the records are not looked at.
+    Keys, headers and timestamps of the records are ignored.
 
     Raises
     ------

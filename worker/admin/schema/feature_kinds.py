@@ -1,4 +1,4 @@
-"""What becomes of a field: the feature that it is, or why it is none."""
+"""Decide what becomes of a field: a feature, or the reason why it is left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from driftway.worker.wire.schema.paths import Path
 NEARLY_ALL = 0.95
 RARE = 0.05
 ENOUGH = 10
-"""Rows: of fewer nobody can say what is constant."""
+"""Rows below which no field is called constant or a counter."""
 MOST_LISTED = 12
 MOST_DIFFERENT = 0.8
 NARROW, WIDE, MOST_NARROW = 32, 64, 512
@@ -20,7 +20,7 @@ FALLS = 0.1
 
 
 def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[Feature | None, str]:
-    """The feature that a field is, and what was seen; None, and why it is none. The event's time stands at `time`."""
+    """The feature made of a field and what was seen, or None and why it is left out; the event's time is at `time`."""
     if not seen.scalars:
         return None, "list" if seen.lists else "always empty" if seen.empties else "always null"
     if seen.lists or seen.objects:
@@ -30,12 +30,12 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
     if len(seen.values) == 1 and found.rows >= ENOUGH:
         return None, "constant so far"
     path = seen.path
-    if moment := moment_of(seen, named=time == path):
-        moment += _wrong(found, seen.scalars - max(seen.times, seen.numeric), "time")
+    if kind := moment_of(seen, named=time == path):
+        kind += _wrong(found, seen.scalars - max(seen.times, seen.numeric), "time")
         if time is not None and time != path:
-            return Feature(path, str(path), TIME, parts=(AGE,)), f"{moment}: how long before the event, in s"
+            return Feature(path, str(path), TIME, parts=(AGE,)), f"{kind}: how long before the event, in s"
         hours = (HOUR,) if seen.clocks or not seen.times else ()
-        return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY)), moment
+        return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY)), kind
     if seen.numeric >= NEARLY_ALL * seen.scalars and id_rank(path.steps[-1]) is None:
         if not seen.fractions and seen.rises == seen.steps == found.rows - 1 and found.rows >= ENOUGH:
             return None, "whole number, rises with every event"
@@ -45,12 +45,12 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
 
 def _amount(found: EventStats, seen: FieldStats) -> str:
     if seen.truths == seen.scalars:
-        said = shares(seen)
+        text = shares(seen)
     else:
-        said = f"number{' in text' if seen.numbers_in_text else ''}, {seen.low:.6g} to {seen.high:.6g}"
+        text = f"number{' in text' if seen.numbers_in_text else ''}, {seen.low:.6g} to {seen.high:.6g}"
     lacking = found.rows - seen.scalars
-    said += f", {percent(lacking, found.rows)} missing" if lacking else ""
-    return said + _wrong(found, seen.scalars - seen.numeric, "number")
+    text += f", {percent(lacking, found.rows)} missing" if lacking else ""
+    return text + _wrong(found, seen.scalars - seen.numeric, "number")
 
 
 def _wrong(found: EventStats, count: int, kind: str) -> str:
@@ -62,19 +62,19 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
     kind = "text" if seen.texts + seen.times + seen.numbers_in_text else "number"
     if different > max(MOST_LISTED, MOST_DIFFERENT * seen.scalars):
         return None, f"{kind}, different in almost every event"
-    said = f"{kind}, {different:,} value{'s' * (different > 1)}"
-    said += f", {percent(lacking, found.rows)} missing" if lacking else ""
+    text = f"{kind}, {different:,} value{'s' * (different > 1)}"
+    text += f", {percent(lacking, found.rows)} missing" if lacking else ""
     listed = Feature(path, str(path), ONE_OF, categories=tuple(in_order(seen.values)))
     if different <= MOST_LISTED:
         if _can_be_written(listed):
-            return listed, said
-        said += ", not all of which can be listed"
+            return listed, text
+        text += ", not all of which can be listed"
     width = NARROW if different <= MOST_NARROW else WIDE
-    return Feature(path, str(path), HASH, width=width), said
+    return Feature(path, str(path), HASH, width=width), text
 
 
 def _can_be_written(feature: Feature) -> bool:
-    """Whether the text of a feature says the same: categories may have commas and bars."""
+    """Whether a feature survives being written as text: its categories may hold commas and bars."""
     try:
         return Feature.parse(str(feature)) == feature
     except UsageFailure:
@@ -82,19 +82,19 @@ def _can_be_written(feature: Feature) -> bool:
 
 
 def missing_share(found: EventStats, feature: Feature) -> float:
-    """The share of rows that lack the value: to a category the empty text is one."""
+    """The share of rows that lack a feature's value; for a category the empty text is a value."""
     seen = found.paths[feature.path]
     lacking = found.absent(seen) + (seen.empties if feature.kind in (NUMBERS, TIME) else 0)
     return lacking / found.rows
 
 
 def moment_of(seen: FieldStats, named: bool = False) -> str:
-    """What kind of time stands there, and whether it rises; empty: none does.
+    """What kind of time a field holds, and whether it rises; empty if it holds none.
 
     Parameters
     ----------
     named : bool
-        Somebody says that it is one: its name need not.
+        Whether the user named the field as the time, so that its own name does not matter.
     """
     kind = ""
     if seen.lists or seen.objects or not seen.scalars:
@@ -110,5 +110,5 @@ def moment_of(seen: FieldStats, named: bool = False) -> str:
 
 
 def rises(seen: FieldStats) -> bool:
-    """Whether numbers or times hardly ever fall from a row to the next, and sometimes rise."""
+    """Whether numbers or times rarely fall from one row to the next, and rise at least once."""
     return seen.falls <= FALLS * seen.steps and (seen.rises > 0 or seen.steps == 0)

@@ -1,4 +1,4 @@
-"""What labels mean: classes or numbers, and the options that say so."""
+"""Decide how labels are read, as classes or numbers, and which options say so."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target, as_n
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW
 
 MOST_CLASSES = 12
-"""Different whole numbers that are classes; more are a regression."""
+"""Up to this many distinct whole numbers are classes; more are a regression."""
 OTHER = "OTHER"
-"""What to write a name for."""
+"""Placeholder for the name of a class that was not seen."""
 MOST_LABELS = 50
-"""Texts that are classes; of more, somebody has to say which."""
+"""Up to this many distinct texts are classes; of more, the user has to choose."""
 
 
 def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, dict[str, str]]:
-    """What was seen of the label, what it means, and the options that say so."""
+    """What was seen of the label, how it is read, and the options that say so."""
     if seen is None:
         return "", Target(), {}
     if not seen.scalars:
@@ -43,5 +43,5 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
 
 
 def _plain(words: list[str]) -> bool:
-    """Whether ``--labels`` can name them."""
+    """Whether ``--labels`` can name the words."""
     return not any("," in word or word != word.strip() for word in words)

@@ -1,19 +1,19 @@
-"""A schema made of what was seen.
+"""Propose a schema from the statistics of scanned events.
 
-The rules, all of them, so that nobody has to guess what they did:
+The complete rules:
 
-- Values that are numbers, truth values or numbers in text, at least NEARLY_ALL of them, are a number; likewise ISO 8601
-  texts are a time, and numbers under a name such as ``created_at`` or ``ts_ms``, if all lie between the years 2000 and
-  2100 in one unit. What is left, and whatever is called ``.._id``, is a category.
+- A field is a number if at least NEARLY_ALL of its values are numbers, booleans or numbers in text. Likewise it is a
+  time if they are ISO 8601 texts, or if they are numbers under a name such as ``created_at`` or ``ts_ms`` that all lie
+  between the years 2000 and 2100 in one unit. All other fields, and those called ``.._id``, are categories.
 - A category of up to MOST_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
-  NARROW columns up to MOST_NARROW values, else WIDE. Columns are few because some learners' cost is their square.
-- Left out: lists, a field with one value only (from ENOUGH rows on), categories of which more than MOST_DIFFERENT of
-  the values are different, whole numbers that rise with every row, fields that fewer than RARE of the rows have.
+  NARROW columns up to MOST_NARROW values, else WIDE. Columns are few because some learners cost their square.
+- Left out: lists, fields with a single value (from ENOUGH rows on), categories with more distinct values than
+  MOST_DIFFERENT of all, whole numbers that rise with every row, fields that fewer than RARE of the rows have.
 - The id: a field of whole numbers or text, called ``id``, ``uuid``, ``key`` or ``.._id``, different in every row.
 - The label: a field called ``y``, ``label``, ``target`` or ``class``.
-- The time: of the fields that are times the one that falls in fewer than FALLS of the steps from a row to the next; one
-  called ``t``, ``ts``, ``time`` or ``timestamp`` before others, of Debezium also the change's own. Its hour and weekday
-  are features; of other times their age is.
+- The time: a field of times that falls in at most FALLS of the steps from row to row, preferably one called ``t``,
+  ``ts``, ``time`` or ``timestamp``, or else the change's own time in Debezium events. Features are its hour and
+  weekday, and the age of other times.
 - Missing values are replaced by the running mean if any was missing, else an event that lacks one is rejected.
 """
 
@@ -36,14 +36,14 @@ from driftway.worker.wire.schema.schema import EventSchema
 
 @dataclass(frozen=True)
 class FieldChoice:
-    """Where label, id or time stands.
+    """The field chosen as label, id or time.
 
     Parameters
     ----------
     path : Path
-        There.
+        Path of the field.
     about : str
-        What was seen, for people.
+        What was seen there, as text.
     """
 
     path: Path
@@ -52,20 +52,20 @@ class FieldChoice:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What to write into the configuration.
+    """A proposed schema and the options to use with it.
 
     Parameters
     ----------
     features : mapping
-        Feature -> what was seen of it.
+        Feature -> what was seen of it, as text.
     left_out : mapping
-        Path -> why.
+        Path -> why it is left out.
     label, id, time : FieldChoice or None
-        None: nothing that was seen is one.
+        The chosen fields; None if no field qualifies.
     target : Target
-        What labels mean.
+        How labels are read.
     options : mapping
-        Option beside the schema -> its value: task, classes or labels.
+        Option to use with the schema -> its value: task, classes or labels.
     missing : mapping
         Path of a feature -> the share of rows that lack its value.
     """
@@ -82,11 +82,11 @@ class Proposal:
 
     @property
     def policy(self) -> str | None:
-        """What stands for missing values; None: nothing was missing."""
+        """The policy for missing values; None if nothing was missing."""
         return MEAN if self.missing else None
 
     def schema(self) -> EventSchema:
-        """The schema that this is.
+        """The proposal as an `EventSchema`.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class Proposal:
 
 
 def propose(found: EventStats, label: Path | None = None, id: Path | None = None, time: Path | None = None) -> Proposal:  # noqa: A002
-    """Make a schema of what was seen; the paths are what somebody knows already."""
+    """Propose a schema from what was seen; `label`, `id` and `time` are paths that the user named, if any."""
     y = _given(found, label) or _label(found)
     taken = {y.path} if y else set()
     name = _given(found, id) or _id(found, taken)
@@ -126,7 +126,7 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
 
 
 def _given(found: EventStats, path: Path | None, a_time: bool = False) -> FieldChoice | None:
-    """A path that somebody names, with what stands there."""
+    """The choice of a path that the user named, with what was seen there."""
     if path is None:
         return None
     if path.source not in (ROW, ENVELOPE):
@@ -153,7 +153,7 @@ def _id(found: EventStats, taken: set[Path]) -> FieldChoice | None:
         whole = not (seen.lists or seen.objects or seen.truths or seen.fractions)
         if rank is not None and path not in taken and whole and seen.scalars == found.rows:
             different = len(seen.values) == found.rows
-            if different or path.steps == ("id",):  # which is read as the id, whatever a schema names
+            if different or path.steps == ("id",):  # a top-level id is read as the id, whatever a schema names
                 ranked.append((rank if different else 3, len(path.steps), path))
     if not ranked:
         return None

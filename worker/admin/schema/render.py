@@ -1,4 +1,4 @@
-"""A proposal as TOML, as an object, and in words."""
+"""Render a proposal as TOML, as a JSON object, and as text."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from driftway.worker.admin.schema.scan import EventStats
 from driftway.worker.admin.schema.wording import percent
 
 COLUMN = 34
-"""Where comments begin, if there is room."""
+"""Column at which comments begin, if there is room."""
 MOST_SAID = 3
-"""Fields and reasons in a sentence, before the others are only counted."""
+"""Maximum number of fields or reasons named in a sentence; the others are only counted."""
 MOST_TOLD = 20
-"""Values of a field in the object."""
+"""Maximum number of values per field in the JSON object."""
 NO_LABEL = 'label: no field is called y, label, target or class; write label = "PATH" here, and take it out of feature'
 
 
 def quoted(text: str) -> str:
-    """A basic string of TOML."""
+    """Quote text as a TOML basic string."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
     def written(character: str) -> str:
@@ -36,7 +36,7 @@ def quoted(text: str) -> str:
 
 
 def as_toml(proposal: Proposal, rejected: Counter[str]) -> str:
-    """The table ``[event]``, with what was seen in comments; it parses, whatever fields are called."""
+    """The table ``[event]``, with comments on what was seen; it is valid TOML, whatever the fields' names."""
     lines = ["[event]", *map(_comment, _counted(proposal.stats, rejected))]
     if envelope := proposal.stats.envelope:
         lines.append(f"envelope = {quoted(envelope)}")
@@ -51,50 +51,50 @@ def as_toml(proposal: Proposal, rejected: Counter[str]) -> str:
     lines += [_with(f"  {quoted(str(feature))},", about) for feature, about in proposal.features.items()]
     lines.append("]")
     if proposal.left_out:
-        told = [f"{quoted(str(path))} ({why})" for path, why in proposal.left_out.items()]
-        lines.append(_comment(f"left out: {', '.join(told)}"))
+        left_out = [f"{quoted(str(path))} ({why})" for path, why in proposal.left_out.items()]
+        lines.append(_comment(f"left out: {', '.join(left_out)}"))
     return "\n".join(lines) + "\n"
 
 
 def as_object(proposal: Proposal, rejected: Counter[str]) -> dict[str, Any]:
-    """The same for programs: the table, the options beside it, and what was seen per path."""
-    survey, named = proposal.stats, {"label": proposal.label, "id": proposal.id, "time": proposal.time}
+    """The proposal as a JSON object: the table, the options to use with it, and what was seen per path."""
+    stats, named = proposal.stats, {"label": proposal.label, "id": proposal.id, "time": proposal.time}
     event: dict[str, Any] = {"feature": [str(feature) for feature in proposal.features]}
     event |= {name: str(place.path) for name, place in named.items() if place is not None}
-    event |= {"envelope": survey.envelope} if survey.envelope else {}
+    event |= {"envelope": stats.envelope} if stats.envelope else {}
     event |= {"missing": proposal.policy} if proposal.policy is not None else {}
     return {
         "plain": False,
         "event": event,
         "options": dict(proposal.options),
-        "events": counts(survey) | {"read": survey.events - rejected.total(), "rejected": dict(rejected)},
+        "events": counts(stats) | {"read": stats.events - rejected.total(), "rejected": dict(rejected)},
         "paths": _paths(proposal),
         "columns": len(proposal.schema().columns),
     }
 
 
 def no_schema(survey: EventStats) -> str:
-    """What to say of events of the plain form."""
+    """Text for events of the plain form, which need no schema."""
     others = survey.events - survey.plain
     rest = f" {others:,} have another, and would be rejected." if others else ""
     return f"{survey.plain:,} events have the plain form, which needs no schema.{rest}"
 
 
 def counts(survey: EventStats) -> dict[str, int]:
-    """How many events were read, and what of."""
+    """Counts of the events read: all, those without JSON object or row, and those of the plain form."""
     return {"seen": survey.events, "no_json_object": survey.no_json, "no_row": survey.no_row, "plain": survey.plain}
 
 
 def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]:
-    """Lines for people."""
-    survey, columns = proposal.stats, len(proposal.schema().columns)
-    said = f", and say {' '.join(flags)}" if (flags := _flags(proposal)) else ""
+    """The proposal as lines of text."""
+    stats, columns = proposal.stats, len(proposal.schema().columns)
+    options = f", and say {' '.join(flags)}" if (flags := _flags(proposal)) else ""
     return [
-        f"{name}: {survey.events:,} events read, {len(survey.paths):,} fields seen; {len(proposal.features):,} of them "
+        f"{name}: {stats.events:,} events read, {len(stats.paths):,} fields seen; {len(proposal.features):,} of them "
         f"are features, which become {columns:,} columns; {len(proposal.left_out):,} left out.",
-        *(f"{line[0].upper()}{line[1:]}." for line in _counted(survey, rejected)[1:]),
+        *(f"{line[0].upper()}{line[1:]}." for line in _counted(stats, rejected)[1:]),
         *([] if proposal.label else ["No field is called y, label, target or class: say --label PATH."]),
-        f"Put the table into the FILE of driftway --config FILE{said}.",
+        f"Put the table into the FILE of driftway --config FILE{options}.",
     ]
 
 
@@ -104,15 +104,15 @@ def _counted(survey: EventStats, rejected: Counter[str]) -> list[str]:
     if survey.unseen:
         lines.append(f"{survey.unseen:,} values of more than {len(survey.paths):,} fields were not looked at")
     if rejected:
-        told = [f"{count:,} {reason}" for reason, count in rejected.most_common(MOST_SAID)]
+        reasons = [f"{count:,} {reason}" for reason, count in rejected.most_common(MOST_SAID)]
         more = sum(count for _, count in rejected.most_common()[MOST_SAID:])
-        told += [f"{more:,} for other reasons"] if more else []
-        lines.append(f"rejected by this schema: {rejected.total():,}: {'; '.join(told)}")
+        reasons += [f"{more:,} for other reasons"] if more else []
+        lines.append(f"rejected by this schema: {rejected.total():,}: {'; '.join(reasons)}")
     return lines
 
 
 def _asked(proposal: Proposal) -> str:
-    """What to say beside the schema, so that labels mean what they should."""
+    """The options to use with the schema, so that labels are read correctly."""
     flags = " ".join(_flags(proposal))
     return f"; say {flags}" if flags else ""
 
@@ -122,11 +122,11 @@ def _flags(proposal: Proposal) -> list[str]:
 
 
 def _lacking(proposal: Proposal) -> str:
-    """Which features lack values, the most first."""
+    """The features with missing values, the largest share first."""
     most = sorted(proposal.missing.items(), key=lambda item: -item[1])
     rows = proposal.stats.rows
-    told = [f"{percent(round(share * rows), rows)} of {path}" for path, share in most[:MOST_SAID]]
-    return ", ".join(told) + (f" and {len(most) - MOST_SAID} more" if len(most) > MOST_SAID else "")
+    parts = [f"{percent(round(share * rows), rows)} of {path}" for path, share in most[:MOST_SAID]]
+    return ", ".join(parts) + (f" and {len(most) - MOST_SAID} more" if len(most) > MOST_SAID else "")
 
 
 def _named(key: str, place: FieldChoice, more: str = "") -> str:
@@ -134,7 +134,7 @@ def _named(key: str, place: FieldChoice, more: str = "") -> str:
 
 
 def _with(line: str, comment: str) -> str:
-    """A line and its comment, aligned where there is room."""
+    """A line with its comment, aligned if there is room."""
     return f"{line:{COLUMN}} {_comment(comment)}" if comment else line
 
 
@@ -143,13 +143,13 @@ def _comment(text: str) -> str:
 
 
 def _paths(proposal: Proposal) -> dict[str, Any]:
-    """Path -> what stood there, and what becomes of it."""
-    survey, told = proposal.stats, {}
+    """Path -> what was seen there, and the feature it becomes or why it is left out."""
+    stats, by_path = proposal.stats, {}
     features: Mapping[Any, str] = {feature.path: str(feature) for feature in proposal.features}
-    for path, seen in {**survey.asked, **survey.paths}.items():
+    for path, seen in {**stats.asked, **stats.paths}.items():
         numbers = {"low": seen.low, "high": seen.high} if seen.low <= seen.high else {}
-        told[str(path)] = {
-            "missing": survey.absent(seen),
+        by_path[str(path)] = {
+            "missing": stats.absent(seen),
             "empty": seen.empties,
             "number": seen.numbers,
             "boolean": seen.truths,
@@ -164,7 +164,7 @@ def _paths(proposal: Proposal) -> dict[str, Any]:
             "feature": features.get(path),
             "left_out": proposal.left_out.get(path),
         }
-    return told
+    return by_path
 
 
 def _most(values: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:

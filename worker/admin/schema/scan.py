@@ -1,4 +1,4 @@
-"""What stands where in a number of events."""
+"""Scan events and count what stands at each path."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, ROW, Path, look_
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD
 
 DEEP = 16
-"""Objects are walked so many levels down; below, they count as lists do."""
+"""Objects are walked this many levels deep; deeper ones count as lists."""
 MOST_PATHS = MAX_FEATURES
-"""Fields that are looked at, so that events whose field names are data cannot take all memory."""
+"""Maximum number of fields scanned, so that events whose field names are data cannot exhaust memory."""
 PLAIN = {"x", "id", "t"}
 AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
-"""When a row of Debezium's was changed, and when that was seen."""
+"""In Debezium's envelope, when the row was changed, and when the connector saw the change."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class FieldStats:
     Parameters
     ----------
     path : Path
-        Where they stood.
+        Path of the field.
     """
 
     path: Path
@@ -38,39 +38,39 @@ class FieldStats:
     truths: int = 0
     numbers_in_text: int = 0
     times: int = 0
-    """In ISO 8601."""
+    """Texts that are ISO 8601 times."""
     clocks: int = 0
-    """Of these, with a time of day."""
+    """Those of `times` that have a time of day."""
     texts: int = 0
-    """All others."""
+    """All other texts."""
     empties: int = 0
-    """Texts without a character that is no space."""
+    """Texts that are empty or only white space."""
     lists: int = 0
     objects: int = 0
     fractions: int = 0
     """Numbers, in text or not, that are not whole."""
     values: Counter[str] = field(default_factory=Counter)
-    """Different values and how often they came, as categories are written; without nulls and empties."""
+    """Distinct values, written as categories, with their counts; without nulls and empties."""
     low: float = float("inf")
     high: float = float("-inf")
     steps: int = 0
-    """From a number or time to the next."""
+    """Pairs of consecutive numbers or times."""
     rises: int = 0
     falls: int = 0
     _last: float | None = None
 
     @property
     def numeric(self) -> int:
-        """What a feature reads as a number."""
+        """Number of values that a feature reads as numbers."""
         return self.numbers + self.truths + self.numbers_in_text
 
     @property
     def scalars(self) -> int:
-        """Values that are no list, no object, not null and not empty."""
+        """Number of values that are neither list, object, null nor empty."""
         return self.values.total()
 
     def add(self, value: Any) -> None:
-        """Count one more value; ABSENT and null count for nothing."""
+        """Count a value; ABSENT and null are ignored."""
         if value is ABSENT or value is None:
             return
         if isinstance(value, bool):
@@ -116,40 +116,40 @@ class FieldStats:
 
 @dataclass
 class EventStats:
-    """What was found in events.
+    """Statistics of a number of events.
 
     Parameters
     ----------
     envelope : str
-        Around each row: CONNECT, DEBEZIUM or nothing.
+        Envelope of each row: CONNECT, DEBEZIUM, or empty if there is none.
     """
 
     envelope: str = ""
     events: int = 0
     no_json: int = 0
-    """Also nulls, and JSON that is no object."""
+    """Events that are not a JSON object, nulls included."""
     no_row: int = 0
-    """Events without the row that the envelope should hold: deletions, heartbeats."""
+    """Events whose envelope holds no row: deletions, heartbeats."""
     rows: int = 0
     plain: int = 0
-    """Events that need no schema: numbers under x, as many and with the same names as in most."""
+    """Events that need no schema: numbers under x, of the most frequent length or set of names."""
     paths: dict[Path, FieldStats] = field(default_factory=dict)
-    """Of the row, in the order in which they came."""
+    """Fields of the row, in order of first appearance."""
     asked: dict[Path, FieldStats] = field(default_factory=dict)
-    """Those that somebody named, and those beside the row that may be its time."""
+    """Fields that the user named, and those of the envelope that may be the row's time."""
     unseen: int = 0
-    """Values of fields above MOST_PATHS."""
+    """Values of fields beyond MOST_PATHS."""
 
     def at(self, path: Path) -> FieldStats:
-        """What was seen at a path: nothing, if it was not looked at."""
+        """The statistics at a path; empty if it was not scanned."""
         return self.asked.get(path) or self.paths.get(path) or FieldStats(path)
 
     def absent(self, seen: FieldStats) -> int:
-        """Rows in which nothing stands there, or null."""
+        """Number of rows in which the field is missing or null."""
         return self.rows - seen.scalars - seen.empties - seen.lists - seen.objects
 
     def add(self, row: dict[str, Any], event: dict[str, Any]) -> None:
-        """Look at one more row, and at the event that it stands in."""
+        """Scan a row, and the event around it."""
         self.rows += 1
         self._walk(row, ())
         for path, seen in self.asked.items():
@@ -175,16 +175,16 @@ class EventStats:
 
 
 def scan_events(values: Sequence[bytes | None], envelope: str | None = None, asked: Iterable[Path] = ()) -> EventStats:
-    """Look at events.
+    """Scan events.
 
     Parameters
     ----------
     values : sequence of bytes or None
-        As they stand on a topic.
+        The records' values.
     envelope : str or None
-        What is around each row; None: what is around most.
+        Envelope of the rows; None: detect it.
     asked : iterable of Path
-        Look there, too: into lists, or beside the row.
+        Further paths to scan, which may lead into lists or beside the row.
     """
     events = [_object(value) for value in values]
     objects = [event for event in events if event is not None]
@@ -212,7 +212,7 @@ def _object(value: bytes | None) -> dict[str, Any] | None:
 
 
 def _envelope(events: Sequence[dict[str, Any]]) -> str:
-    """What is around at least half of the events."""
+    """The envelope of at least half of the events; empty if there is none."""
     for envelope, test in ((DEBEZIUM, _is_change), (CONNECT, _has_schema)):
         if events and 2 * sum(map(test, events)) >= len(events):
             return envelope
@@ -220,7 +220,7 @@ def _envelope(events: Sequence[dict[str, Any]]) -> str:
 
 
 def _is_change(event: dict[str, Any]) -> bool:
-    """``before``, ``after`` and ``op``, in the event or its payload."""
+    """Whether the event or its payload is a Debezium change, with ``op`` and ``before`` or ``after``."""
     payload = event.get(PAYLOAD)
     outer = payload if isinstance(payload, dict) else event
     return isinstance(outer.get("op"), str) and (isinstance(outer.get(AFTER), dict) or "before" in outer)
@@ -231,7 +231,7 @@ def _has_schema(event: dict[str, Any]) -> bool:
 
 
 def _shape(event: dict[str, Any]) -> Any:
-    """Length or names of an x of numbers only, in an event of the plain form; None: it has another."""
+    """Length or names of x, if the event has the plain form with numbers only; otherwise None."""
     x = event.get("x")
     if not isinstance(x, list | dict) or not x or not ("y" in event or event.keys() <= PLAIN):
         return None

@@ -15,12 +15,12 @@ from driftway.worker.kafka.topics import partition_counts
 
 @dataclass(frozen=True)
 class SampleReader:
-    """Who reads: a `driftway.worker.kafka.client_config.ClientConfig` that is of no group.
+    """A `driftway.worker.kafka.client_config.ClientConfig` of a reader outside the workers' groups.
 
     Parameters
     ----------
     bootstrap, passthrough
-        Of the client.
+        Broker address and further properties of the client.
     """
 
     bootstrap: str
@@ -31,9 +31,9 @@ class SampleReader:
 def first_values(
     bootstrap: str, passthrough: Mapping[str, Any], client: str, topic: str, rows: int
 ) -> list[bytes | None]:
-    """At most so many values, each partition's first ones, partition after partition.
+    """Read at most `rows` values, the first ones of each partition, partition after partition.
 
-    Partitions give equally many as far as they have them.
+    Partitions contribute equally, as far as they hold enough records.
 
     Raises
     ------
@@ -46,11 +46,11 @@ def first_values(
     """
     counts = partition_counts(require_broker(bootstrap, passthrough))
     if topic not in counts:
-        raise UsageFailure(f"there is no topic {topic}, and no file")
-    visitor = SampleReader(bootstrap, dict(passthrough))
+        raise UsageFailure(f"there is no topic {topic}, nor a file of that name")
+    config = SampleReader(bootstrap, dict(passthrough))
     ends = LogEnds(bootstrap, passthrough).of({topic: counts[topic]})
     found: dict[int, list[bytes | None]] = {}
-    # The shortest first: what they lack is left for the others.
+    # The shortest partition first: what it lacks is taken from the others.
     for left, (partition, end) in zip(
         range(len(ends), 0, -1),
         sorted(((p, end) for (_, p), end in ends.items()), key=lambda at: (at[1], at[0])),
@@ -59,7 +59,7 @@ def first_values(
         share = -(-rows // left)
         if not share:
             break
-        with RecordStream(visitor, client, topic, partition, end) as stream:
+        with RecordStream(config, client, topic, partition, end) as stream:
             found[partition] = list(stream.columns(share).values)
         rows -= len(found[partition])
     return [value for partition in sorted(found) for value in found[partition]]

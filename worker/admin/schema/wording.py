@@ -1,4 +1,4 @@
-"""What people read of counts."""
+"""Text for counts and shares."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from driftway.worker.wire.events import as_number
 
 
 def shares(seen: FieldStats) -> str:
-    """How often the most frequent values come: ``true 12 %, false 88 %``."""
+    """The shares of the most frequent values: ``true 12 %, false 88 %``."""
     frequent = sorted(seen.values.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{word[:40]} {percent(count, seen.scalars)}" for word, count in frequent[:4]]
-    return ", ".join(told) + (f" and {len(frequent) - 4:,} more" if len(frequent) > 4 else "")
+    parts = [f"{word[:40]} {percent(count, seen.scalars)}" for word, count in frequent[:4]]
+    return ", ".join(parts) + (f" and {len(frequent) - 4:,} more" if len(frequent) > 4 else "")
 
 
 def spread(seen: FieldStats) -> str:
-    """How many values are different."""
+    """The number of different values."""
     n = len(seen.values)
     return "different in every event" if n == seen.scalars else f"{n:,} values in {seen.scalars:,} events"
 
 
 def percent(part: int, whole: int) -> str:
-    """A share, none of which becomes 0 or 100 by rounding."""
+    """A share in per cent that is never rounded to 0 or 100."""
     share = 100 * part / whole
     if 0 < share < 1:
         return "under 1 %"
@@ -30,6 +30,6 @@ def percent(part: int, whole: int) -> str:
 
 
 def in_order(words: Mapping[str, int]) -> list[str]:
-    """Numbers first, by size, then texts."""
+    """Sort words: numbers first, by value, then texts."""
     numbers = {word: as_number(word) for word in words}
     return sorted(words, key=lambda word: (isinstance(numbers[word], str), numbers[word]))

@@ -1,4 +1,4 @@
-"""States by hand: what the snapshot topic holds, the state at any offset, and a file made a group's state.
+"""Managing states: list snapshots, rebuild the state at any offset, import a file as a group's state.
 
-`past` lists, `travel` rebuilds, `planting` imports, `description` says what is in a state.
+`listing` lists, `state_at_offset` rebuilds, `import_state` imports, `description` says what is in a state.
 """

@@ -1,4 +1,4 @@
-"""What is in a state: every array of every learner, tabled by feature where it has one number for each."""
+"""The content of a state: every array of every learner, by feature where an array has one number per feature."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from driftway.learners.learner import Learner
 from driftway.worker.state.model import Model
 
 INTERCEPT = "(intercept)"
-"""What the last column of a learner with an intercept is called; no feature of an event has such a name by accident."""
+"""Name of the last column of a learner with an intercept; no feature of an event has such a name by accident."""
 
 
 def feature_names(model: Model) -> list[str]:
-    """Names of a model's features in the order of its columns: as events name them, else x[0], x[1], ..."""
+    """Names of a model's features in column order: as in the events, else x[0], x[1], ..."""
     return list(model.columns)
 
 
 def describe(model: Model, offset: int) -> dict[str, Any]:
-    """Everything about a model that stands at an input offset; arrays are numpy's, views of its state."""
+    """Describe a model that stands at an input offset; arrays are numpy views of its state."""
     settings, names = model.settings, feature_names(model)
     points, classes = model.latest_points(), [word.decode() for word in settings.target.words()[:-1]]
     identity = {key: value for key, value in model.identity().items() if key not in ("learners", "states")}
@@ -39,10 +39,10 @@ def describe(model: Model, offset: int) -> dict[str, Any]:
 
 
 def _parts(learner: Learner, names: list[str], classes: list[str]) -> dict[str, Any]:
-    """A learner's parameters, and its arrays sorted by what they are.
+    """A learner's parameters, and its arrays sorted by shape.
 
-    `counters` has those of one number; `by_feature` those of d numbers, or of d and one for the intercept, and those
-    of so many for each class; `arrays` all others. Behind feature maps there are no names: the numbers belong to
+    `counters` has the arrays of length 1; `by_feature` those of length d, or d + 1 with the intercept, and those with
+    one such row per class; `arrays` all others. With feature maps there are no names, because the numbers belong to
     mapped features.
     """
     identity, d = learner.identity(), len(names)
@@ -72,7 +72,7 @@ def _parts(learner: Learner, names: list[str], classes: list[str]) -> dict[str, 
 
 
 def _summary(array: NDArray[Any]) -> dict[str, Any]:
-    """Least, largest and mean number, and how many are not 0."""
+    """Minimum, maximum and mean, and how many numbers are not 0."""
     if array.size == 0:
         return {"least": None, "largest": None, "mean": None, "nonzero": 0}
     return {

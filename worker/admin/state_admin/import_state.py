@@ -1,10 +1,10 @@
-"""A file's state becomes the state of a partition: the group's next worker goes on from there.
+"""Import a model file as the state of a partition, from which the group's next worker continues.
 
-1. The group must have no members, and learn what the file has learned.
-2. The partition's transactional id is acquired, as a worker would: it fences whoever is left of the group.
+1. The group must have no members, and must run the same model as the file.
+2. The partition's transactional id is acquired, as a worker does it, which fences any remaining member of the group.
 3. One transaction holds the mark of a new history, the snapshot's chunks, the input offset and the pointer to them.
 
-So the import is there as a whole or not at all, and a worker that starts meanwhile fences it, or is fenced by it.
+So the import is atomic, and a worker that starts meanwhile either fences it or is fenced by it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.events import Schema
 
 IMPORT_SECONDS = 60.0
-"""For the takeover and the transaction; the last owner's may have to be aborted first."""
+"""Timeout of the takeover and the transaction; the last owner's transaction may have to be aborted first."""
 MOST_NAMES = 5
-"""Of features, that a sentence lists."""
+"""Maximum number of feature names listed in a message."""
 
 
 def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bool = False) -> None:
@@ -45,18 +45,18 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
     source : GroupPartition
         The partition; the group may be new.
     file : ModelFile
-        Of whatever partition, topic and group.
+        The file, from any partition, topic and group.
     offset : int
         The first input offset that the next worker predicts.
     force : bool
-        Also where the group has learned something else until now.
+        Import even if the group has run a different model so far.
 
     Raises
     ------
     UsageFailure
         The log does not hold the offset.
     Failure
-        The group has members or learns something else, or the broker refuses.
+        The group has members or runs a different model, or the broker refuses.
     Fenced
         A worker has started meanwhile.
     Unreachable
@@ -76,11 +76,11 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
         checkpoint, reader = ExactlyOnceCheckpoint(settings, source.partition), reader_of(settings)
         try:
             checkpoint.acquire(deadline)
-            require_no_members(source)  # who comes from now on fences this
+            require_no_members(source)  # a worker that starts from now on fences this producer
             checkpoint.produce(Outputs(offset))
             checkpoint.sender.send_one(settings.topics.snapshots, IMPORTED, mark_key(source.partition))
             checkpoint.flush(deadline)
-            checkpoint.sender.start_ranges()  # the mark is no part of the snapshot
+            checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
             checkpoint.commit(CommitRequest(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):
@@ -92,20 +92,20 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
 
 
 def require_no_members(source: GroupPartition) -> None:
-    """Refuse while workers of the group run: one of them holds the state that is to be replaced.
+    """Refuse while workers of the group run, because one of them holds the state to be replaced.
 
     Raises
     ------
     Failure
-        There are some.
+        The group has members.
     KafkaException
-        The broker does not say.
+        The broker cannot describe the group.
     """
     settings = source.settings
     client = AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
-    asked = client.describe_consumer_groups([settings.group], request_timeout=ASK_SECONDS)[settings.group]
+    described = client.describe_consumer_groups([settings.group], request_timeout=ASK_SECONDS)[settings.group]
     try:
-        members = len(asked.result().members)
+        members = len(described.result().members)
     except KafkaException as error:
         if error.args[0].code() != KafkaError.GROUP_ID_NOT_FOUND:
             raise
@@ -119,12 +119,12 @@ def require_no_members(source: GroupPartition) -> None:
 
 
 def require_same_model(source: GroupPartition, file: ModelFile) -> None:
-    """Refuse a file that has learned something else than the group has until now.
+    """Refuse a file whose model differs from the one that the group has run so far.
 
     Raises
     ------
     Failure
-        It has, or the group's snapshot cannot be read; the sentence names the first difference.
+        The models differ, or the group's snapshot cannot be read; the message names the first difference.
     """
     if source.pointer is None:
         return
@@ -132,23 +132,20 @@ def require_same_model(source: GroupPartition, file: ModelFile) -> None:
     try:
         present = read_snapshot(source, source.pointer)
     except Failure as error:
-        raise Failure(
-            f"{error}, so that the file cannot be compared with it; --force imports it all the same"
-        ) from None
+        raise Failure(f"{error}, so the file cannot be compared with it; --force imports it anyway") from None
     theirs, ours = file.contents.identity, present.contents.identity
     for key in sorted({*theirs, *ours} - {"states"}):
         if theirs.get(key) != ours.get(key):
             raise Failure(
-                f"{file.name} has {key} {theirs.get(key)}, group {group} has {ours.get(key)}; --force imports it all "
-                "the same"
+                f"{file.name} has {key} {theirs.get(key)}, group {group} has {ours.get(key)}; --force imports it anyway"
             )
     if present.saved.schema not in (None, file.saved.schema):
         learned, known = shape(file.saved.schema), shape(present.saved.schema)
-        raise Failure(f"{file.name} learns from {learned}, group {group} from {known}; --force imports it all the same")
+        raise Failure(f"{file.name} learns from {learned}, group {group} from {known}; --force imports it anyway")
 
 
 def shape(schema: Schema | None) -> str:
-    """A schema in words."""
+    """Describe a schema in words."""
     if schema is None:
         return "no event yet"
     if schema.names is None:
@@ -158,7 +155,7 @@ def shape(schema: Schema | None) -> str:
 
 
 def _make_topic(source: GroupPartition) -> None:
-    """The group's snapshot topic, where no worker has run yet, and whose it is."""
+    """Create the group's snapshot topic if no worker has run yet, and claim its ownership."""
     settings = source.settings
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     snapshots = settings.topics.snapshots

@@ -1,7 +1,7 @@
-"""What the snapshot topic still holds of a partition: complete snapshots, and the marks between two histories.
+"""List a partition's records in the snapshot topic: complete snapshots, and the marks that separate histories.
 
 Unlike `driftway.worker.state.changelog.snapshot_scan`, which looks for one snapshot that a restore can use, this lists
-them all, damaged ones too.
+all of them, including damaged ones.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader,
 from driftway.worker.warm_start import WarmStart
 
 PIECE = 64
-"""Records that are held at a time: chunks are up to a megabyte each."""
+"""Records held in memory at a time; a chunk has up to a megabyte."""
 Progress = Callable[[int], None]
-"""Told how many records are done."""
+"""Called with the number of records done since the last call."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,17 @@ class StoredSnapshot:
     Parameters
     ----------
     place : Pointer
-        Where it lies, and the input offset that its state stands at.
+        Its location in the topic, and the input offset that its state stands at.
     nbytes : int
-        Of all its chunks.
+        Total size of its chunks.
     written : int
-        When, in ms since 1970.
+        Time of writing, in ms since 1970.
     rows : int or None
-        Rows learned and predicted until then; None: damaged.
+        Rows predicted and learned up to there; None if damaged.
     learners : tuple of str
-        Champion and challengers; empty: damaged.
+        Champion and challengers; empty if damaged.
     problem : str or None
-        Why it cannot be used; None: it can.
+        Why it cannot be used; None if it can.
     """
 
     place: Pointer
@@ -54,22 +54,22 @@ class StoredSnapshot:
 
     @property
     def state_offset(self) -> int:
-        """S: rows before it have been learned."""
+        """Input offset of the state: all rows before it have been learned."""
         return self.place.state_offset
 
 
 @dataclass(frozen=True)
 class HistoryMark:
-    """Where a new history begins; see `driftway.worker.state.changelog.snapshot_scan`.
+    """The mark of a new history; see `driftway.worker.state.changelog.snapshot_scan`.
 
     Parameters
     ----------
     record : int
-        Its offset in the snapshot topic.
+        Offset of the mark in the snapshot topic.
     began : int or None
-        The input offset at which the history began; None: a state that was imported or kept, or not readable.
+        The input offset at which the history began; None if with an imported or kept state, or if it is unreadable.
     written : int
-        When, in ms since 1970.
+        Time of writing, in ms since 1970.
     """
 
     record: int
@@ -84,11 +84,11 @@ class History:
     Parameters
     ----------
     mark : HistoryMark or None
-        Where it begins; None: the topic's first.
-    snapshots : tuple of Found
-        The complete ones, in the order of writing.
+        The mark that begins it; None for the topic's first history.
+    snapshots : tuple of StoredSnapshot
+        Its complete snapshots, in the order of writing.
     superseded : bool
-        A newer one has begun behind it.
+        Whether a newer history has begun after it.
     """
 
     mark: HistoryMark | None
@@ -97,30 +97,30 @@ class History:
 
     @property
     def began(self) -> int | None:
-        """The input offset at which its learners began; a topic without marks says that this was 0. None: not known."""
+        """The input offset at which its learners started empty: 0 if the history has no mark; None if unknown."""
         return 0 if self.mark is None else self.mark.began
 
 
 @dataclass
 class SnapshotList:
-    """Everything of one partition, as it is found in the topic from its first record to its last.
+    """The snapshots and marks of one partition, in the order of their records.
 
     Parameters
     ----------
     partition : int
-        Whose.
+        Partition of the input.
     """
 
     partition: int
     found: list[StoredSnapshot | HistoryMark] = field(default_factory=list)
     orphans: int = 0
-    """Chunks that belong to no complete snapshot: compaction or at-least-once leaves such."""
+    """Number of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
 
     def __post_init__(self) -> None:
         self._assembler = SnapshotAssembler[Any](self.partition, self._orphaned)
 
     def take(self, message: Any) -> None:
-        """Take the next record."""
+        """Process the next record."""
         key, value = message.key(), message.value() or b""
         if is_mark_key(key, self.partition):
             self.finish()
@@ -128,21 +128,21 @@ class SnapshotList:
             return
         if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
             return
-        pile = self._assembler.take(message, key, value)
-        if pile is not None and pile.header is not None:
-            self._complete(pile.chunks, pile.header, pile.nbytes)
-        elif pile is not None:
-            self._orphaned(pile.chunks)
+        group = self._assembler.take(message, key, value)
+        if group is not None and group.header is not None:
+            self._complete(group.chunks, group.header, group.nbytes)
+        elif group is not None:
+            self._orphaned(group.chunks)
 
     def finish(self) -> None:
-        """What was held will not become whole any more."""
+        """Discard the chunks of an incomplete snapshot."""
         self._assembler.discard()
 
     def _orphaned(self, chunks: list[Any]) -> None:
         self.orphans += len(chunks)
 
     def present(self, pointer: Pointer | None) -> History:
-        """The history that the snapshot which `pointer` names belongs to; the last one without a pointer."""
+        """The history that contains the snapshot at `pointer`; without a pointer, the last history."""
         mark, snapshots, over = None, list[StoredSnapshot](), False
         for one in self.found:
             if not isinstance(one, HistoryMark):
@@ -172,12 +172,12 @@ class SnapshotList:
 def list_snapshots(
     settings: WorkerSettings, partition: int, end: int, progress: Progress = lambda _: None
 ) -> SnapshotList:
-    """Go through a partition of the snapshot topic up to the record `end`.
+    """Read a partition of the snapshot topic up to, but excluding, offset `end`.
 
     Raises
     ------
     Failure, Unreachable
-        It cannot be read.
+        The partition cannot be read.
     """
     listing = SnapshotList(partition)
     with MessageStream(settings, settings.topics.snapshots, partition, end) as stream:

@@ -1,4 +1,4 @@
-"""Where states are looked for: a group's topics, asked for before anything is read."""
+"""The partitions and topics of a group, looked up before any state is read."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
 from driftway.worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))
-"""Stands where settings want a model, while no snapshot has said yet which one it is."""
+"""Placeholder for the model in settings, until a snapshot says which model it is."""
 
 
 @dataclass(frozen=True)
 class GroupPartition:
-    """A partition of a group's input, as it stood when it was asked for.
+    """A partition of a group's input, as it was at the time of the lookup.
 
     Parameters
     ----------
     settings : WorkerSettings
         As `settings_for` makes them.
     partition : int
-        Which.
+        Partition of the input.
     low, high : int
-        The first offset that the input's log holds, and the one after its last.
+        First offset in the input's log, and the offset after the last.
     committed : int or None
-        The group's offset; None: it has none.
+        The group's committed offset; None if there is none.
     pointer : Pointer or None
-        The snapshot that the committed offset points to; None: none.
+        The snapshot that the committed offset points to; None if there is none.
     end : int
-        Of the partition's snapshots in their topic; 0: there is no such topic.
+        End offset of the partition in the snapshot topic; 0 if there is no such topic.
     labels : str
-        The topic that the group takes labels from; empty: they come with the events, or among them.
+        The group's label topic; empty if labels come with the events or among them.
     form : EventFormat
-        How the events are written.
+        Format of the events.
     """
 
     settings: WorkerSettings
@@ -70,7 +70,7 @@ def settings_for(
     warm: WarmStart | None = None,
     outputs: str = "",
 ) -> WorkerSettings:
-    """Settings of a reader; its model says nothing but what the group's learners began with."""
+    """Settings for reading a group's topics; the model in them only holds the warm start of the group's learners."""
     model = replace(NOT_ASKED, warm=warm)
     return WorkerSettings(bootstrap, input_, group, model, passthrough=dict(passthrough), outputs=outputs)
 
@@ -78,14 +78,14 @@ def settings_for(
 def find_partitions(
     settings: WorkerSettings, partition: int | None = None, new: bool = False, form: EventFormat = JSON_FORMAT
 ) -> list[GroupPartition]:
-    """Ask for one partition, or for all.
+    """Look up one partition of a group's input, or all of them.
 
     Parameters
     ----------
     settings, form
         As `GroupPartition`.
     partition : int or None
-        Which; None: all.
+        Partition to look up; None: all.
     new : bool
         Whether the group may have no snapshot topic yet.
 
@@ -108,11 +108,11 @@ def find_partitions(
         raise UsageFailure(
             f"there is no topic {snapshots}: no worker of group {settings.group} has run on {settings.input} yet"
         )
-    wanted = range(counts[settings.input]) if partition is None else [partition]
+    partitions = range(counts[settings.input]) if partition is None else [partition]
     deadline = Deadline(ASK_SECONDS)
     found = []
     with translated_errors(settings), closing(reader_of(settings)) as reader:
-        for p in wanted:
+        for p in partitions:
             low, high = watermarks(reader, settings.input, p, deadline)
             committed, metadata = committed_offset(reader, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
@@ -123,12 +123,12 @@ def find_partitions(
 
 
 def read_snapshot(source: GroupPartition, place: Pointer) -> ModelFile:
-    """Read a snapshot out of its topic.
+    """Read a snapshot from its topic.
 
     Raises
     ------
     Failure
-        It is damaged or not there, of a newer format, or cannot be read.
+        The snapshot is damaged, missing or of a newer format, or cannot be read.
     Unreachable
         The broker does not answer in time.
     """

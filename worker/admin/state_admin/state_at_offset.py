@@ -1,9 +1,9 @@
-"""Back to any offset: the exact state that the rows before it left, rebuilt as a restore would.
+"""Rebuild the exact state at any offset, as a restore would.
 
-A state is a function of the rows of its history. So the nearest snapshot of the present history at or before the
-offset, and the rows between, give it bit for bit; where there is none before it, so do the rows from the history's
-start. What a history began with is written nowhere: that its learners began empty is proven by going on to its first
-snapshot, which must then hold the recomputed state.
+A state is a function of the rows of its history. So it is rebuilt bit for bit from the nearest snapshot of the present
+history at or before the offset and the rows between, or, if there is none, from all rows since the history's start.
+What a history started with is not recorded. That its learners started empty is verified by replaying further, to its
+first snapshot, which must equal the recomputed state.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records
 
 ProgressFactory = Callable[[str, int], Progress]
-"""Given what is about to be done and how many records it takes, returns what is told of those that are done."""
+"""Given the name of a step and its number of records, returns a callable for the records done."""
 
 
 def no_progress(_what: str, _total: int) -> Progress:
@@ -43,22 +43,22 @@ def no_progress(_what: str, _total: int) -> Progress:
 
 @dataclass(frozen=True)
 class RebuiltState:
-    """A state that has been rebuilt.
+    """A rebuilt state.
 
     Parameters
     ----------
     model : Model
-        Standing at `offset`.
+        The model, standing at `offset`.
     offset : int
-        Rows before it have been learned.
+        All rows before it have been learned.
     base : int or None
-        The offset of the snapshot that it was rebuilt from; None: from the history's start.
+        Input offset of the snapshot that it was rebuilt from; None: rebuilt from the history's start.
     begin : int
-        Where what was relearned begins.
+        First offset that was replayed.
     relearned : int
-        Records that were read again.
+        Number of records replayed.
     notes : tuple of str
-        Snapshots that could not be used.
+        Why some snapshots could not be used, and whether a newer history has begun.
     """
 
     model: Model
@@ -70,7 +70,7 @@ class RebuiltState:
 
     @property
     def way(self) -> str:
-        """How it was rebuilt, for a reader."""
+        """Description of how it was rebuilt."""
         begin = "the history's start" if self.base is None else f"the snapshot at offset {self.base}"
         return f"{begin} and {self.relearned:,} records" if self.relearned else begin
 
@@ -81,10 +81,10 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
     Parameters
     ----------
     source : GroupPartition
-        Which partition of which group, and the events' format.
+        The group's partition, and the format of its events.
     offset : int or None
-        Where to; None: the snapshot that the committed offset points to, else the newest.
-    bars : Bars
+        Offset of the state; None: that of the snapshot that the committed offset points to, else of the newest.
+    bars : ProgressFactory
         Shows progress.
 
     Raises
@@ -92,7 +92,7 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
     UsageFailure
         The log ends before the offset, or the events are of another format.
     CannotRestore
-        The state cannot be had any more; the sentence says why.
+        The state cannot be rebuilt any more; the message says why.
     Failure, Unreachable
         The topics cannot be read.
     """
@@ -101,8 +101,8 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
     if offset is None:
         offset = _newest(source, history)
     if offset > source.high:
-        raise UsageFailure(f"offset {offset} lies behind the end of {source}: its log ends at {source.high}")
-    notes = ["a newer history has begun, of which nothing is committed yet"] if history.superseded else []
+        raise UsageFailure(f"offset {offset} is past the end of {source}: its log ends at {source.high}")
+    notes = ["a newer history has begun, but has committed nothing yet"] if history.superseded else []
     older = sorted(
         (one for one in history.snapshots if one.state_offset <= offset),
         key=lambda one: (one.state_offset, one.place.first),
@@ -120,14 +120,14 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
             notes.append(str(error))
             continue
         if file.saved.schema is None and model.settings.warm is not None:
-            continue  # from before the first event: what the learners begin with is not in it
+            continue  # written before the first event, so it lacks the learners' warm start
         relearned = advance(source, model, one.state_offset, offset, bars)
         return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 
 
 def _newest(source: GroupPartition, history: History) -> int:
-    """Where the newest committed snapshot stands."""
+    """Input offset of the newest committed snapshot."""
     if source.pointer is not None:
         return source.pointer.state_offset
     if not history.snapshots:
@@ -138,12 +138,12 @@ def _newest(source: GroupPartition, history: History) -> int:
 def _from_start(
     source: GroupPartition, history: History, offset: int, notes: tuple[str, ...], bars: ProgressFactory
 ) -> RebuiltState:
-    """The state at an offset before the history's first snapshot that can be used."""
+    """Rebuild the state at an offset before the history's first usable snapshot."""
     began, usable = history.began, [one for one in history.snapshots if one.problem is None]
     first = min((one for one in usable if one.state_offset > offset), key=lambda one: one.state_offset, default=None)
     _require_start(source, history, offset, first, notes)
     if began is None or first is None:
-        raise _refusal(source, offset, "no snapshot says what was learned", first, notes)
+        raise _refusal(source, offset, "no snapshot describes its learners", first, notes)
     file = read_snapshot(source, first.place)
     settings, given = file.settings(source.form), source.settings.model.warm
     if settings.warm is not None:
@@ -156,18 +156,18 @@ def _from_start(
     for n_features in (None, *fixed):  # the workers may have had --features
         model = Model(replace(settings, n_features=n_features), source.partition)
         relearned = advance(source, model, began, offset, bars)
-        there = model.save()
+        state = model.save()
         advance(source, model, offset, first.state_offset, bars, began)
         if first_difference(file.saved, model.save()) is None:
-            model.load(there)
+            model.load(state)
             return RebuiltState(model, offset, None, began, relearned, notes)
-    raise _refusal(source, offset, f"its learners did not begin empty at {began}, or left out rows", first, notes)
+    raise _refusal(source, offset, f"its learners did not start empty at {began}, or skipped rows", first, notes)
 
 
 def _require_start(
     source: GroupPartition, history: History, offset: int, first: StoredSnapshot | None, notes: tuple[str, ...]
 ) -> None:
-    """Refuse where the rows from the history's start to the offset are not all in the log."""
+    """Refuse if the log does not hold all rows from the history's start to the offset."""
     began = history.began
     if began is not None and offset < began:
         reason = f"the present history of group {source.settings.group} began at {began}"
@@ -177,16 +177,16 @@ def _require_start(
     if reach is None:
         raise _refusal(source, offset, "the present history began with a state that was imported or kept", first, notes)
     if source.low > reach:
-        reason = f"the log begins at {source.low}, and no snapshot stands in for the rows that are gone"
+        reason = f"the log begins at {source.low}, and no snapshot covers the rows that are gone"
         raise _refusal(source, offset, reason, first, notes)
 
 
 def _refusal(
     source: GroupPartition, offset: int, reason: str, first: StoredSnapshot | None, notes: tuple[str, ...]
 ) -> CannotRestore:
-    earliest = "" if first is None else f"; the earliest that can be had is at {first.state_offset}"
+    earliest = "" if first is None else f"; the earliest available one is at {first.state_offset}"
     return CannotRestore(
-        "; ".join([f"the state of {source} at offset {offset} cannot be had: {reason}{earliest}", *notes])
+        "; ".join([f"the state of {source} at offset {offset} cannot be rebuilt: {reason}{earliest}", *notes])
     )
 
 
@@ -198,16 +198,16 @@ def advance(
     bars: ProgressFactory = no_progress,
     base: int | None = None,
 ) -> int:
-    """Let a model learn the rows from offset `first` to before `end`, in silence; return how many records there were.
+    """Make a model learn the rows from offset `first` up to, but excluding, `end`; return the number of records.
 
-    `base` is an offset up to there at which a snapshot stands, or the history has begun; None: `first` is one.
+    `base` is an offset at or before `first` where a snapshot stands or the history begins; None: `first` itself.
 
     Raises
     ------
     UsageFailure
-        The events are of another format than they are read in.
+        The events are of another format than the one they are read in.
     Failure, Unreachable
-        They cannot be read.
+        The events cannot be read.
     """
     if first >= end:
         return 0
@@ -215,8 +215,8 @@ def advance(
     progress = bars("rows", end - first)
     if model.exchange is not None:
         model.exchange.replay(_exchange_records(source), first)
-    with translated_errors(source.settings), closing(rows(source, model.settings, first, end, base)) as found:
-        for records in found:
+    with translated_errors(source.settings), closing(rows(source, model.settings, first, end, base)) as batches:
+        for records in batches:
             outputs = model.advance(records, emit=False)
             usable = usable or outputs.rows > 0
             if not usable:
@@ -227,7 +227,7 @@ def advance(
 
 
 def _exchange_records(source: GroupPartition) -> list[bytes | None]:
-    """What the partition's learners took in of others, as far as it is in the topic of shares."""
+    """The partition's exchange records, as far as the exchange topic still holds them."""
     topic, deadline = source.settings.topics.shares, Deadline(ASK_SECONDS)
     with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
         return [value for _, value in read_partition(reader, topic, source.partition, deadline)]
@@ -236,12 +236,12 @@ def _exchange_records(source: GroupPartition) -> list[bytes | None]:
 def rows(
     source: GroupPartition, settings: ModelSettings, first: int, end: int, base: int | None = None
 ) -> Generator[Records, None, None]:
-    """What the workers have taken from offset `first` to before `end`; `base` as in `advance`."""
+    """The records that the workers took from offset `first` up to, but excluding, `end`; `base` as in `advance`."""
     if source.labels:
         reading = replace(source.settings, model=settings)
         begin = first if base is None else base
-        with MergedInput(reading, source.labels, source.partition, begin, end, first) as both:
-            yield from iter(both.take, None)
+        with MergedInput(reading, source.labels, source.partition, begin, end, first) as merged:
+            yield from iter(merged.take, None)
         return
     with MessageStream(source.settings, source.settings.input, source.partition, end, first) as stream:
         while messages := stream.peek(BATCH_MESSAGES):
@@ -250,12 +250,12 @@ def rows(
 
 
 def require_form(settings: ModelSettings, records: Records) -> None:
-    """Where nothing could be read: the format may be wrong, and the state would be, too, without a word.
+    """Check records without any usable event for a wrong format, which would silently give a wrong state.
 
     Raises
     ------
     UsageFailure
-        In another format, some of these are events, or all may be.
+        Some of the records can be decoded in another format, or all may be of a format that needs a registry.
     """
     if settings.events is None:
         others = [EventFormat(JSON if settings.form == PACKED else PACKED)]
@@ -266,18 +266,18 @@ def require_form(settings: ModelSettings, records: Records) -> None:
         ]
     elif framed(records):
         choice = f"one of --format {', '.join(REGISTERED)}, and --registry"
-        raise UsageFailure(f"the events are of a format whose schemas a registry keeps, not {JSON}: give {choice}")
+        raise UsageFailure(f"the events are in a format with a schema registry, not {JSON}: give {choice}")
     else:
         others = []
     for other in others:
         decoder = Decoder(settings.target, None, other.name, events=settings.events, loads=other.loads())
         if len(decoder.decode(records)):
             raise UsageFailure(
-                f"the events are of format {other.name}, not {settings.form}: give --format {other.name}"
+                f"the events are in format {other.name}, not {settings.form}: give --format {other.name}"
             )
 
 
 def framed(records: Records) -> bool:
-    """Whether all values begin as those do whose schemas a registry keeps: no JSON does."""
+    """Whether all values begin with the magic byte of the schema registry's formats, as no JSON does."""
     values = [value for value in records.values if value]
     return bool(values) and all(value[0] == MAGIC for value in values)

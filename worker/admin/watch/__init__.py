@@ -1,1 +1,1 @@
-"""Looking at a deployment from outside: reading its output topics, folding them into rows and curves, drawing."""
+"""Watch a deployment from outside: read its output topics, aggregate them into rows and curves, and render them."""

@@ -1,4 +1,4 @@
-"""Counting outcomes: whether every input offset has exactly one prediction or rejection."""
+"""Check that every input offset has exactly one outcome: a prediction or a rejection."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 MOST = 255
-"""Times that one offset is counted up to."""
+"""Counts of one offset saturate here."""
 
 
 @dataclass(frozen=True)
 class PartitionCount:
-    """One partition's outcomes.
+    """Counts of one partition's outcomes.
 
     Parameters
     ----------
     partition, end : int
-        Of the input, and its end offset.
+        Partition of the input, and its end offset.
     predicted, rejected : int
-        Outcomes read.
+        Number of predictions and rejections read.
     missing, repeated : int
         Input offsets below `end` without an outcome, and with more than one.
     beyond : int
-        Outcomes of offsets that the input does not have.
+        Outcomes of offsets at or after `end`.
     """
 
     partition: int
@@ -40,7 +40,7 @@ class PartitionCount:
 
 
 class OutcomeCounter:
-    """Outcomes per input offset; the input is read from offset 0 and has no holes."""
+    """Counts outcomes per input offset; the input must start at offset 0 and have no gaps."""
 
     def __init__(self) -> None:
         self._counts: dict[int, bytearray] = {}
@@ -53,7 +53,7 @@ class OutcomeCounter:
         return self._total
 
     def count(self, partition: int, offset: int, rejected: bool = False) -> None:
-        """Take one outcome."""
+        """Count one outcome."""
         counts = self._counts.setdefault(partition, bytearray())
         if offset >= len(counts):
             counts.extend(bytes(offset + 1 - len(counts)))
@@ -62,13 +62,13 @@ class OutcomeCounter:
         self._total += 1
 
     def complete(self, ends: Mapping[int, int]) -> bool:
-        """Whether no offset below its partition's end is without outcome."""
+        """Whether every offset below its partition's end has an outcome."""
         return all(
             not self._counts.get(p, b"").count(0) and len(self._counts.get(p, b"")) >= n for p, n in ends.items()
         )
 
     def partition_counts(self, ends: Mapping[int, int]) -> list[PartitionCount]:
-        """The result for each partition of the input (partition -> end offset)."""
+        """The counts of each partition of the input; `ends` maps partitions to end offsets."""
         found = []
         for partition, end in sorted(ends.items()):
             counts = self._counts.get(partition, bytearray())

@@ -1,4 +1,4 @@
-"""What a watcher sees of an input: accuracy points and offsets folded into rows. No Kafka and no screen here."""
+"""The watcher's view of an input: accuracy points and offsets aggregated into rows. No Kafka and no rendering here."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 RATE_SECONDS = 5.0
-"""Rows a second are counted over this long: several commits, and short enough to show a stall."""
+"""Window of the rate in rows per second: several commits, yet short enough to show a stall."""
 SHORTEST_SECONDS = 0.5
-"""A rate over less than that would be that of a single commit."""
+"""No rate is given over a shorter time, because it would be that of a single commit."""
 HISTORY_POINTS = 480
-"""Points kept per row; of more the older half goes at once, so that a sparkline seldom shifts."""
+"""Points kept per row; beyond that, the older half is dropped at once, so that a sparkline seldom shifts."""
 WINDOWED = {True: "window_accuracy", False: "window_mse"}
 """The metric that shows drift, in classification and in regression."""
 
@@ -21,7 +21,7 @@ DRIFT_FIELDS = "detector", "offset"
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 LEAST_SPAN = 0.05
-"""Smallest range that a sparkline stretches over its height (as a share): noise must not look like drift."""
+"""Minimum range of a sparkline's scale, relative to the values, so that noise does not look like drift."""
 
 
 @dataclass(frozen=True)
@@ -31,25 +31,25 @@ class DashboardRow:
     Parameters
     ----------
     partition : int
-        Of the input.
+        Partition of the input.
     learner : str
-        Its spec; empty while the partition has predictions but no accuracy point.
+        The learner's spec; empty while the partition has predictions but no accuracy point.
     rows : int
         Input offsets accounted for: up to the newest one that has been predicted or rejected.
     rows_per_second : float or None
-        Over the last seconds; None if that is not known yet.
+        Rate over the last RATE_SECONDS; None if not known yet.
     lag : int or None
-        Input offsets that wait; None if the input's end is not known.
+        Input offsets without an outcome yet; None if the input's end is not known.
     point : dict
         The newest accuracy point, as on the wire.
     history : tuple of float
         The windowed metric, oldest first.
     rejected : dict
-        Kind of reason -> rejections of the partition that were seen.
+        Kind of reason -> number of rejections seen in the partition.
     drifts : dict
-        Detector -> drift alarms of the partition that were seen.
+        Detector -> number of drift alarms seen in the partition.
     last_drift : tuple or None
-        Detector and input offset of the newest one.
+        Detector and input offset of the newest alarm.
     """
 
     partition: int
@@ -69,7 +69,7 @@ class DashboardRow:
         return None if self.last_drift is None else self.rows - 1 - self.last_drift[1]
 
     def as_object(self) -> dict[str, Any]:
-        """For JSON: the row's own fields over those of its point."""
+        """The row as JSON: the fields of its point, overridden by the row's own."""
         return {
             **self.point,
             "partition": self.partition,
@@ -85,12 +85,12 @@ class DashboardRow:
 
 
 class Dashboard:
-    """Folds what arrives into one row per partition and learner.
+    """Aggregates what arrives into one row per partition and learner.
 
     Parameters
     ----------
     clock : callable
-        Seconds since the epoch, on the same clock as the times given to `add_point`.
+        Returns seconds since the epoch, on the same clock as the times given to `add_point`.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -103,18 +103,18 @@ class Dashboard:
         self._ends: dict[int, int] = {}
         self._rejected: dict[int, Counter[str]] = {}
         self._drifts: dict[int, dict[str, tuple[int, int]]] = {}
-        """Partition -> detector -> number of its alarms, and the input offset of the last."""
+        """Partition -> detector -> number of alarms, and input offset of the last one."""
         self.silent_seconds: float | None = None
-        """For how long the broker has not answered."""
+        """Seconds since the broker stopped answering; None if it answers."""
 
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
-        """Take an accuracy point as on the wire, and when it was written (default: now)."""
+        """Add an accuracy point as on the wire, written at `written_at` (default: now)."""
         partition, learner = int(point["partition"]), str(point["learner"])
         self._learners.setdefault(learner, len(self._learners))
         self.add_outcome(partition, int(point["offset"]), written_at)
         place = partition, learner
         if int(point["offset"]) < self._points.get(place, point)["offset"]:
-            return  # at-least-once workers repeat themselves
+            return  # a duplicate by an at-least-once worker
         self._points[place] = point
         value = point.get(WINDOWED["window_accuracy" in point])
         if value is not None:
@@ -124,7 +124,7 @@ class Dashboard:
                 del history[: HISTORY_POINTS // 2]
 
     def add_outcome(self, partition: int, offset: int, at: float | None = None) -> None:
-        """Note that the input is predicted or rejected up to and including `offset`."""
+        """Record that the input is predicted or rejected up to and including `offset`."""
         if offset <= self._last_outcome.get(partition, -1):
             return
         self._last_outcome[partition] = offset
@@ -139,20 +139,20 @@ class Dashboard:
         self._rejected.setdefault(partition, Counter())[kind] += 1
 
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
-        """Count a drift alarm as on the wire, and note that the input is accounted for up to there."""
+        """Count a drift alarm as on the wire; the input is accounted for up to its offset."""
         partition, detector, offset = int(alarm["partition"]), str(alarm["detector"]), int(alarm["offset"])
         self.add_outcome(partition, offset, written_at)
         drifts = self._drifts.setdefault(partition, {})
         count, last = drifts.get(detector, (0, -1))
-        if offset > last:  # at-least-once workers repeat themselves
+        if offset > last:  # otherwise a duplicate by an at-least-once worker
             drifts[detector] = count + 1, offset
 
     def ends(self, ends: Mapping[int, int]) -> None:
-        """Note the input's end offset of each partition."""
+        """Update the input's end offsets by partition."""
         self._ends.update(ends)
 
     def rows(self) -> list[DashboardRow]:
-        """By partition, then by learner in order of first appearance (the champion first)."""
+        """The rows by partition, then by learner in order of first appearance (the champion first)."""
         places = {*self._points, *((p, "") for p in self._last_outcome if not any(q == p for q, _ in self._points))}
         found = []
         for place in sorted(places, key=lambda place: (place[0], self._learners.get(place[1], 0))):
@@ -177,7 +177,7 @@ class Dashboard:
         return found
 
     def _rate(self, partition: int) -> float | None:
-        """Offsets a second over the last RATE_SECONDS; between two observations nothing has moved."""
+        """Offsets per second over the last RATE_SECONDS; the offset counts as constant between two observations."""
         now, seen = self._clock(), self._seen[partition]
         start = max(seen[0][0], now - RATE_SECONDS)
         before = [offset for at, offset in seen if at <= start] or [seen[0][1]]
@@ -187,15 +187,15 @@ class Dashboard:
 
 
 def grouped(values: tuple[float, ...], width: int) -> list[float]:
-    """At most `width` means of values that stand side by side."""
+    """Average consecutive values in groups, giving at most `width` means."""
     per = max(1, -(-len(values) // max(1, width)))
-    # Groups are counted from the start: counted from the end, each new value would redraw the whole line.
+    # Groups start at the first value: if they ended at the last one, each new value would redraw the whole line.
     groups = [values[start : start + per] for start in range(0, len(values), per)]
     return [sum(group) / len(group) for group in groups]
 
 
 def scale(lines: Iterable[Sequence[float]]) -> tuple[float, float]:
-    """Lowest and highest of a scale that lines share: what looks the same in two of them is the same."""
+    """Lower and upper bound of a scale that is shared by all lines, so that equal values look the same."""
     values = [value for line in lines for value in line]
     if not values:
         return 0.0, 1.0
@@ -204,7 +204,7 @@ def scale(lines: Iterable[Sequence[float]]) -> tuple[float, float]:
 
 
 def sparkline(means: Sequence[float], bounds: tuple[float, float]) -> str:
-    """Values as a line of block characters, on a scale."""
+    """Draw values as a line of block characters, on the scale given by `bounds`."""
     low, high = bounds
     top = len(BLOCKS) - 1
     return "".join(BLOCKS[min(top, int((mean - low) / (high - low) * len(BLOCKS)))] for mean in means)

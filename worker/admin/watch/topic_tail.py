@@ -1,4 +1,4 @@
-"""Reading topics without a group: what a read_committed reader sees, from the start or from near the end."""
+"""Read topics without a group, as a read_committed reader, from the start or from near the end."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.rejections import kind_of
 
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
-"""How long ends are asked for, by whom cannot go on without them, and by whom can."""
+"""Timeouts for end offsets: in `LogEnds.of`, which requires an answer, and in `LogEnds.lately`, which does not."""
 TUNING: Properties = {
     # As in driftway.worker.stream.consumer.partition_consumer: with the default back-off of 1 s a reader that drains
     # its queue waits.
     "fetch.queue.backoff.ms": 5,
     "fetch.wait.max.ms": 50,
-    # A watcher that jumps to the end throws away what was fetched ahead: little of it.
+    # A watcher that jumps to the end discards what was prefetched, so little is.
     "queued.min.messages": 5_000,
     "queued.max.messages.kbytes": 16_384,
 }
 
 
 class LogEnds:
-    """Asks where partitions end for a read_committed reader, all in one call.
+    """Queries the end offsets of partitions for a read_committed reader, all in one call.
 
     Parameters
     ----------
     bootstrap, passthrough
-        Of the client.
+        Broker address and further properties of the client.
     """
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
@@ -46,11 +46,11 @@ class LogEnds:
 
     @property
     def silent_seconds(self) -> float | None:
-        """For how long the broker has not answered `lately`; None: it does."""
+        """Seconds since the broker stopped answering `lately`; None if it answers."""
         return None if self._silent_since is None else time.monotonic() - self._silent_since
 
     def of(self, topics: Mapping[str, int], seconds: float = REQUEST_SECONDS) -> dict[PartitionId, int]:
-        """End offset of every partition of `topics` (name -> number of partitions), asked for at most so long.
+        """End offset of every partition of `topics` (name -> number of partitions), with a timeout of `seconds`.
 
         Raises
         ------
@@ -70,7 +70,7 @@ class LogEnds:
         return ends
 
     def lately(self, topics: Mapping[str, int]) -> dict[PartitionId, int]:
-        """The same, as far as it is known while the broker does not answer."""
+        """As `of`; while the broker does not answer, the last known end offsets."""
         try:
             return self.of(topics, LATELY_SECONDS)
         except Unreachable:
@@ -84,13 +84,13 @@ class TopicTail:
     Parameters
     ----------
     bootstrap, passthrough
-        Of the client.
+        Broker address and further properties of the client.
     topics : mapping
         Topic -> its number of partitions.
     starts : mapping or None
-        Where to start; None, and partitions that are not in it: at the beginning.
+        Offsets to start at; partitions without one, or all if None, are read from the beginning.
     ends : mapping or None
-        Where to stop; None: nowhere.
+        Offsets to stop at; None: never stop.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class TopicTail:
         starts: Mapping[PartitionId, int] | None = None,
         ends: Mapping[PartitionId, int] | None = None,
     ) -> None:
-        # A start that retention has overtaken is read from where the log begins.
+        # "earliest": if retention has deleted the start offset, read from the log's beginning.
         self._consumer = standalone_consumer(base_properties(bootstrap, passthrough), TUNING, "earliest")
         self.topics = dict(topics)
         begins = {(topic, p): OFFSET_BEGINNING for topic, n in topics.items() for p in range(n)}
@@ -115,11 +115,11 @@ class TopicTail:
 
     @property
     def at_end(self) -> bool:
-        """Whether every partition has been read to its end, and nothing has come since."""
+        """Whether every partition has been read to its end, and no record has arrived since."""
         return self._reading.done
 
     def poll(self, seconds: float) -> list[Any]:
-        """What has arrived, at most BATCH_MESSAGES, after waiting up to `seconds` for the first.
+        """Return the messages that have arrived, at most BATCH_MESSAGES, waiting up to `seconds` for the first.
 
         Raises
         ------
@@ -129,17 +129,17 @@ class TopicTail:
         return self._reading.poll(seconds)
 
     def jump(self, ends: Mapping[PartitionId, int], back: int, behind: int) -> None:
-        """Leave out records: where more than `behind` remain, go on `back` before the end."""
+        """Skip records: in partitions with more than `behind` left, continue `back` before the end."""
         here = [TopicPartition(topic, p) for topic, n in self.topics.items() for p in range(n)]
         for at in self._consumer.position(here):
             end = ends.get((at.topic, at.partition))
             if end is None or at.offset < 0 or end - at.offset <= behind:
                 continue
-            with contextlib.suppress(KafkaException):  # not fetched from yet: the next refresh tries again
+            with contextlib.suppress(KafkaException):  # not being fetched yet; the next refresh tries again
                 self._consumer.seek(TopicPartition(at.topic, at.partition, end - back))
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client."""
         self._consumer.close()
 
 
@@ -149,31 +149,31 @@ def _complain(place: PartitionId, error: KafkaError) -> None:
 
 
 def near(ends: Mapping[PartitionId, int], back: int) -> dict[PartitionId, int]:
-    """Starts that are `back` records before the ends."""
+    """Start offsets that are `back` before the ends."""
     return {place: max(0, end - back) for place, end in ends.items()}
 
 
 def readings(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
-    """The accuracy points, or drift alarms, in records, each with the second at which it was written."""
+    """Decode accuracy points or drift alarms, each with the time at which it was written, in s since 1970."""
     for message in messages:
         if message.value() is not None:
             yield read_json(message.value()), message.timestamp()[1] / 1000
 
 
 def reason_kind(message: Any) -> str:
-    """Of what kind the reason of a rejection is."""
+    """The kind of a rejection's reason."""
     return kind_of(dict(message.headers() or ()).get("reason", b"").decode(errors="replace"))
 
 
 def outcome_place(message: Any, rejected: bool) -> tuple[int, int]:
-    """Input partition and offset that a rejection (by its headers), or a prediction of either format, answers.
+    """Input partition and offset of a rejection, by its headers, or of a prediction, in either format.
 
-    The headers of a prediction are its event's, whatever they are called.
+    A prediction's headers are ignored, since they are its event's. A rejected label gives its offset in its own topic.
 
     Raises
     ------
     Failure
-        It is no prediction of a format that is known here.
+        The prediction is in no known format.
     """
     if rejected:
         headers = dict(message.headers())

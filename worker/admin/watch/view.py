@@ -1,4 +1,4 @@
-"""How rows of a board look: a table on a terminal, lines elsewhere."""
+"""Render the rows of a dashboard: as a table on a terminal, as lines elsewhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from driftway.worker.wire.rejections import format_counts
 SPARKLINE_WIDTH = 24
 LEAST_NAME = 8
 WIDE_COLUMNS = 115
-"""Terminals from here on have room for the sparkline and for wider gaps."""
+"""Terminals at least this wide have room for the sparkline and for wider gaps."""
 HEADINGS = {
     "window_accuracy": "window",
     "no_change_accuracy": "no-\nchange",
@@ -29,44 +29,44 @@ HEADINGS = {
     "mae": "mae",
     "r2": "r2",
 }
-"""Metric of an accuracy point -> heading; in the order of the columns."""
+"""Metric of an accuracy point -> heading, in column order."""
 
 
 def table(rows: list[DashboardRow], width: int, title: str | None = None, note: str | None = None) -> Table:
-    """A table of one line per row, for a terminal of that many columns; `note` is told below.
+    """A table of one line per row, for a terminal of `width` columns; `note` is shown below.
 
-    No number is cut: where there is no room the last metrics are left out, and at last a learner's name is folded.
+    No number is truncated: if there is no room, the last metrics are left out, and finally learners' names are folded.
     """
     metrics = [metric for metric in HEADINGS if any(metric in row.point for row in rows)]
     measuring = Console(width=10_000, file=io.StringIO())
     while len(metrics) > 1 and measuring.measure(_table(rows, metrics, width)).maximum > width:
         metrics.pop()
-    made = _table(rows, metrics, width)
-    made.title, made.caption = title, "\n".join(text for text in (rejected(rows), note) if text) or None
-    return made
+    result = _table(rows, metrics, width)
+    result.title, result.caption = title, "\n".join(text for text in (rejected(rows), note) if text) or None
+    return result
 
 
 def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
     wide = width >= WIDE_COLUMNS
-    made = Table(
+    result = Table(
         box=None, header_style="bold", title_justify="left", caption_justify="left", padding=(0, 1 + wide, 0, 0)
     )
-    made.add_column("part.", justify="right", no_wrap=True)
-    made.add_column("learner", overflow="fold", min_width=LEAST_NAME)
+    result.add_column("part.", justify="right", no_wrap=True)
+    result.add_column("learner", overflow="fold", min_width=LEAST_NAME)
     drifting = ("drift, rows\nago (all)",) if any(row.last_drift for row in rows) else ()
     for heading in ("rows", "rows/s", "lag", *drifting, *(HEADINGS[metric] for metric in shown)):
-        made.add_column(heading, justify="right", no_wrap=True)
+        result.add_column(heading, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
     trend = wide and any(len(row.history) > 1 for row in rows)
     if trend:
         ends = " to ".join(cell(shown[0], bound) for bound in bounds) if shown else ""
-        made.add_column(f"window, lately\n{ends}", no_wrap=True)
+        result.add_column(f"window, lately\n{ends}", no_wrap=True)
     before = None
     for row, means in zip(rows, drawn, strict=True):
         first = row.partition != before
         before = row.partition
-        made.add_row(
+        result.add_row(
             str(row.partition) if first else "",
             row.learner or "-",
             *(place_cells(row) if first else ("", "", "")),
@@ -75,23 +75,23 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
             *([sparkline(means, bounds)] * trend),
         )
     if not rows:
-        made.add_row("", "no accuracy points yet")
-    return made
+        result.add_row("", "no accuracy points yet")
+    return result
 
 
 def rejected(rows: list[DashboardRow]) -> str:
-    """Rejections by kind, of all partitions; empty if there are none."""
+    """A line with the rejections of all partitions by kind; empty if there are none."""
     kinds = sum((Counter(row.rejected) for row in {row.partition: row for row in rows}.values()), Counter[str]())
     return f"rejected lately: {format_counts(kinds)} (driftway rejected shows them)" if kinds else ""
 
 
 def silence(seconds: float | None) -> str | None:
-    """What to say of a broker that has not answered for so long."""
+    """A note that the broker has not answered for `seconds`; None if it answers."""
     return None if seconds is None else f"the broker has not answered for {seconds:.0f} s; asking again"
 
 
 def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
-    """One plain line per row, what was rejected, and a note."""
+    """Plain lines: rejections, the note, and one line per row."""
     if not rows:
         return [text for text in ("no accuracy points yet", note) if text]
     texts = [text for text in (rejected(rows), note) if text]
@@ -107,13 +107,13 @@ def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
 
 
 def place_cells(row: DashboardRow) -> tuple[str, str, str]:
-    """Rows, rows a second and lag as text."""
+    """Rows, rows per second and lag as text."""
     rate = "-" if row.rows_per_second is None else f"{row.rows_per_second:,.0f}"
     return f"{row.rows:,}", rate, "-" if row.lag is None else f"{row.lag:,}"
 
 
 def drift_cell(row: DashboardRow) -> str:
-    """A partition's last drift alarm: the detector's name, how many rows ago, and how many alarms there were."""
+    """A partition's last drift alarm: the detector's name, the rows since then, and the number of alarms so far."""
     if row.last_drift is None:
         return ""
     detector, _, _ = row.last_drift[0].partition(":")

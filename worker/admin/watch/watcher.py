@@ -1,4 +1,4 @@
-"""Watching an input live: accuracy points, drift alarms, newest predictions and ends, folded into a board."""
+"""Watch an input live: feed accuracy points, drift alarms, newest predictions and end offsets into a dashboard."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.topics import Topics, partition_counts, written_for
 
 POINTS_BACK = 400
-"""Records read again at the end of each accuracy partition: the newest of some 100 learners, markers included."""
+"""Records to go back from the end of each accuracy partition: the newest of some 100 learners, markers included."""
 OUTCOMES_BACK = 50
-"""Records before the end among which the newest prediction must be; each commit adds one marker."""
+"""Records to go back from the end to find the newest prediction; each commit adds one marker."""
 OUTCOMES_BEHIND = 5_000
 REJECTED_BACK = 10_000
-"""Rejections of each partition that are counted by kind, at most, and all that come later."""
+"""Records to go back in each partition of rejections to count them by kind; later ones are counted, too."""
 ALARMS_BACK = 10_000
-"""Records read again at the end of each partition of alarms: thousands of alarms, and a marker for each commit."""
+"""Records to go back in each partition of alarms: thousands of alarms, and a marker for each commit."""
 CATCH_UP_SECONDS = 30.0
 
 
 class Watcher:
-    """An input under observation.
+    """Observes an input through its group's output topics.
 
     Parameters
     ----------
     bootstrap, passthrough
-        Of the client.
+        Broker address and further properties of the client.
     topics : Topics
         The input and its group's outputs.
     counts : mapping
-        Topic -> partitions; see `chosen`.
+        Topic -> number of partitions; see `chosen`.
     from_start : bool
-        Read all accuracy points and drift alarms there are, not only the newest.
+        Read all accuracy points and drift alarms, not only the newest.
     dashboard : Dashboard
-        Where everything is folded into.
+        Receives everything that is read.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class Watcher:
         Raises
         ------
         Failure
-            That takes too long.
+            The end was not reached within CATCH_UP_SECONDS.
         """
         deadline = time.monotonic() + CATCH_UP_SECONDS
         while not all(tail.at_end for tail in self._tails):
@@ -89,7 +89,7 @@ class Watcher:
         return self.refresh(0.0)
 
     def refresh(self, seconds: float) -> list[DashboardRow]:
-        """Read for that long; return the rows."""
+        """Read for `seconds`; return the rows."""
         until = time.monotonic() + seconds
         self._read(seconds / 4)
         while (left := until - time.monotonic()) > 0:
@@ -102,14 +102,14 @@ class Watcher:
         return self.dashboard.rows()
 
     def close(self) -> None:
-        """Let go of the clients."""
+        """Close the clients."""
         for tail in self._tails:
             tail.close()
 
     def _read(self, seconds: float) -> None:
         for point, written_at in readings(self._points.poll(seconds)):
             self.dashboard.add_point(point, written_at)
-        # The last record of each partition says it all; reading every prediction would be work for nothing.
+        # The last record of each partition suffices; decoding every prediction would be wasted work.
         last = {(message.topic(), message.partition()): message for message in self._newest.poll(0.0)}
         for message in last.values():
             self.dashboard.add_outcome(*outcome_place(message, rejected=False))
@@ -122,12 +122,12 @@ class Watcher:
 
 
 def chosen(bootstrap: str, passthrough: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Topics, dict[str, int]]:
-    """The outputs that the options `input`, `group` and `outputs` mean, and topic -> partitions of the cluster.
+    """The topics chosen by the options `input`, `group` and `outputs`, and topic -> partitions of the cluster.
 
     Raises
     ------
     UsageFailure
-        There are none such, or those of several groups.
+        There are no such outputs, or those of several groups.
     """
     counts = partition_counts(require_broker(bootstrap, passthrough))
     return written_for(counts, given["input"], given["group"], given["outputs"]), counts

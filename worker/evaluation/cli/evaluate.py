@@ -44,29 +44,38 @@ if TYPE_CHECKING:
     type=click.Choice(PROTOCOLS),
     default=PREQUENTIAL,
     show_default=True,
-    help="Whole stream once; ten pieces of it from scratch; or tests on fresh rows of the present concept.",
+    help="prequential: one pass over the whole stream; segments: ten pieces of it, each from scratch; holdout: tests "
+    "on fresh rows of the current concept.",
 )
-@schema_options("Label column of a file; with --feature where it stands in an event.  [default: y]")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable.")
-@click.option("--skip", type=click.IntRange(1), help="Leave out the first rows.")
-@click.option("--limit", type=click.IntRange(1), help="Take the first rows only, behind those of --skip.")
+@schema_options("Label column of a file; with --feature the path of an event's label.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable.")
+@click.option("--skip", type=click.IntRange(1), help="Skip this many rows at the beginning.")
+@click.option("--limit", type=click.IntRange(1), help="Take at most this many rows, after those of --skip.")
 @click.option(
     "--label-delay",
     type=click.IntRange(0),
     default=0,
     show_default=True,
     metavar="ROWS",
-    help="A row's label comes behind so many later rows, as to a worker with --label-wait; what was predicted counts.",
+    help="A row's label arrives this many rows later, as for a worker with --label-wait; scored is the prediction made "
+    "before.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
-@click.option("--partitions", type=click.IntRange(1), default=1, show_default=True, help="Learn as that many would.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Learn as this many partitions would, each with a learner of its own.",
+)
 @click.option("--share", metavar="METHOD[:rows=N]", help=f"{SHARING} With --partitions.")
-@click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
+@click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Folder where streams are looked up by name.")
 @click.option(
     "--inject",
     multiple=True,
     metavar="KIND:OPTION=VALUE,..",
-    help="Drift or dirt to put into each stream; repeatable, in order. `driftway streams KIND` describes a kind.",
+    help="Drift, noise or missing values to inject into each stream; repeatable, applied in order. `driftway streams "
+    "KIND` describes a kind.",
 )
 @click.option(
     "--holdout-every", type=click.IntRange(1), default=1000, show_default=True, help="Rows between two holdout tests."
@@ -80,7 +89,8 @@ if TYPE_CHECKING:
     is_flag=False,
     flag_value="auto",
     metavar="[LOSS:k=..,window=..,ball=..]",
-    help="Loss above that of the best linear model in hindsight, and of the best that switches at most k times.",
+    help="Report the loss in excess of the best linear model in hindsight, and of the best sequence of models that "
+    "switches at most k times.",
 )
 @click.option(
     "--jobs",
@@ -95,17 +105,20 @@ if TYPE_CHECKING:
     "detectors",
     multiple=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help="Drift detector that watches every learner's errors, as a worker's does its champion's; repeatable.",
+    help="Drift detector to run on every learner's errors, as a worker does on its champion's; repeatable.",
 )
 @click.option("--scores", metavar="FILE", help="Write every row's score as JSON lines.")
-@click.option("--json", "as_json", is_flag=True, help="A list of objects on standard output.")
-@click.option("--csv", metavar="FILE", help="Write the results as CSV, values of segments or tests joined by ';'.")
+@click.option("--json", "as_json", is_flag=True, help="Print a list of objects on standard output.")
+@click.option(
+    "--csv", metavar="FILE", help="Write the results as CSV, with the values of segments or tests joined by ';'."
+)
 @click.option("--parquet", metavar="FILE", help="Write the results as Parquet.")
-@click.option("--curves", metavar="FILE", help="Draw a metric over rows, with drift marks: .png, .svg or .html.")
+@click.option("--curves", metavar="FILE", help="Draw a metric over rows, with the drifts marked: .png, .svg or .html.")
 @click.option(
     "--curve-metric",
     metavar="NAME",
-    help="What --curves draws: accuracy, kappa_m, log_loss, ...  [default: the windowed one, or the holdout tests']",
+    help="Metric of --curves: accuracy, kappa_m, log_loss, ...  [default: the windowed one, or that of the holdout "
+    "tests]",
 )
 @table_options
 @click.pass_obj
@@ -113,41 +126,42 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped. With --feature a
-    file's rows are events, as `driftway replay --raw` sends them, and read as by a worker with the same options; then
-    it may also hold a JSON text per line (.jsonl, .ndjson).
-    Unless --task, --classes or --labels say otherwise, a stream that knows its task and classes decides: generators,
-    streams that `driftway streams fetch` brought, nominal labels of ARFF.
+    file's rows are events, as `driftway replay --raw` sends them, read as by a worker with the same options; the file
+    may then also contain a JSON text per line (.jsonl, .ndjson).
+    A stream that knows its task and classes sets them, unless --task, --classes or --labels say otherwise: generators,
+    streams from `driftway streams fetch`, nominal labels of ARFF.
 
-    With --partitions N row i belongs to partition i mod N, as `driftway replay` deals them, and every partition has a
-    learner of its own. With --share they share what they believe, as a worker's do where all is committed before N
-    more rows have come: what one has told, the others take in when they meet next.
+    With --partitions N, row i belongs to partition i mod N, as in `driftway replay`, and every partition has a learner
+    of its own. With --share they share their models, as in a worker that commits every update before the next N rows:
+    each update of a partition reaches the others at their next exchange.
 
-    --protocol segments learns ten times from scratch, from rows T/50, T/25, ..., T/5 on, 4T/5 rows each, and shows
-    mean ± standard deviation; a learner that draws at random has another seed in each. --protocol holdout stops every
-    --holdout-every rows to predict --holdout-rows fresh ones, drawn from the concept in force, and learns nothing
+    --protocol segments learns ten times from scratch, on 4T/5 rows starting at row T/50, T/25, ..., T/5, and shows
+    mean ± standard deviation; a randomised learner has a different seed in each. --protocol holdout stops every
+    --holdout-every rows to predict --holdout-rows fresh ones, drawn from the current concept, and learns nothing
     from them; generators only.
 
-    JSON, CSV and Parquet have more than the table: kappa, kappa_temporal and kappa_m also as window_.. and fading_..,
-    the confusion matrix (a row per true class) with precision, recall, specificity, f1, g_mean, balanced_accuracy,
-    hinge_loss and window_auc of two classes, log_loss and brier where scores are probabilities; rmse, nmse and r2, also
-    windowed and fading, r2_overall (against the mean of all targets, while r2 is against the running mean); the values
-    of every segment or test, and with several learners robustness_ratio: accuracy in units of the worst one's. Several
-    learners are ranked; over several streams that is tested (Friedman, Nemenyi), and over segments or tests the first
-    learner is compared with each other one (paired t): rank, mean_rank, friedman_p, critical_difference, first_p, ...
+    JSON, CSV and Parquet contain more than the table: kappa, kappa_temporal and kappa_m also as window_.. and
+    fading_..; the confusion matrix (a row per true class) with precision, recall, specificity, f1, g_mean,
+    balanced_accuracy, hinge_loss and window_auc for two classes; log_loss and brier if scores are probabilities; rmse,
+    nmse and r2, also windowed and fading, r2_overall (against the mean of all targets, while r2 is against the running
+    mean); the values of every segment or test; with several learners robustness_ratio, the accuracy relative to the
+    worst one's. Several learners are ranked; over several streams the ranks are tested (Friedman, Nemenyi), and over
+    segments or tests the first learner is compared with each of the others (paired t): rank, mean_rank, friedman_p,
+    critical_difference, first_p, ...
 
-    With --warm-start the first learner begins in a trained model's state, as a worker's champion does; --skip leaves
-    out the rows that it was trained on. What is printed is a worker's that has the same file and --start.
+    With --warm-start the first learner starts from a trained model's state, as a worker's champion does; --skip leaves
+    out the rows that it was trained on. The output is that of a worker with the same file and --start.
 
-    --regret adds what the scores lost (hinge, logistic or square) above linear models fitted to all rows afterwards:
-    one model, and the best sequence of models that switches at most k times (3), every `window` rows (a twentieth) or
-    at known drift points; `ball` bounds their weights. They see the learner's rows and a constant.
+    --regret adds the excess loss of the scores (hinge, logistic or square) over linear models fitted to all rows
+    afterwards: one model, and the best sequence of models that switches at most k times (3), every `window` rows (a
+    twentieth) or at known drift points; `ball` bounds their weights. They see the learner's rows and a constant.
 
-    --detector tells how soon an alarm follows each change that the stream knows of (within 1,000 rows, else it is
-    missed), and how many alarms belong to none, per 100,000 rows.
+    --detector reports how soon an alarm follows each known change of the stream (within 1,000 rows, else it is
+    missed), and how many alarms follow no change, per 100,000 rows.
 
-    --grid tries every combination of parameter values, under --protocol, and --table measures a table of the papers
-    anew on the streams and learners that are there, or with the name auto the default learner beside the papers'
-    figures, the best of the others and the peers; with --out both leave Markdown and PNG.
+    --grid tries every combination of parameter values, under --protocol. --table measures a table of the papers again,
+    with the streams and learners that are available; --table auto compares the default learner with the papers'
+    figures, the best of the others and the peers. Both write Markdown and PNG to --out.
 
     \b
     Examples:
@@ -193,7 +207,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
 
 
 def _check_files(given: dict[str, Any]) -> None:
-    """Whatever cannot be written is said before hours of learning."""
+    """Fail on files that cannot be written before hours of learning."""
     if given["csv"] or given["parquet"]:
         from driftway.worker.cli.console import check_file
 
@@ -210,7 +224,7 @@ def _check_files(given: dict[str, Any]) -> None:
 def _run(
     open_stream: Any, streams: tuple[str, ...], given: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[StreamCurves]]:
-    """Results and curves of all streams; learners that share a process read a stream together where they can."""
+    """Results and curves of all streams; in a single process, all learners of a stream read it together if possible."""
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
     from driftway.worker.evaluation.results import rows_of
 
@@ -234,7 +248,7 @@ def _run(
 
 @contextlib.contextmanager
 def _writing(path: str | None) -> Iterator[IO[bytes] | None]:
-    """A new file, if one is wanted."""
+    """Open a new file at `path`, if given."""
     if path is None:
         yield None
         return
@@ -242,7 +256,7 @@ def _writing(path: str | None) -> Iterator[IO[bytes] | None]:
         with _opened(path) as file:
             yield file
     except OSError as error:
-        error.filename = error.filename or path  # a full disk does not say whose write it was
+        error.filename = error.filename or path  # the error of a full disk does not name the file
         raise
 
 
@@ -256,7 +270,7 @@ def _opened(path: str) -> IO[bytes]:
 def _together(
     one: EvaluationPlan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Results and points of all learners of a stream, which is read once."""
+    """Results and curve points of all learners of a stream, which is read once."""
     from driftway.worker.evaluation.prequential import evaluate as run_evaluations
     from driftway.worker.evaluation.protocols import evaluation_of, rows_for
 

@@ -1,4 +1,4 @@
-"""Curves of an evaluation as PNG, SVG or HTML: what `driftway plot` draws of topics, drawn of points kept in memory."""
+"""Curves of an evaluation as PNG, SVG or HTML: like `driftway plot`, but from points kept in memory."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from driftway.worker.plots.plotting import Picture, draw
 from driftway.worker.plots.web_page import HTML, write_page
 
 POINTS = 400
-"""Of a curve, about: more than a picture has room for, and each takes microseconds."""
+"""Approximate number of points per curve: more than a picture can show, and each takes only microseconds."""
 FEW_ROWS = 500
-"""Between two points of a stream whose length is not known beforehand."""
+"""Rows between two points if the stream's length is not known beforehand."""
 
 
 @dataclass
 class StreamCurves:
-    """What is drawn of one stream.
+    """The curves of one stream.
 
     Parameters
     ----------
     name : str
-        The stream's.
+        Name of the stream.
     points : list of dict
-        Of all learners, as `Outcome.points`.
+        Points of all learners, as `Outcome.points`.
     drift_points : tuple of int
         Rows at which a new concept starts.
     partitions : int
-        Row i belongs to partition i mod partitions.
+        Number of partitions; row i belongs to partition i mod partitions.
     """
 
     name: str
@@ -42,7 +42,7 @@ class StreamCurves:
 
 
 def points_every(rows: int | None) -> int:
-    """Rows between two points of a curve over `rows` rows; None: not known."""
+    """Rows between two points of a curve over `rows` rows; None if their number is unknown."""
     return FEW_ROWS if rows is None else max(1, rows // POINTS)
 
 
@@ -54,10 +54,10 @@ def draw_curves(drawings: Sequence[StreamCurves], path: str, metric: str | None 
     drawings : sequence of StreamCurves
         One per stream.
     path : str
-        HTML holds all pictures; of PNG and SVG there is one file per stream, with its name in the file's if there are
-        several.
+        File to write. HTML holds all pictures; PNG and SVG take one file per stream, with the stream's name in the
+        file name if there are several.
     metric : str or None
-        Of the points; None: the windowed one of the task, or the test rows'.
+        Metric to draw; None: the windowed one of the task, or that of holdout tests.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def _picture(drawing: StreamCurves, metric: str | None) -> tuple[Curves, Picture
 
 
 def _numbered(path: Path, names: Sequence[str]) -> list[str]:
-    """One file name per stream: the stream's is put in, and its number where two would be alike."""
+    """One file name per stream, containing the stream's name, and its number if names are not unique."""
     words = [re.sub(r"[^\w.=-]+", "_", os.path.basename(name)) for name in names]
     alike = len(set(words)) < len(words)
     return [

@@ -1,4 +1,4 @@
-"""What `driftway evaluate` shows on a terminal: its results as a table."""
+"""Terminal output of `driftway evaluate`: its results as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = {
     "regret_per_row": "a row",
     "switching_regret": "switching",
 }
-"""Metric -> heading of the table of the prequential protocol."""
+"""Metric -> heading, for the prequential protocol."""
 
 PART_COLUMNS = {
     "holdout_accuracy": "holdout",
@@ -38,14 +38,14 @@ PART_COLUMNS = {
     "r2": "r2",
     "robustness_ratio": "robustness",
 }
-"""Metric -> heading of the table of the protocols that have parts."""
+"""Metric -> heading, for protocols with parts."""
 
 PARTS = {"segments": "segments", "holdout": "tests"}
-"""Protocol -> what its parts are called."""
+"""Protocol -> name of its parts."""
 
 
 def show(results: list[dict[str, Any]]) -> None:
-    """Print a table of one row per stream and learner (and partition)."""
+    """Print the results: a table with one row per stream and learner (and partition), and notes below it."""
     from rich.table import Table
 
     protocol = results[0].get("protocol", "prequential")
@@ -84,37 +84,37 @@ DETECTOR_COLUMNS = {
     "false_alarms": "false alarms",
     "false_per_100000": "false in 100,000 rows",
 }
-"""What is told of a detector -> heading."""
+"""Key of a detector's result -> heading."""
 
 
 def show_detectors(results: list[dict[str, Any]], console: Any) -> None:
-    """Below the table: one row per detector that watched a learner."""
+    """Print a table with one row per learner and detector, if there are detectors."""
     from rich.table import Table
 
-    watched = [(r, name, told) for r in results for name, told in r.get("detectors", {}).items()]
+    watched = [(r, name, numbers) for r in results for name, numbers in r.get("detectors", {}).items()]
     if not watched:
         return
     table = Table(box=None, header_style="bold")
     for heading in ("stream", "learner", "detector"):
         table.add_column(heading)
-    shown = {key: text for key, text in DETECTOR_COLUMNS.items() if any(key in told for _, _, told in watched)}
+    shown = {key: text for key, text in DETECTOR_COLUMNS.items() if any(key in numbers for _, _, numbers in watched)}
     for heading in shown.values():
         table.add_column(heading, justify="right")
-    for result, name, told in watched:
-        values = ["-" if told.get(key) is None else f"{told[key]:,g}" for key in shown]
+    for result, name, numbers in watched:
+        values = ["-" if numbers.get(key) is None else f"{numbers[key]:,g}" for key in shown]
         table.add_row(result["stream"], result["learner"], name, *values)
     console.print(table)
 
 
 def rate(result: dict[str, Any], results: list[dict[str, Any]]) -> str:
-    """Rows a second that the learner alone took, over all partitions together: their seconds are one figure."""
+    """Rows per second of the learner alone, over all partitions together, because they share one figure of seconds."""
     same = [r for r in results if (r["stream"], r["learner"]) == (result["stream"], result["learner"])]
     seconds = result["seconds"]
     return f"{sum(r['rows'] for r in same) / seconds:,.0f}" if seconds > 0 else "-"
 
 
 def left_out(results: list[dict[str, Any]]) -> list[str]:
-    """How many rows of each stream were not evaluated, if any."""
+    """A sentence for each stream with rows that were not evaluated, giving their number."""
     first: dict[str, str] = {}
     for result in results:
         first.setdefault(result["stream"], result["learner"])
@@ -131,7 +131,7 @@ def left_out(results: list[dict[str, Any]]) -> list[str]:
 
 
 def show_robustness(results: list[dict[str, Any]], console: Any) -> None:
-    """Below the table: the ratios summed over the streams, the best learner first, if there are several of both."""
+    """Print the robustness ratios summed over the streams, the best first, if there are several of both."""
     totals = {result["learner"]: result.get("robustness_total") for result in results}
     known = {learner: total for learner, total in totals.items() if total is not None}
     if len({result["stream"] for result in results}) < 2 or len(known) < 2:
@@ -141,7 +141,7 @@ def show_robustness(results: list[dict[str, Any]], console: Any) -> None:
 
 
 def cell(metric: str, value: float | None, deviation: float | None = None) -> str:
-    """A value as shown, with its deviation where it is a mean: accuracies in percent, others to 4 digits."""
+    """Format a value, with its deviation if it is a mean: accuracies in per cent, others to 4 digits."""
     if value is None:
         return "-"
     if "accuracy" in metric:

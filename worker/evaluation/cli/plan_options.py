@@ -1,4 +1,4 @@
-"""From the options of `driftway evaluate` to jobs, and from jobs to outcomes under a progress bar."""
+"""Turn the options of `driftway evaluate` into jobs, and run jobs under a progress bar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PREQUENTIAL, SEGMENTS = "prequential", "segments"
 PROTOCOLS = (PREQUENTIAL, SEGMENTS, "holdout")
-"""As `driftway.worker.evaluation.protocols.PROTOCOLS`; written out, so that --help need not load the kernels."""
+"""As `driftway.worker.evaluation.protocols.PROTOCOLS`; repeated here so that --help need not load the kernels."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class EvaluationPlan:
     Parameters
     ----------
     stream : Stream
-        Opened to look at; every job opens it for itself.
+        The stream, opened for its properties; every job opens its own.
     jobs : list of Job
-        In the order of the learners.
+        The jobs, in the order of the learners.
     """
 
     stream: Any
@@ -41,7 +41,7 @@ class EvaluationPlan:
 
     @property
     def rows(self) -> int | None:
-        """Rows that each job reads; None if the stream does not say."""
+        """Maximum number of rows that each job reads; None if unknown."""
         limit = self.jobs[0].rows
         known: int | None = self.stream.rows
         if known is not None:
@@ -50,12 +50,12 @@ class EvaluationPlan:
 
 
 def check_options(given: dict[str, Any]) -> None:
-    """Refuse what does not fit together.
+    """Refuse options that do not fit together.
 
     Raises
     ------
     UsageFailure
-        With the options' names.
+        The message names the options.
     """
     protocol = given["protocol"]
     for option, asked in (("scores", given["scores"]), ("regret", given["regret"]), ("detector", given["detectors"])):
@@ -71,7 +71,7 @@ def check_options(given: dict[str, Any]) -> None:
         raise UsageFailure("--label-delay does not go with --frozen, --detector or --regret")
     if given["share"] is not None:
         if given["partitions"] == 1:
-            raise UsageFailure("--share is between partitions: say with --partitions how many there are")
+            raise UsageFailure("--share works between partitions: give their number with --partitions")
         if given["label_delay"] or given["frozen"]:
             raise UsageFailure("--share does not go with --label-delay or --frozen")
     elsewhere = {
@@ -90,14 +90,14 @@ def check_options(given: dict[str, Any]) -> None:
 
 
 def leave_to_the_stream(given: dict[str, Any]) -> None:
-    """Make None of --task and --learner where they were not given by flag, environment or file."""
+    """Set --task and --learner to None unless they were given by flag, environment or file."""
     for option in ("task", "learner"):
         if not was_given(option):
             given[option] = None
 
 
 def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> EvaluationPlan:
-    """The jobs of one stream, with every learner, map and label checked.
+    """Create the jobs of one stream, with every learner, map and label checked.
 
     Raises
     ------
@@ -110,10 +110,10 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
 
     task = given["task"] or (CLASSIFICATION if given["classes"] or given["labels"] else None)
     target = make_target(task or CLASSIFICATION, given["classes"], given["labels"])
-    began = warm_start_plan(given, target)
-    if began is not None:
-        target = began.target
-    reading = made_events(given, columns=True) if began is None else began.reading
+    warm_plan = warm_start_plan(given, target)
+    if warm_plan is not None:
+        target = warm_plan.target
+    reading = made_events(given, columns=True) if warm_plan is None else warm_plan.reading
     opening = {
         "seed": given["seed"],
         "label": given["label"] or "y",
@@ -126,14 +126,14 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
     if events is not None:
         require_events(given)
     stream = open_rows(open_stream, name, opening, labelled, events)
-    if began is None:
+    if warm_plan is None:
         target = _target_of(stream, task, given["classes"], target)
         learners = given["learner"] or (DEFAULT_LEARNER,)
         maps, standardize, columns = given["maps"], given["standardize"], None
     else:
-        target, columns = began.match_stream(stream)
-        learners, maps, standardize = began.learners, began.maps, began.standardize
-    warm = None if began is None else began.warm
+        target, columns = warm_plan.match_stream(stream)
+        learners, maps, standardize = warm_plan.learners, warm_plan.maps, warm_plan.standardize
+    warm = None if warm_plan is None else warm_plan.warm
     width = None if events is not None else stream.n_features
     share = None if given["share"] is None else SharingOption.parse(given["share"])
     settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, share=share, **reading)
@@ -169,16 +169,16 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
 
 
 def require_events(given: dict[str, Any]) -> None:
-    """Refuse what does not go with a schema of events."""
+    """Refuse options that do not go with a schema of events."""
     for option in ("inject", "drop"):
         if given[option]:
-            raise UsageFailure(f"--{option} is for columns of numbers: leave it or --feature out")
+            raise UsageFailure(f"--{option} is for numeric columns: leave it or --feature out")
 
 
 def _target_of(stream: Any, task: str | None, classes: int | None, named: Target) -> Target:
-    """What to predict of a stream: what the options say, else what the stream knows, else two classes.
+    """The target of a stream: as given by the options, else as known by the stream, else two classes.
 
-    `named` is the target that the options alone describe. Whatever the classes are called, the stream gives indices.
+    `named` is the target given by the options alone. Whatever the names of the classes, the stream yields indices.
     """
     task = task or stream.task or CLASSIFICATION
     if task == REGRESSION:
@@ -188,12 +188,12 @@ def _target_of(stream: Any, task: str | None, classes: int | None, named: Target
 
 
 def run_plans(open_stream: Callable[..., Any], plans: list[EvaluationPlan], processes: int) -> list[list[Outcome]]:
-    """Run all jobs, at most `processes` at a time; outcomes per plan, in the order of the jobs.
+    """Run all jobs, at most `processes` at a time; return the outcomes of each plan, in the order of its jobs.
 
     Raises
     ------
     Failure, UsageFailure
-        What the first job that failed raised.
+        As raised by the first job that failed.
     """
     from driftway.worker.evaluation.protocols import run
     from driftway.worker.processes import run_jobs

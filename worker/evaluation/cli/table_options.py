@@ -1,4 +1,4 @@
-"""`driftway evaluate --table` and `--grid`: from options to pages, pictures and JSON."""
+"""`driftway evaluate --table` and `--grid`: options, and output as pages, pictures and JSON."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_OUT = Path("docs") / "results"
 TABLES = ("auto", "d-odm", "dfop", "dfop-regression", "moving-targets", "online-to-batch", "sanity")
-"""Of the workbench, which only the command line may import."""
+"""Tables of the workbench, which only the command line may import."""
 TABLE_TAKES = ("table", "data_dir", "jobs", "out", "seed")
-"""All options that a table heeds; streams, learners and protocol are its own."""
+"""The options that apply to a table; it has its own streams, learners and protocol."""
 GRID_REFUSES = ("learner", "warm_start", "frozen", "scores", "curves", "csv", "parquet", "regret")
-"""Options that have no meaning beside a grid."""
+"""Options that do not apply to a grid."""
 
 
 def table_options(command: F) -> F:
-    """--table, --grid, --out."""
+    """Add --table, --grid and --out."""
     options = [
         click.option(
             "--table",
             type=click.Choice(TABLES),
-            help="Measure a table of the papers anew, beside the printed figures, or auto beside all others; names no "
-            "STREAM and no --learner.",
+            help="Measure a table of the papers again, beside the printed figures, or auto against all others; takes "
+            "no STREAM and no --learner.",
         ),
         click.option(
             "--grid",
             "grids",
             multiple=True,
             metavar="LEARNER:PARAM=V1/V2/..",
-            help="Every combination of these values, instead of --learner: the best, and what matters; repeatable.",
+            help="Try every combination of these values, instead of --learner, and show the best and which parameters "
+            "matter; repeatable.",
         ),
         click.option(
             "--out",
@@ -56,12 +57,12 @@ def table_options(command: F) -> F:
 
 
 def check_table_options(streams: tuple[str, ...], given: dict[str, Any]) -> None:
-    """Refuse what does not fit together.
+    """Refuse options that do not fit together.
 
     Raises
     ------
     UsageFailure, click.UsageError
-        With the options' names.
+        The message names the options.
     """
     asked = "--table" if given["table"] else "--grid"
     if given["table"] and (streams or given["grids"]):
@@ -74,12 +75,12 @@ def check_table_options(streams: tuple[str, ...], given: dict[str, Any]) -> None
         ignored = option.name not in TABLE_TAKES if given["table"] else given["grids"] and option.name in GRID_REFUSES
         if ignored and was_typed(option.name or ""):
             has = "has its own streams, learners and protocol"
-            why = has if given["table"] else "says what learns and what is shown"
+            why = has if given["table"] else "sets what is learned and shown"
             raise UsageFailure(f"{max(option.opts, key=len)} does not go with {asked}, which {why}")
 
 
 def write_a_table(joints: dict[str, Callable[..., Any]], given: dict[str, Any]) -> None:
-    """Measure the table that was asked for and say where its page lies."""
+    """Measure the requested table and print the paths of the files written."""
     written = joints["write_table"](
         given["table"],
         open_stream=joints["open_stream"],
@@ -94,7 +95,7 @@ def write_a_table(joints: dict[str, Callable[..., Any]], given: dict[str, Any]) 
 
 
 def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], given: dict[str, Any]) -> None:
-    """Try all points on all streams; print the best and what matters, and write pages if --out is given."""
+    """Evaluate all points on all streams, print the results, and write pages if --out is given."""
     from driftway.worker.evaluation.grid import parse_grid, run_grids
     from driftway.worker.wire.codec import write_json
 

@@ -1,4 +1,4 @@
-"""`driftway train`: from a bounded set of rows to a model file."""
+"""`driftway train`: train a model file on a bounded set of rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LINEAR, QUADRATIC = "linear", "quadratic"
 OF_TOPICS = ("partition", "first", "end", "form")
 OF_STREAMS = ("limit", "skip", "named", "drop")
 OF_EVENTS = ("feature", "id", "time", "envelope", "missing", "missing-indicators", "drop")
-"""Options that say how rows are read, by their names."""
+"""Names of the options that say how rows are read."""
 PERCEPTRONS = ("perceptron", "quadratic_perceptron")
 OPTIONS = {
     "first": "--from",
@@ -42,91 +42,91 @@ OPTIONS = {
     "test_skip": "--test-skip",
     "test_limit": "--test-limit",
 }
-"""What options are called whose names differ from those of the arguments."""
+"""Argument -> option, where the names differ."""
 
 
 @click.command()
 @click.argument("source", required=False)
-@click.option("--out", required=True, metavar="FILE", help="The model file to write, such as model.driftway.")
+@click.option("--out", required=True, metavar="FILE", help="Model file to write, such as model.driftway.")
 @click.option(
     "--algorithm",
     default="iii",
     show_default=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help="i, ii, iii-weak, iii, random-stopping, longest-survival, average or cutoff-average.",
+    help="Batch algorithm: i, ii, iii-weak, iii, random-stopping, longest-survival, average or cutoff-average.",
 )
 @click.option(
     "--learner",
     default="perceptron",
     show_default=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help="What the algorithm converts: any learner of two classes.",
+    help="Learner that the algorithm converts: any binary one.",
 )
 @click.option(
     "--features",
     type=click.Choice((LINEAR, QUADRATIC)),
     default=LINEAR,
     show_default=True,
-    help=f"{QUADRATIC}: the perceptron over all products of two features.",
+    help=f"{QUADRATIC}: the perceptron on all products of two features.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**64 - 1),
     default=1,
     show_default=True,
-    help="Of the order of visits, or the draws, and of a generator.",
+    help="Seed of the order of visits, or of the draws, and of a generator.",
 )
-@schema_options("Label column of a file; with --feature where it stands in an event.  [default: y]")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column of a file out; repeatable.")
-@click.option("--labels", metavar="A,B", help="The two labels as they stand in the data, in class order.")
-@click.option("--skip", type=click.IntRange(0), help="Leave out the first rows of SOURCE.")
-@click.option("--limit", type=click.IntRange(1), help="Take only that many rows of SOURCE.")
-@click.option("--named", is_flag=True, help="The worker's events will name their features: order them by name.")
-@click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Where streams are looked up by name.")
-@click.option("--topic", metavar="TOPIC", help="Learn from this topic, instead of SOURCE.")
-@click.option("--partition", type=click.IntRange(0), help="One partition of the topic.  [default: all, in order]")
+@schema_options("Label column of a file; with --feature the path of an event's label.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable.")
+@click.option("--labels", metavar="A,B", help="The two labels as written in the data, in class order.")
+@click.option("--skip", type=click.IntRange(0), help="Skip this many rows of SOURCE.")
+@click.option("--limit", type=click.IntRange(1), help="Take at most this many rows of SOURCE, after those of --skip.")
+@click.option("--named", is_flag=True, help="The worker's events will name their features, so sort them by name.")
+@click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Folder where streams are looked up by name.")
+@click.option("--topic", metavar="TOPIC", help="Learn from this topic instead of a SOURCE.")
+@click.option("--partition", type=click.IntRange(0), help="Read one partition of the topic.  [default: all, in order]")
 @click.option(
     "--from",
     "first",
     metavar="OFFSET|TIME",
-    help="Where the part of each partition begins: 1000, or 2026-11-01T00:00:00Z.  [default: the log's beginning]",
+    help="First offset or time in each partition: 1000, or 2026-11-01T00:00:00Z.  [default: the log's beginning]",
 )
 @click.option(
-    "--to", "end", metavar="OFFSET|TIME", help="What it ends before, written likewise.  [default: the log's end now]"
+    "--to", "end", metavar="OFFSET|TIME", help="Offset or time to stop before.  [default: the log's current end]"
 )
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
 )
 @client_options
 @reading_option
-@click.option("--test", metavar="SOURCE", help="Held-out rows; the model's error on them is told.")
-@click.option("--test-skip", type=click.IntRange(0), help="Leave out the first rows of --test, or of SOURCE.")
-@click.option("--test-limit", type=click.IntRange(1), help="Take only that many rows of --test, or of SOURCE.")
-@click.option("--force", is_flag=True, help="Overwrite FILE; without --resume, forget FILE.partial.")
-@click.option("--resume", is_flag=True, help="Go on where FILE.partial stands, with the same options.")
+@click.option("--test", metavar="SOURCE", help="Held-out rows on which to report the model's error.")
+@click.option("--test-skip", type=click.IntRange(0), help="Skip this many rows of --test, or of SOURCE.")
+@click.option("--test-limit", type=click.IntRange(1), help="Take at most this many rows of --test, or of SOURCE.")
+@click.option("--force", is_flag=True, help="Overwrite FILE; without --resume, discard FILE.partial.")
+@click.option("--resume", is_flag=True, help="Continue from FILE.partial, with the same options.")
 @click.option(
     "--save-interval",
     type=click.FloatRange(0),
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Work between two writes of FILE.partial.",
+    help="Time between two writes of FILE.partial.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 @click.pass_obj
 def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
-    """Make one final model from a bounded set of labelled rows, for `driftway worker --warm-start FILE`.
+    """Train one final model on a bounded set of labelled rows, for `driftway worker --warm-start FILE`.
 
-    SOURCE is a stream or file as `driftway evaluate` takes it; --topic reads a part of a topic as it stands when this
-    begins, from --from up to but without --to. Rows need not be independent draws: the algorithms visit all of them
-    until an online learner makes no mistake on those that are kept, and guarantee the error on the rows that were
-    given. Features are scaled to mean 0 and variance 1 over all rows, and the model scales by the same numbers.
+    SOURCE is a stream or file as for `driftway evaluate`; --topic reads part of a topic as it is when the command
+    starts, from --from up to but excluding --to. Rows need not be independent draws: the algorithms visit all of them
+    until an online learner makes no mistake on those that are kept, and guarantee the error on the given rows.
+    Features are scaled to mean 0 and variance 1 over all rows, and the model applies the same scaling.
 
-    With --feature the rows of a file, or the events of a topic, are read as by a worker with the same options, and with
-    --missing they are filled likewise; a worker with --warm-start FILE takes both from the file.
+    With --feature the rows of a file, or the events of a topic, are read as by a worker with the same options, and
+    --missing fills them in the same way; a worker with --warm-start FILE takes both from the file.
 
-    Rows without label, and events that a worker would reject, are left out and counted. Ctrl-C and SIGTERM leave
-    FILE.partial, from which --resume goes on to the same bytes as an uninterrupted run.
+    Rows without a label, and events that a worker would reject, are left out and counted. Ctrl-C and SIGTERM leave
+    FILE.partial, from which --resume continues to the same bytes as an uninterrupted run.
 
     \b
     Examples:
@@ -155,36 +155,36 @@ def _partial(out: Path) -> Path:
 
 
 def _check(source: str | None, given: dict[str, Any], out: Path, partial: Path) -> None:
-    """Refuse what does not fit together, and what would be overwritten.
+    """Refuse options that do not fit together, and to overwrite files unasked.
 
     Raises
     ------
     UsageFailure
-        With the options' names.
+        The message names the options or files.
     """
     from driftway.worker.evaluation.training.bounds import OffsetBound, require_order
 
     if (source is None) == (given["topic"] is None):
         raise UsageFailure("name what to learn from: a SOURCE, or a --topic")
-    # --label may be that of --test, beside a --topic.
+    # With --topic, --label may refer to --test.
     labelled = given["test"] or given["feature"]
     others = OF_TOPICS if source is not None else (*OF_STREAMS, *(() if labelled else ("label",)))
     for name in others:
         if was_typed(name):
             raise UsageFailure(f"{_option(name)} belongs to {'--topic' if source is not None else 'a SOURCE'}")
     if source is None and given["test"] is None and (given["test_skip"] is not None or given["test_limit"]):
-        raise UsageFailure("--test-skip and --test-limit beside --topic need --test SOURCE")
+        raise UsageFailure("--test-skip and --test-limit with --topic need --test SOURCE")
     require_order(OffsetBound.parse(given["first"], "--from"), OffsetBound.parse(given["end"], "--to"))
     if out.is_dir():
         raise UsageFailure(f"cannot write {out}: it is a directory")
     if out.exists() and not given["force"]:
-        raise UsageFailure(f"{out} is there already: --force overwrites it")
+        raise UsageFailure(f"{out} already exists: --force overwrites it")
     if partial.exists() and not (given["force"] or given["resume"]):
-        raise UsageFailure(f"{partial} holds an unfinished run: --resume goes on with it, --force begins anew")
+        raise UsageFailure(f"{partial} holds an unfinished run: --resume continues it, --force starts over")
     if not out.absolute().parent.is_dir():
         raise UsageFailure(f"cannot write {out}: there is no directory {out.parent}")
     if not os.access(out.absolute().parent, os.W_OK):
-        raise UsageFailure(f"cannot write {out}: the directory {out.parent} may not be written to")
+        raise UsageFailure(f"cannot write {out}: the directory {out.parent} is not writable")
 
 
 def _option(name: str) -> str:
@@ -192,7 +192,7 @@ def _option(name: str) -> str:
 
 
 def _asked(source: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """What decides the result, for the resume file: texts and numbers by the names of the options.
+    """The options that decide the result, by name, for the resume file.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def _algorithm(text: str) -> Spec:
 
 
 def _learner(text: str, features: str) -> Spec:
-    """The learner's spec; perceptrons take a score of 0 for class 1, as every prediction does."""
+    """The learner's spec; perceptrons treat a score of 0 as class 1, as every prediction does."""
     from driftway.learners import ParameterError, Spec, UnknownLearner
 
     try:
@@ -239,7 +239,7 @@ def _learner(text: str, features: str) -> Spec:
             spec = Spec(PERCEPTRONS[1], spec.parameters)
         if spec.name in PERCEPTRONS and "ties" not in dict(spec.parameters):
             spec = Spec(spec.name, (*spec.parameters, ("ties", "correct")))
-        Spec(f"scaled:{spec.name}", spec.parameters).min_features()  # as the file will have it
+        Spec(f"scaled:{spec.name}", spec.parameters).min_features()  # as the model file will name it
     except UnknownLearner as error:
         raise UsageFailure(str(error)) from None
     except ParameterError as error:
@@ -254,7 +254,7 @@ def _train(
     asked: dict[str, Any],
     resumed: ResumeFile | None,
 ) -> None:
-    """Read, learn, test, write and tell."""
+    """Read the rows, train, test, write the model file, and report."""
     from driftway.learners import Spec
     from driftway.worker.evaluation.training import job
     from driftway.worker.evaluation.training.resume_file import ResumeFile
@@ -265,9 +265,9 @@ def _train(
     out, partial = Path(given["out"]), _partial(Path(given["out"]))
     target = make_target(CLASSIFICATION, None, given["labels"])
     if target.n_classes != 2:
-        raise UsageFailure(f"--labels {given['labels']}: training knows two classes")
+        raise UsageFailure(f"--labels {given['labels']}: training takes two classes")
     reading = _reading(given, target)
-    tests = _test_rows(open_stream, source, given, reading)  # a mistyped name is told before hours of work
+    tests = _test_rows(open_stream, source, given, reading)  # opened first, to report a mistyped name early
     rows = _stream_rows(open_stream, source, given, reading) if source else _topic_rows(given, reading, resumed)
     started = time.monotonic()
     if resumed is None:
@@ -284,11 +284,11 @@ def _train(
         ResumeFile(asked, rows.origin(), progress).write(partial)
 
     read, stop = time.monotonic(), StopSignal()
-    with _watched(f"{algorithm.text} on {rows.name}") as told, stop.listening():
-        whole = run(procedure, save, told, given["save_interval"], stop)
-    if not whole:
+    with _watched(f"{algorithm.text} on {rows.name}") as show, stop.listening():
+        finished = run(procedure, save, show, given["save_interval"], stop)
+    if not finished:
         raise Failure(
-            f"stopped after {procedure.progress.passes} passes; {partial} holds what was done: --resume goes on with it"
+            f"stopped after {procedure.progress.passes} passes; {partial} holds the work so far: --resume continues it"
         )
     result = procedure.result()
     model = job.deployable(result, problem)
@@ -296,28 +296,28 @@ def _train(
     blob = job.model_file(rows, model, job.origin(rows, result, test))
     model_file.save(out, blob)
     partial.unlink(missing_ok=True)
-    found = job.summary(str(out), rows, result, blob[-DIGEST_BYTES:].hex(), test)
+    summary = job.summary(str(out), rows, result, blob[-DIGEST_BYTES:].hex(), test)
     seconds = {"reading_seconds": round(read - started, 6), "seconds": round(time.monotonic() - read, 6)}
     if given["as_json"]:
-        click.echo(write_json({**found, **seconds}))
+        click.echo(write_json({**summary, **seconds}))
     else:
-        click.echo("\n".join(job.sentences({**found, **seconds})), err=True)
+        click.echo("\n".join(job.sentences({**summary, **seconds})), err=True)
 
 
 def _reading(given: dict[str, Any], target: Target) -> ModelSettings:
-    """How events are read, and what stands for missing values.
+    """The settings for reading events and filling in missing values.
 
     Raises
     ------
     UsageFailure
-        It does not fit together.
+        The options do not fit together.
     """
     from driftway.learners import Spec
 
     if given["feature"]:
         for option in ("drop", "named"):
             if given[option]:
-                raise UsageFailure(f"--{option} is for columns of numbers: leave it or --feature out")
+                raise UsageFailure(f"--{option} is for numeric columns: leave it or --feature out")
     return ModelSettings((Spec("perceptron"),), target, form=given["form"], **made_events(given, columns=True))
 
 
@@ -330,7 +330,7 @@ def _stream_rows(
 def _test_rows(
     open_stream: Callable[..., Any], source: str | None, given: dict[str, Any], reading: ModelSettings
 ) -> StreamRows | None:
-    """Held-out rows, if they were asked for: of --test, or of SOURCE itself."""
+    """Held-out rows, if requested: from --test, or from SOURCE itself."""
     skip, limit = given["test_skip"] or 0, given["test_limit"]
     name = given["test"] or source
     if name is None or (given["test"] is None and given["test_skip"] is None and limit is None):
@@ -369,14 +369,14 @@ def _topic_rows(given: dict[str, Any], reading: ModelSettings, resumed: ResumeFi
     )
     passthrough = parse_properties(given["properties"], given["client_properties"])
     ranges = None
-    if resumed is not None:  # the log has grown since, and a time may mean other offsets now
+    if resumed is not None:  # the log may have grown since, so that a time stands for other offsets now
         ranges = [PartitionRange(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
     return TopicRows(given["bootstrap"], passthrough, part, reading.target, ranges, choose_client(given["client"])[0])
 
 
 @contextlib.contextmanager
 def _watched(name: str) -> Iterator[Callable[[TrainingProgress], None]]:
-    """On a terminal, a line that tells passes, what is left and the error; yields what to call with each progress."""
+    """Show a progress line on a terminal; yields a callable for each `TrainingProgress`."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -388,11 +388,11 @@ def _watched(name: str) -> Iterator[Callable[[TrainingProgress], None]]:
     with Line(*columns, console=Console(stderr=True), transient=True) as line:
         task = line.add_task(name, total=None)
 
-        def told(now: TrainingProgress) -> None:
+        def show(now: TrainingProgress) -> None:
             error = "" if now.error is None else f", error {100.0 * now.error:.2f} %"
             text = (
                 f"{name}: {now.what}, {now.passes:,} passes, {now.remaining:,} left, {now.mistakes:,} mistakes{error}"
             )
             line.update(task, description=text)
 
-        yield told
+        yield show

@@ -1,1 +1,1 @@
-"""Training on a bounded set of rows: where they come from, the run with its resume file, and what is told of it."""
+"""Training on a bounded set of rows: their sources, the run with its resume file, and the report."""

@@ -1,4 +1,4 @@
-"""Where a part of a topic begins or ends, as users write it: an offset or a point in time."""
+"""Bounds of a part of a topic, as users write them: an offset or a point in time."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class OffsetBound:
     Parameters
     ----------
     offset : int or None
-        An offset, >= 0.
+        An offset, >= 0; None if the bound is a time.
     time : int or None
-        Milliseconds since 1970; the first record that is not older. None if it is an offset.
+        Milliseconds since 1970, standing for the first record that is not older; None if the bound is an offset.
     """
 
     offset: int | None
@@ -30,7 +30,7 @@ class OffsetBound:
         Raises
         ------
         UsageFailure
-            It reads otherwise.
+            The text has another form.
         """
         if text is None:
             return None
@@ -40,14 +40,14 @@ class OffsetBound:
             at = datetime.fromisoformat(text)
         except ValueError:
             raise UsageFailure(
-                f"{option} {text}: say an offset such as 500000, or a time such as 2026-11-01T00:00:00Z"
+                f"{option} {text}: write an offset such as 500000, or a time such as 2026-11-01T00:00:00Z"
             ) from None
         at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
         return cls(None, round(at.timestamp() * 1000.0))
 
 
 def require_order(first: OffsetBound | None, end: OffsetBound | None) -> None:
-    """Refuse a range that is empty as it is written.
+    """Refuse a range that is obviously empty, without knowing the log.
 
     Raises
     ------
@@ -58,4 +58,4 @@ def require_order(first: OffsetBound | None, end: OffsetBound | None) -> None:
         return
     for a, b in ((first.offset, end.offset), (first.time, end.time)):
         if a is not None and b is not None and a >= b:
-            raise UsageFailure("the range is empty: --from does not lie before --to")
+            raise UsageFailure("the range is empty: --from is not before --to")

@@ -1,4 +1,4 @@
-"""From rows to a model file: collect, begin or go on, and hand over."""
+"""From rows to a model file: collect rows, start or resume the procedure, and build the file and its report."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from driftway.worker.state.model_file import trained
 
 
 def read(source: RowSource, progress: Callable[[int], None] | None = None) -> TrainingSet:
-    """All rows of a source, standardised over the whole set: the one copy of them.
+    """Read all rows of a source into memory, once, and standardise them over the whole set.
 
     Raises
     ------
     Failure
-        No usable row, a feature too large to be squared, or more rows than fit into memory.
+        No row is usable, a feature is too large to be squared, or the rows do not fit into memory.
     UsageFailure, Unreachable
-        What the source raises.
+        As raised by the source.
     """
     try:
         return collect(_counted(source, progress))
@@ -51,14 +51,14 @@ def _counted(source: RowSource, progress: Callable[[int], None] | None) -> Itera
 
 
 def begin(problem: TrainingSet, algorithm: Spec, learner: Spec, seed: int, saved: bytes | None = None) -> Procedure:
-    """The procedure at its start, or where `saved` stands.
+    """Create the procedure at its start, or restore it from `saved`.
 
     Raises
     ------
     UsageFailure
         A parameter does not fit these rows.
     Failure
-        `saved` is of other rows: those of a file, or of a log, have changed.
+        `saved` belongs to other rows: the file or the log has changed.
     """
     try:
         procedure = find(algorithm.name)(problem, learner, seed, **dict(algorithm.parameters))
@@ -73,34 +73,34 @@ def begin(problem: TrainingSet, algorithm: Spec, learner: Spec, seed: int, saved
 
 
 def deployable(result: TrainingResult, problem: TrainingSet) -> Learner:
-    """The hypothesis behind the scaling of its rows: it takes features as they come.
+    """The final hypothesis, preceded by the scaling of its training rows, so that it takes raw features.
 
     Parameters
     ----------
     result : TrainingResult
-        Of a procedure over `problem`.
+        Result of a procedure over `problem`.
     problem : TrainingSet
-        Its mean and deviation are put in front.
+        Provides the mean and deviation for scaling.
     """
     return FixedScaler.around(result.learner, problem.mean, problem.deviation)
 
 
 def require_testable(source: RowSource, n_features: int) -> None:
-    """Read held-out rows through once: what is wrong with them is told before hours of work.
+    """Read the held-out rows once, to fail on bad ones before hours of work.
 
     Raises
     ------
     Failure
-        No usable row, or another number of features than the model will have.
+        No row is usable, or the number of features differs from the model's.
     """
     for X, _ in source.blocks():
         if X.shape[1] != n_features:
-            raise Failure(f"{source.name} has {X.shape[1]} features, the rows to learn from {n_features}")
+            raise Failure(f"{source.name} has {X.shape[1]} features, the training rows have {n_features}")
     require_rows(source)
 
 
 def held_out(learner: Learner, source: RowSource) -> dict[str, Any]:
-    """Share of a source's rows that a model mistakes, how many there were, and where they come from."""
+    """A model's error rate on the rows of a source, their number, and their origin."""
     wrong = 0
     for X, y in source.blocks():
         score = np.empty((len(X), learner.n_scores))
@@ -110,10 +110,10 @@ def held_out(learner: Learner, source: RowSource) -> dict[str, Any]:
 
 
 def origin(source: RowSource, result: TrainingResult, test: dict[str, Any] | None) -> dict[str, Any]:
-    """Where the model comes from: nothing in it depends on when, or in how many runs, it was made."""
+    """The origin of the model; nothing in it depends on when, or in how many runs, it was made."""
     counts, report = source.counts, result.report
     known = ("algorithm", "parameters", "learner", "seed", "rows")
-    told = {
+    made_from = {
         "made_by": f"driftway {_version()}",
         **{name: report[name] for name in known},
         "source": source.origin(),
@@ -123,18 +123,18 @@ def origin(source: RowSource, result: TrainingResult, test: dict[str, Any] | Non
         "complete": result.complete,
         "report": {name: value for name, value in report.items() if name not in known},
     }
-    return told if test is None else {**told, "test": test}
+    return made_from if test is None else {**made_from, "test": test}
 
 
-def model_file(source: RowSource, learner: Learner, came_from: dict[str, Any]) -> bytes:
+def model_file(source: RowSource, learner: Learner, origin: dict[str, Any]) -> bytes:
     """The bytes of the model file."""
-    return trained(learner, source.names, source.target, came_from, source.reading, source.filling)
+    return trained(learner, source.names, source.target, origin, source.reading, source.filling)
 
 
 def summary(
     out: str, source: RowSource, result: TrainingResult, digest: str, test: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """What `--json` prints, but for the seconds."""
+    """The object that `--json` prints, without the seconds."""
     counts, report = source.counts, result.report
     return {
         "out": out,
@@ -158,7 +158,7 @@ def summary(
 
 
 def sentences(found: dict[str, Any]) -> list[str]:
-    """The same for people."""
+    """The summary as lines of text."""
     lines = [
         f"wrote {found['out']}: {found['algorithm']} with {found['learner']} on {found['rows']:,} rows of "
         f"{found['features']} features",
@@ -166,13 +166,13 @@ def sentences(found: dict[str, Any]) -> list[str]:
         f"{found['mistakes']:,} mistakes, {found['seconds']:.1f} s",
     ]
     if not found["complete"]:
-        lines.append("the algorithm was told to stop before its end: its guarantee does not hold")
+        lines.append("the algorithm was told to stop early: its guarantee does not hold")
     if found["test_error"] is not None:
         lines.append(f"test error {100.0 * found['test_error']:.2f} % on {found['test_rows']:,} rows")
     if found["unlabelled"]:
         lines.append(f"left out {found['unlabelled']:,} rows without label")
     if found["rejected"]:
-        lines.append(f"left out {found['rejected']:,} that cannot be used; the first, {found['first_rejected']}")
+        lines.append(f"left out {found['rejected']:,} unusable rows; the first, {found['first_rejected']}")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""The resume file of a training run: what was asked for, what was read, and where the procedure stands.
+"""The resume file of a training run: its options, the rows that were read, and the state of the procedure.
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), the procedure's own bytes, digest (16).
 """
@@ -21,16 +21,16 @@ SUFFIX = ".partial"
 
 @dataclass(frozen=True)
 class ResumeFile:
-    """A run that has not ended.
+    """An unfinished run.
 
     Parameters
     ----------
     asked : dict
-        What decides the result, as the options say it; JSON values.
+        The options that decide the result; JSON values.
     origin : dict
-        The rows that were read, as `Rows.origin` tells.
+        Origin of the rows, as `RowSource.origin` returned it.
     progress : bytes
-        What `Procedure.save` gave.
+        State of the procedure, as `Procedure.save` returned it.
     """
 
     asked: dict[str, Any]
@@ -38,12 +38,12 @@ class ResumeFile:
     progress: bytes
 
     def write(self, path: Path) -> None:
-        """Write it so that it is there whole or not at all.
+        """Write the file atomically.
 
         Raises
         ------
         UsageFailure
-            It cannot be written.
+            The file cannot be written.
         """
         header = write_json({"asked": self.asked, "origin": self.origin})
         body = b"".join([MAGIC, len(header).to_bytes(4, "little"), header, self.progress])
@@ -51,14 +51,14 @@ class ResumeFile:
 
     @classmethod
     def read(cls, path: Path) -> ResumeFile:
-        """Read it back.
+        """Read a resume file.
 
         Raises
         ------
         UsageFailure
-            It is not there, or cannot be read.
+            The file does not exist, or cannot be read.
         Failure
-            It is damaged, or something else.
+            The file is damaged, or is not a resume file.
         """
         try:
             blob = path.read_bytes()
@@ -68,25 +68,25 @@ class ResumeFile:
             raise UsageFailure(f"cannot read {path}: {error.strerror}") from None
         body, digest = blob[:-DIGEST_BYTES], blob[-DIGEST_BYTES:]
         if body[:4] != MAGIC or _digest(body) != digest:
-            raise Failure(f"{path} is damaged, or no resume file: train without --resume, with --force")
+            raise Failure(f"{path} is damaged, or not a resume file: use --force instead of --resume")
         start = 8 + int.from_bytes(body[4:8], "little")
         header = read_json(body[8:start])
         return cls(header["asked"], header["origin"], body[start:])
 
     def require_same(self, asked: dict[str, Any], path: Path) -> None:
-        """Refuse to go on with something else than was begun.
+        """Refuse to resume with other options than the run was started with.
 
         Raises
         ------
         UsageFailure
-            It names the first difference.
+            The options differ; the message names the first difference.
         """
         now = read_json(write_json(asked))
         for name in sorted(self.asked.keys() | now.keys()):
             before, after = self.asked.get(name), now.get(name)
             if before != after:
                 raise UsageFailure(
-                    f"{path} was begun with --{name} {_shown(before)}, not {_shown(after)}: --resume needs the same"
+                    f"{path} was started with --{name} {_shown(before)}, not {_shown(after)}: --resume needs the same"
                 )
 
 

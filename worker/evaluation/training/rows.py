@@ -1,7 +1,7 @@
 """The rows of a stream or file that a batch procedure learns from: labelled, finite, and counted.
 
-Both kinds of source, `StreamRows` here and `driftway.worker.evaluation.training.topic.TopicRows`, give blocks of usable
-rows and keep count of what they left out.
+Both kinds of source, `StreamRows` here and `driftway.worker.evaluation.training.topic.TopicRows`, yield blocks of
+usable rows and count the rows that they leave out.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Blocks = Iterator[tuple[Array, Array]]
 
 @dataclass
 class RowCounts:
-    """How many rows a source has given, and how many it has left out, so far.
+    """Counts of the rows that a source has yielded and left out so far.
 
     Parameters
     ----------
     rows : int
-        Given: with a label and finite features.
+        Rows yielded, with a label and finite features.
     unlabelled : int
-        Left out: the label is not known.
+        Rows left out because they have no label.
     rejected : int
-        Left out: events that a worker would reject; in a file, rows with a missing or infinite feature.
+        Rows left out because a worker would reject them; in a file, those with a missing or infinite feature.
     first_rejected : str or None
-        Where the first of these was, and why.
+        Location and reason of the first rejected row.
     """
 
     rows: int = 0
@@ -45,9 +45,9 @@ class RowCounts:
 
 
 class RowSource(Protocol):
-    """A bounded source of labelled rows that reads the same each time.
+    """A bounded source of labelled rows that yields the same rows each time it is read.
 
-    `blocks` gives X f8[n, d], finite, and y f8[n], class index 0 or 1; `counts` are right once it has been exhausted.
+    `blocks` yields X f8[n, d], finite, and y f8[n], class index 0 or 1; `counts` are complete once it is exhausted.
     """
 
     target: Target
@@ -55,25 +55,25 @@ class RowSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What sentences call it."""
+        """Name of the source in messages."""
 
     @property
     def reading(self) -> ModelSettings | None:
-        """With the schema of events and what stands for missing values, if there is either."""
+        """Settings with the event schema and the policy for missing values, if there is either."""
 
     @property
     def filling(self) -> bytes:
-        """What is known of the columns, to put in the place of missing values; right once `blocks` is exhausted."""
+        """State of the fill-in of missing values; complete once `blocks` is exhausted."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the features in the order of its columns, if the worker's events will have names."""
+        """Names of the features in column order, if the worker's events will name their features."""
 
     def blocks(self) -> Blocks:
-        """Read from the first row."""
+        """Read the rows, starting at the first."""
 
     def origin(self) -> dict[str, Any]:
-        """Where the rows come from, for the model file; right once `blocks` has been exhausted."""
+        """Origin of the rows, for the model file; complete once `blocks` is exhausted."""
 
 
 class StreamRows:
@@ -86,15 +86,15 @@ class StreamRows:
     target : Target
         Two classes; labels that are names have been mapped to indices by the stream.
     opening : dict
-        What opened the stream, name included; goes into the model file.
+        The arguments that opened the stream, name included; stored in the model file.
     skip : int
-        Rows left out at the beginning.
+        Number of rows to skip at the beginning.
     limit : int or None
-        Rows looked at after that; None: all.
+        Maximum number of rows to read after that; None: all.
     named : bool
-        Order features by name, as events that name their features do.
+        Whether to order features by name, as for events that name their features.
     reading : ModelSettings or None
-        With the schema that the stream is read by, and what stands for missing values; None: there is neither.
+        Settings with the schema that the stream is read by and the policy for missing values; None: there is neither.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class StreamRows:
         self.counts = RowCounts()
         self.reading = reading
         self.begun = b""
-        """What is known of the columns before the first row."""
+        """State of the fill-in of missing values before the first row."""
         self._fillings: MissingValueFillers | None = None
         self._stream = stream
         self._opening = opening
@@ -121,37 +121,37 @@ class StreamRows:
 
     @property
     def name(self) -> str:
-        """The stream's."""
+        """Name of the stream."""
         return str(self._stream.name)
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Sorted, if rows are ordered by them; the schema's."""
+        """Feature names: the schema's columns, or sorted names if columns are ordered by name, else None."""
         if self.reading is not None and self.reading.events is not None:
             return self.reading.events.columns
         return None if self._order is None else tuple(sorted(self._stream.feature_names))
 
     @property
     def filling(self) -> bytes:
-        """What is known of the columns."""
+        """State of the fill-in of missing values."""
         return b"" if self._fillings is None else self._fillings.state
 
     @property
     def length(self) -> int | None:
-        """Rows looked at, where the stream says how long it is."""
+        """Number of rows to read, if known."""
         known: int | None = self._stream.rows
         left = None if known is None else max(0, known - self._skip)
         return self._limit if left is None else left if self._limit is None else min(left, self._limit)
 
     def blocks(self) -> Blocks:
-        """Read from the first row.
+        """Read the rows, starting at the first.
 
         Raises
         ------
         UsageFailure
-            A label is none of the target's.
+            A label is neither 0 nor 1.
         Failure
-            The stream ends before the rows begin.
+            The stream ends before the first row to read.
         """
         self.counts = RowCounts()
         self._fillings = None if self.reading is None else MissingValueFillers(self.reading, self._stream.n_features)
@@ -171,23 +171,23 @@ class StreamRows:
             raise Failure(f"{self.name} has {row} rows: none is left after the first {self._skip}")
 
     def _usable(self, X: Array, y: Array, first: int) -> tuple[Array, Array]:
-        """Rows with a label and finite features; `first` is the number of the first one, for sentences."""
+        """Select rows with a label and finite features; `first` is the number of the first row, for messages."""
         counts = self.counts
         wrong = ~(np.isnan(y) | (y == 0.0) | (y == 1.0))
         if wrong.any():
             at = int(np.argmax(wrong))
             raise UsageFailure(
-                f"label {y[at]:g} in row {first + at} of {self.name} is neither 0 nor 1: training knows two classes; "
-                "--labels A,B names them as they stand in the data"
+                f"label {y[at]:g} in row {first + at} of {self.name} is neither 0 nor 1: training takes two classes; "
+                "--labels A,B names them as written in the data"
             )
         X = X if self._order is None else X[:, self._order]
         X = X if self._fillings is None else self._fillings.fill(X)
         finite, known = np.isfinite(X).all(axis=1), ~np.isnan(y)
         if counts.first_rejected is None and not finite.all():
             where = f"row {first + int(np.argmin(finite))}: "
-            told: str | None = getattr(self._stream, "first_rejected", None)  # perhaps of a row that was left out
-            known_reason = told is not None and told.startswith(where)
-            counts.first_rejected = told if known_reason else f"{where}a feature is missing or infinite"
+            reason: str | None = getattr(self._stream, "first_rejected", None)  # this may be a row that was skipped
+            known_reason = reason is not None and reason.startswith(where)
+            counts.first_rejected = reason if known_reason else f"{where}a feature is missing or infinite"
         keep = finite & known
         counts.rejected += int((~finite).sum())
         counts.unlabelled += int((finite & ~known).sum())
@@ -195,25 +195,25 @@ class StreamRows:
         return np.ascontiguousarray(X[keep]), y[keep]
 
     def origin(self) -> dict[str, Any]:
-        """What opened it, and which rows were looked at."""
+        """The arguments that opened the stream, and the range of rows read."""
         return {**self._opening, "from": self._skip, "to": self._skip + self._read}
 
 
 def require_rows(source: RowSource) -> None:
-    """Refuse a source that gave no usable row.
+    """Refuse a source without usable rows.
 
     Raises
     ------
     Failure
-        It says what was left out instead.
+        There is none; the message says what was left out.
     """
     counts = source.counts
     if counts.rows:
         return
     if counts.unlabelled:
         raise Failure(
-            f"none of the {counts.unlabelled + counts.rejected} rows of {source.name} has a label that can be learned "
-            "from: training needs labelled rows"
+            f"none of the {counts.unlabelled + counts.rejected} rows of {source.name} has a usable label: training "
+            "needs labelled rows"
         )
     if counts.rejected:
         raise Failure(

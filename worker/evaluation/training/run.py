@@ -1,4 +1,4 @@
-"""A training run: one advance of the procedure after the other, saved now and then, stopped by a signal."""
+"""A training run: advance the procedure step by step, save it from time to time, stop on a signal."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from driftway.learners.online_to_batch.procedure import Procedure, TrainingProgress
 
 SAVE_SECONDS = 30.0
-"""Of work between two resume files."""
+"""Time between two saves of the resume file."""
 
 
 class StopSignal:
-    """Whether somebody has asked the run to end: Ctrl-C or SIGTERM, once. A second one ends the process at once."""
+    """Records whether Ctrl-C or SIGTERM has requested the end of the run; a second signal ends the process at once."""
 
     def __init__(self) -> None:
         self.asked = False
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the signals over for the ``with`` block; outside the main thread there are none."""
+        """Handle the signals within the ``with`` block; outside the main thread this does nothing."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -43,29 +43,29 @@ class StopSignal:
 def run(
     procedure: Procedure,
     save: Callable[[bytes], None],
-    told: Callable[[TrainingProgress], None],
+    on_progress: Callable[[TrainingProgress], None],
     every: float = SAVE_SECONDS,
     stop: StopSignal | None = None,
 ) -> bool:
-    """Advance until the procedure is done; return False if it was stopped before, and saved.
+    """Advance until the procedure is done; return False if it was stopped, and saved, before that.
 
     Parameters
     ----------
     procedure : Procedure
-        As it stands.
+        The procedure, at its start or partly done.
     save : callable
-        Keeps the bytes of `Procedure.save`; called after every `every` seconds of work, and when stopped.
-    told : callable
-        Gets the progress after each advance.
+        Called with the bytes of `Procedure.save` every `every` seconds, and when stopped.
+    on_progress : callable
+        Called with the progress after each advance.
     every : float
         Seconds, >= 0; 0 saves after each advance.
     stop : StopSignal or None
-        Asked after each advance.
+        Checked after each advance.
     """
     saved = time.monotonic()
     while not procedure.done:
         procedure.advance()
-        told(procedure.progress)
+        on_progress(procedure.progress)
         if stop is not None and stop.asked and not procedure.done:
             save(procedure.save())
             return False

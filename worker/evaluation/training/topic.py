@@ -1,4 +1,4 @@
-"""The rows of a bounded part of a topic: offsets are fixed once, and checked again after reading."""
+"""The rows of a bounded part of a topic: offsets are resolved once, and checked again after reading."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from driftway.worker.wire.schema.feature import REJECT
 
 
 class PartitionRange(NamedTuple):
-    """The offsets from `first` to before `end` of a partition."""
+    """The offsets of a partition from `first` up to, but excluding, `end`."""
 
     partition: int
     first: int
@@ -52,20 +52,20 @@ class PartitionRange(NamedTuple):
 
 @dataclass(frozen=True)
 class TopicPart:
-    """The part of a topic that was asked for.
+    """The requested part of a topic.
 
     Parameters
     ----------
     topic : str
-        Of events.
+        Topic of events.
     partition : int or None
-        None: all of them, one after the other.
+        Partition to read; None: all, one after the other.
     first, end : OffsetBound or None
-        Where the part begins, and the bound that it ends before, in each partition; None: the log's.
+        Inclusive begin and exclusive end of the part in each partition; None: those of the log.
     form : str
         Format of the events, ``json`` or ``packed``.
     reading : ModelSettings or None
-        With the schema of events, and what stands for missing values; None: there is neither.
+        Settings with the event schema and the policy for missing values; None: there is neither.
     """
 
     topic: str
@@ -82,24 +82,24 @@ class TopicRows:
     Parameters
     ----------
     bootstrap : str
-        Where the broker is.
+        Address of the broker.
     passthrough : mapping
         Further client properties.
     part : TopicPart
-        What was asked for.
+        The requested part.
     target : Target
-        What labels mean.
+        How labels are read.
     ranges : sequence of PartitionRange or None
-        What to read; None: resolve `part` against the log as it is now.
+        Ranges to read; None: resolve `part` against the log as it is now.
     client : str
         PYTHON or NATIVE.
 
     Raises
     ------
     UsageFailure
-        No such topic or partition, or the range is empty as it is written.
+        There is no such topic or partition.
     Failure
-        The log does not hold the range, or nothing stands in it.
+        The log does not hold the range, or the range is empty.
     Unreachable
         No broker answers.
     """
@@ -126,7 +126,7 @@ class TopicRows:
         self._given = without_membership(base_properties(bootstrap, passthrough))
         self._decoder = self._make_decoder()
         self._fillings: MissingValueFillers | None = None
-        """Of all ranges that were read through."""
+        """Merged fill-in of missing values of all ranges read completely."""
         partitions = range(n) if part.partition is None else (part.partition,)
         with closing(self._reader()) as reader, self._explained():
             self.ranges = list(ranges or (self._resolve(reader, p, Deadline(ASK_SECONDS)) for p in partitions))
@@ -136,28 +136,28 @@ class TopicRows:
 
     @property
     def name(self) -> str:
-        """Topic, and partition if it is one."""
+        """The topic, with the partition if only one is read."""
         part = self.part
         return part.topic if part.partition is None else f"{part.topic}/{part.partition}"
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Feature names, sorted, if the events name them; known once a row was read."""
+        """Feature names, sorted, if the events name their features; known once a row was read."""
         return self._decoder.schema.names if self._decoder.schema is not None else None
 
     @property
     def reading(self) -> ModelSettings | None:
-        """That of the part."""
+        """The part's settings."""
         return self.part.reading
 
     @property
     def filling(self) -> bytes:
-        """What is known of the columns, of all partitions together."""
+        """State of the fill-in of missing values, merged over all partitions."""
         return b"" if self._fillings is None else self._fillings.state
 
     @property
     def length(self) -> int:
-        """Offsets in the ranges: at least as many as events."""
+        """Number of offsets in the ranges, which is at least the number of events."""
         return sum(one.end - one.first for one in self.ranges)
 
     def origin(self) -> dict[str, Any]:
@@ -166,12 +166,12 @@ class TopicRows:
         return {"topic": self.part.topic, "format": self.part.form, "ranges": ranges}
 
     def blocks(self) -> Blocks:
-        """Read the ranges from their beginnings.
+        """Read all ranges from their beginnings.
 
         Raises
         ------
         Failure
-            The broker refuses this reader, or retention has passed the beginning meanwhile.
+            The broker refuses this reader, or retention has passed the beginning of a range meanwhile.
         Unreachable
             The broker delivers nothing any more.
         """
@@ -190,7 +190,7 @@ class TopicRows:
             self._require_held(reader)
 
     def _make_decoder(self) -> Decoder:
-        """As a worker's."""
+        """Create a decoder like a worker's."""
         read = self.part.reading
         lenient = read is not None and read.missing.word != REJECT
         return Decoder(self.target, form=self.part.form, lenient=lenient, events=None if read is None else read.events)
@@ -220,7 +220,7 @@ class TopicRows:
             self._fillings.merge(fillings)
 
     def _rows(self, records: Records, batch: Batch) -> tuple[Any, Any]:
-        """Labelled rows of the records."""
+        """The labelled rows of the records."""
         known, counts = ~np.isnan(batch.y), self.counts
         if batch.rejected and counts.first_rejected is None:
             bad = batch.rejected[0]
@@ -231,7 +231,7 @@ class TopicRows:
         return np.ascontiguousarray(batch.X[known]), batch.y[known]
 
     def _resolve(self, reader: Consumer, partition: int, deadline: Deadline) -> PartitionRange:
-        """Offsets of a partition's range, by its log now."""
+        """Resolve a partition's range against its log."""
         low, high = watermarks(reader, self.part.topic, partition, deadline)
 
         def offset(bound: OffsetBound | None, default: int) -> int:
@@ -247,7 +247,7 @@ class TopicRows:
         return PartitionRange(partition, first, max(first, end))
 
     def _at(self, reader: Consumer, partition: int, bound: OffsetBound, high: int, deadline: Deadline) -> int:
-        """The offset of the first record that is not older than a time."""
+        """The offset of the first record that is not older than the time of `bound`."""
         asked = [TopicPartition(self.part.topic, partition, bound.time or 0)]
         found = reader.offsets_for_times(asked, timeout=deadline.remaining())[0]
         if found.error is not None:
@@ -255,7 +255,7 @@ class TopicRows:
         return int(found.offset) if 0 <= found.offset <= high else high  # negative: no record is that new
 
     def _require_held(self, reader: Consumer) -> None:
-        """Refuse a range that the log does not hold, now."""
+        """Refuse ranges that the log does not hold at present."""
         for one in self.ranges:
             low, high = watermarks(reader, self.part.topic, one.partition, Deadline(ASK_SECONDS))
             where = f"{self.part.topic}/{one.partition}"
@@ -266,7 +266,7 @@ class TopicRows:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Let the client's errors be sentences."""
+        """Translate the client's errors into `Failure` and `Unreachable`."""
         try:
             yield
         except KafkaException as error:

@@ -1,1 +1,1 @@
-"""The worker's client by way of confluent-kafka's objects: works wherever that package does."""
+"""The worker's Kafka client on top of confluent-kafka's objects; works wherever that package does."""

@@ -1,4 +1,4 @@
-"""confluent-kafka's consumer: how one is made, and what it delivers as columns."""
+"""confluent-kafka's consumer: how one is created, and its messages as columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driftway.worker.kafka.interface import ClientError, PollResult
 
 
 def make_consumer(properties: Properties) -> Consumer:
-    """A client of the group's, or of none.
+    """Create a consumer, for use in a group or outside any.
 
     Raises
     ------
@@ -25,13 +25,13 @@ def make_consumer(properties: Properties) -> Consumer:
 
 
 def poll_records(consumer: Consumer, most: int, wait: float, headers: bool) -> PollResult:
-    """What has arrived, at most so many messages, after waiting up to `wait` seconds for the first."""
-    # One timed call for a whole batch would wait for it to fill up (docs/kafka.md#fetch-settings).
+    """Return the messages that have arrived, at most `most`, after waiting up to `wait` seconds for the first."""
+    # A single timed call for the batch would wait for it to fill up (docs/kafka.md#fetch-settings).
     first = consumer.poll(wait)
     if first is None:
         return PollResult([], [])
     messages = [first, *(consumer.consume(most - 1, timeout=0) if most > 1 else ())]
-    # map over the client's own methods: no bytecode runs per message.
+    # map over the client's C methods, so that no bytecode runs per message.
     bad = list(compress(messages, map(Message.error, messages)))
     good = [message for message in messages if message.error() is None] if bad else messages
     records = [records_of(partition, share, headers) for partition, share in by_partition(good).items()]

@@ -1,4 +1,4 @@
-"""What the broker says of a transaction's records: by the delivery reports of the first and the last of each topic."""
+"""Where a transaction's records were written: from the delivery reports of each topic's first and last record."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from driftway.worker.kafka.error_handling import DeliveryFailed
 from driftway.worker.kafka.interface import OffsetRange
 
 Report = Callable[[Any, Any], None]
-"""Called by the client with an error or None, and the message."""
+"""A delivery callback; the client calls it with an error or None, and the message."""
 
 
 @dataclass
 class _TopicDelivery:
-    """Records of one topic: how many were handed over, and where the first and the last one are."""
+    """Records of one topic: how many were produced, and the offsets of the first and the last."""
 
     count: int = 0
     first: int | None = None
@@ -26,7 +26,7 @@ class _TopicDelivery:
 
 
 class DeliveryReports:
-    """The reports of one producer's open transaction. Only marked records are reported: no Python call per message."""
+    """Delivery reports of the open transaction. Only marked records are reported: no Python call per message."""
 
     def __init__(self) -> None:
         self._deliveries: dict[str, _TopicDelivery] = {}
@@ -34,7 +34,7 @@ class DeliveryReports:
         """Topic and error of the first record that was not delivered."""
 
     def mark(self, topic: str, records: list[dict[str, Any]]) -> None:
-        """Have the transaction's first record, and the last of these, reported; they are produced in this order."""
+        """Request reports of the last of these records and of the transaction's first; they are produced in order."""
         tally = self._deliveries.setdefault(topic, _TopicDelivery())
         report = partial(self._note, tally)
         if not tally.count:
@@ -43,23 +43,23 @@ class DeliveryReports:
         tally.count += len(records)
 
     def mark_one(self, topic: str) -> Report:
-        """The callback of a record that is produced by itself."""
+        """Return the callback of a record that is produced singly."""
         tally = self._deliveries.setdefault(topic, _TopicDelivery())
         tally.count += 1
         return partial(self._note, tally)
 
     def ranges(self, ends: Mapping[str, int]) -> dict[str, OffsetRange]:
-        """Where everything is, once nothing is on its way any more.
+        """Return the offset range of each topic's records; none may be in flight any more.
 
         Parameters
         ----------
         ends : mapping
-            Topic -> offset below which everything was written before this transaction.
+            Topic -> log end before this transaction.
 
         Raises
         ------
         DeliveryFailed
-            Something was refused.
+            A record was refused.
         UnconfirmedDelivery
             As `OffsetRange.confirmed`.
         """
@@ -69,11 +69,11 @@ class DeliveryReports:
         return {topic: OffsetRange.confirmed(topic, t.first, t.last, t.count, ends.get(topic, 0)) for topic, t in pairs}
 
     def clear(self) -> None:
-        """The next transaction's begin, from the same producer."""
+        """Start over for the producer's next transaction."""
         self._deliveries.clear()
 
     def note_failure(self, error: Any, message: Any) -> None:
-        """Take any report; only that of a failure says something."""
+        """Record the first failed delivery; ignore other reports."""
         if error is not None and self.first_failure is None:
             self.first_failure = message.topic(), error
 

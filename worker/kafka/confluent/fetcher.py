@@ -1,4 +1,4 @@
-"""A reader of one topic by confluent-kafka's consumer."""
+"""A fetcher based on confluent-kafka's consumer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ConfluentFetcher(Fetcher):
     consumer : Consumer
         The client.
     topic : str
-        What is read.
+        Topic to read.
     headers : bool
-        Whether records come with theirs.
+        Whether to deliver headers.
     """
 
     def __init__(self, consumer: Consumer, topic: str, headers: bool) -> None:

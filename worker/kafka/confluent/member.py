@@ -1,4 +1,4 @@
-"""A member of the group by confluent-kafka's consumer."""
+"""A group member based on confluent-kafka's consumer."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class ConfluentMember(Member):
     consumer : Consumer
         The client.
     topic : str
-        What is subscribed to.
+        Topic to subscribe to.
     incremental : bool
-        Whether partitions are handed over one by one instead of all at once.
+        Whether rebalances are incremental (``consumer`` protocol, or cooperative) instead of eager.
     headers : bool
-        Whether records come with theirs.
+        Whether to deliver headers.
     """
 
     def __init__(self, consumer: Consumer, topic: str, incremental: bool, headers: bool = False) -> None:
@@ -35,7 +35,7 @@ class ConfluentMember(Member):
         self._consumer.subscribe([self._topic], on_assign=call(assigned), on_revoke=call(revoked), on_lost=call(lost))
 
     def assign_paused(self, partitions: list[int]) -> None:
-        # The real position is known after the restore; until then nothing may be fetched.
+        # The real position is known only after the restore; until then nothing may be fetched.
         places = [TopicPartition(self._topic, partition, OFFSET_BEGINNING) for partition in partitions]
         if self._incremental:
             self._consumer.incremental_assign(places)

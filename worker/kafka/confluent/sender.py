@@ -1,6 +1,6 @@
-"""A sender by confluent-kafka's producer. Only marked records are reported: no Python call per message.
+"""A sender based on confluent-kafka's producer. Only marked records have a callback: no Python call per message.
 
-But for those with headers, which the client takes one by one.
+Records with headers are the exception, as the client takes them one by one.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from driftway.worker.wire.headers import Headers
 
 
 class ConfluentSender(Sender):
-    """See `driftway.worker.kafka.interface.KafkaSink`.
+    """See `driftway.worker.kafka.interface.Sender`.
 
     Parameters
     ----------
     properties : mapping
-        Of the client.
+        Client properties.
     partition : int
-        Where records go.
+        Partition to produce to.
     every_report : bool
-        Whether the refusal of any record is to be heard of, not only of a commit's first and last ones.
+        Whether to notice a failed delivery of any record, not only of a commit's first and last ones.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class ConfluentSender(Sender):
             self._producer.list_topics(topic, seconds)
 
     def send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
-        if headers is not None:  # a batch's records cannot have any
+        if headers is not None:  # produce_batch cannot carry headers
             for value, key, own in zip(values, keys, headers, strict=True):
                 self._produce(topic, value, key, list(own))
             return
@@ -64,7 +64,7 @@ class ConfluentSender(Sender):
             return
         self._reports.mark(topic, records)
         if self._producer.produce_batch(topic, records, partition=self._partition) != len(records):
-            # The call itself does not fail, e.g. where the topic has fewer partitions than the input.
+            # The call itself does not raise, for example if the topic has fewer partitions than the input.
             raise KafkaException(next(record["_error"] for record in records if "_error" in record))
 
     def send_one(self, topic: str, value: bytes | None, key: bytes | None) -> None:
@@ -95,8 +95,8 @@ class ConfluentSender(Sender):
     def send_offsets(self, offsets: Offsets, member: Any, seconds: float) -> None:
         places = []
         for topic, (offset, metadata) in offsets.items():
-            told: Any = {} if metadata is None else {"metadata": metadata}  # which must not be None
-            places.append(TopicPartition(topic, partition=self._partition, offset=offset, **told))
+            given: Any = {} if metadata is None else {"metadata": metadata}  # must not be None
+            places.append(TopicPartition(topic, partition=self._partition, offset=offset, **given))
         with self._answering():
             self._producer.send_offsets_to_transaction(places, member, seconds)
 
@@ -109,7 +109,7 @@ class ConfluentSender(Sender):
             self._producer.abort_transaction(seconds)
 
     def drop(self) -> None:
-        with contextlib.suppress(KafkaException, SystemError):  # a fenced producer complains even now
+        with contextlib.suppress(KafkaException, SystemError):  # a fenced producer raises even here
             self._producer.purge()
 
     def _produce(self, topic: str, value: bytes | None, key: bytes | None, headers: list[Any]) -> None:
@@ -118,10 +118,10 @@ class ConfluentSender(Sender):
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:
-        """Have a fatal error told as what it is.
+        """Turn a SystemError that hides a fatal error into that error's KafkaException.
 
-        The client calls back with a fatal error's exception still set: what then comes out of the call is a SystemError
-        that has the exception as its cause, or, where a callback has cleared it, one without.
+        The client runs callbacks while a fatal error's exception is still set. The call then raises a SystemError with
+        that exception as its cause, or without a cause if a callback has cleared it.
         """
         try:
             yield

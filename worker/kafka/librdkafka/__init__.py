@@ -1,5 +1,5 @@
-"""librdkafka's public C interface, without a Python object per message. Nothing outside this room knows of ctypes.
+"""librdkafka's public C interface, without a Python object per message. Nothing outside this package uses ctypes.
 
-`library` the functions and their errors, `message` the layout of messages as kernels read and write them, `trial` asks
-whether both are so here, `handle` clients and the lists of partitions that they take.
+`library` holds the functions and their errors, `message` the layout of messages as kernels read and write them,
+`handle` clients and topic-partition lists; `abi_check` checks that functions and layout are as expected.
 """

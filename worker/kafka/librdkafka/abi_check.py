@@ -1,4 +1,4 @@
-"""Whether messages and places stand where this room reads and writes them; asked without a broker, in some ms."""
+"""Checks that the C structs for messages and partitions have the expected layout. Needs no broker and a few ms."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ POLL_MS = 1000
 
 @cache
 def checked_library() -> Library:
-    """The library, once it has passed.
+    """Load the library and check its struct layouts.
 
     Raises
     ------
     Unsupported
-        It has not, or cannot be used at all.
+        A layout differs, or the library cannot be used at all.
     """
     library = load()
     if (why := _message_differs(library) or _partition_differs(library)) is not None:
@@ -51,7 +51,7 @@ def checked_library() -> Library:
 
 
 def _message_differs(library: Library) -> str | None:
-    """Hand a message over, take it back, and look at its report."""
+    """Produce a message, purge it, and read its delivery report; return what differs, or None."""
     seen: list[str | None] = []
 
     def look(_handle: int, message: int, _opaque: int) -> None:
@@ -60,7 +60,7 @@ def _message_differs(library: Library) -> str | None:
         (row,) = rows.tolist()
         found = (row[PARTITION], row[LENGTH], row[KEY_LENGTH], row[OPAQUE], row[ERROR] < 0)
         right = found == (WHERE, len(VALUE), len(NAME), MARK, True)
-        # Only lengths that are right are followed by a look at what they are lengths of.
+        # Dereference the pointers only if the lengths are right.
         right = right and ctypes.string_at(row[PAYLOAD], row[LENGTH]) == VALUE
         right = right and ctypes.string_at(row[KEY], row[KEY_LENGTH]) == NAME
         seen.append(None if right else f"a message reads {found}")
@@ -75,10 +75,10 @@ def _message_differs(library: Library) -> str | None:
             payload.ctypes.data, len(VALUE), key.ctypes.data, len(NAME), MARK,
         )  # fmt: skip
         if library.produce_batch(topic, WHERE, COPY, rows.ctypes.data, 1) != 1:
-            return "a batch of one message was not taken"
+            return "a batch of one message was not accepted"
         library.purge(handle.address, PURGE_QUEUED | PURGE_IN_FLIGHT)
         library.poll(handle.address, POLL_MS)
-    return seen[0] if seen else "no report came"
+    return seen[0] if seen else "no delivery report arrived"
 
 
 def _partition_differs(library: Library) -> str | None:
@@ -89,4 +89,4 @@ def _partition_differs(library: Library) -> str | None:
         found = (places.contents.count, place.topic, place.partition, place.offset, place.metadata_size, place.err)
     finally:
         library.topic_partition_list_destroy(places)
-    return None if found == (1, b"trial", WHERE, MARK, 0, 0) else f"a place reads {found}"
+    return None if found == (1, b"trial", WHERE, MARK, 0, 0) else f"a topic partition reads {found}"

@@ -1,4 +1,4 @@
-"""A producer of many messages to topics, whose failures are counted: what a load generator needs."""
+"""A producer of many messages that counts failed deliveries, for load generators."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from driftway.worker.kafka.librdkafka.message import ERROR, KEY, PARTITION, PAYL
 from driftway.worker.wire.columns import BytesColumn, Integers
 
 CODE, COUNT = 0, 1
-"""Words of the notes: the first failure, and how many there were."""
+"""Words of the notes: the first error code, and the number of failures."""
 
 
 @callback
 def count_failure(_handle: int, message: int, notes: int) -> None:
-    """Look at one report."""
+    """Process one delivery report."""
     code = np.int32(load_word(message + WORD_BYTES * ERROR))
     if code != 0:
         if load_word(notes + WORD_BYTES * CODE) == 0:
@@ -37,14 +37,14 @@ def count_failure(_handle: int, message: int, notes: int) -> None:
 
 
 class BulkProducer:
-    """Messages to topics' partitions.
+    """Produces messages to any topics and partitions.
 
     Parameters
     ----------
     library : Library
         The functions.
     properties : mapping
-        Of the client.
+        Client properties.
 
     Raises
     ------
@@ -57,50 +57,50 @@ class BulkProducer:
         self._notes = np.zeros(2, np.int64)
         self._handle = Handle(
             library, PRODUCER, properties, report=count_failure(), opaque=self._notes.ctypes.data
-        )  # after the notes, which it looks at until its end
+        )  # after the notes, which its callback writes until it is closed
 
     def __del__(self) -> None:
-        """Wait for the client's threads; nobody can be inside a call of it any more."""
+        """Close the client and wait for its threads; no call of it can be running any more."""
         if (handle := getattr(self, "_handle", None)) is not None:
             handle.close()
 
     def __len__(self) -> int:
-        """Messages that are not yet delivered, or whose failures were not looked at."""
+        """Return the number of messages that are not yet delivered, or whose reports are not yet processed."""
         return int(self._library.outq_len(self._handle.address))
 
     @property
     def failed(self) -> int:
-        """How many messages were not delivered, as far as is known."""
+        """Number of messages known to have failed."""
         return int(self._notes[COUNT])
 
     @property
     def first_error(self) -> KafkaError | None:
-        """Why the first of them was not."""
+        """Error of the first failed message."""
         return KafkaError(int(self._notes[CODE])) if self._notes[CODE] else None
 
     def partitions(self, topic: str, seconds: float) -> int:
-        """How many of a topic the client sees; before it has seen them nothing may be fed there.
+        """Fetch a topic's metadata and return its number of partitions; to be called before producing to the topic.
 
         Raises
         ------
         KafkaException
-            The broker did not tell in time.
+            The broker did not answer in time.
         """
         return self._handle.partition_count(topic, milliseconds(seconds))
 
     def produce(
         self, topic: str, values: BytesColumn, keys: BytesColumn | None, partitions: Integers | int | None
     ) -> None:
-        """Hand messages over; they are copied. What the client refuses counts as failed.
+        """Queue messages, which are copied. Those that the client refuses count as failed.
 
         Parameters
         ----------
         topic : str
-            Where to.
+            Topic to produce to.
         values, keys : BytesColumn
-            n of each; keys None: none has one.
+            n of each; keys is None if no message has one.
         partitions : i8[n] or int or None
-            Where each goes, or all of them; None: the hash of each one's key says.
+            Partition of each message, or of all; None to choose it by each key's hash.
         """
         n = len(values)
         rows = np.zeros((n, WORDS), np.int64)
@@ -123,13 +123,13 @@ class BulkProducer:
             self._notes[CODE] = self._notes[CODE] or codes[np.flatnonzero(codes)[0]]
 
     def poll(self, seconds: float) -> None:
-        """Count failures, waiting for the first."""
+        """Process delivery reports, waiting for the first."""
         self._library.poll(self._handle.address, milliseconds(seconds))
 
     def flush(self, seconds: float) -> None:
-        """Count failures until every message is delivered, or has failed."""
+        """Process delivery reports until every message is delivered or has failed."""
         self._library.flush(self._handle.address, milliseconds(seconds))
 
     def purge(self) -> None:
-        """Let every message fail that is not delivered yet."""
+        """Fail every message that is not delivered yet."""
         self._library.purge(self._handle.address, PURGE_QUEUED | PURGE_IN_FLIGHT)

@@ -1,4 +1,4 @@
-"""What has arrived at a client: messages become columns without an object of Python's for any of them."""
+"""A consumer's queue: fetched messages become columns without a Python object per message."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ class ConsumerQueue:
     library : Library
         The functions.
     handle : Handle
-        Of the consumer.
+        The consumer.
     lasting : bool
-        Whether what is taken stays as it is; else its buffer is written anew by the next taking.
+        Whether columns stay valid; if not, the next poll overwrites the buffer of their values.
     headers : bool
-        Whether records come with theirs.
+        Whether to deliver headers.
 
     Raises
     ------
     KafkaException
-        The client does not let its messages be taken from one queue.
+        The client does not allow its main queue to be redirected to the consumer queue.
     """
 
     def __init__(self, library: Library, handle: Handle, lasting: bool = False, headers: bool = False) -> None:
@@ -65,7 +65,7 @@ class ConsumerQueue:
         self._headers = HeaderReader(library) if headers else None
 
     def poll(self, most: int, wait: float) -> PollResult:
-        """Copy messages out of the library's memory: at most so many, after waiting for the first."""
+        """Copy messages out of the library's memory: at most `most`, after waiting for the first."""
         pointers = self._pointers[: consume_batch(self._library, self._queue, self._pointers[:most], wait)]
         try:
             return self._columns(pointers)
@@ -73,7 +73,7 @@ class ConsumerQueue:
             destroy(pointers, self._destroy)
 
     def close(self) -> None:
-        """Let go of the queue, before the consumer ends."""
+        """Release the queue, before the consumer is closed."""
         self._library.queue_destroy(self._queue)
 
     def _columns(self, pointers: Integers) -> PollResult:
@@ -100,7 +100,7 @@ class ConsumerQueue:
 
 
 def values_of(rows: Rows, chosen: Integers, text: Text, start: int) -> tuple[TerminatedColumn, int]:
-    """Payloads, copied to a buffer from a place on; and the place behind them."""
+    """Copy payloads to a buffer from `start` on; return them as a column, and the position after them."""
     starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     end = start + gather(rows, chosen, PAYLOAD, len(END), text[start:], starts, lengths)
     text[end : end + SPARE] = np.frombuffer(TAIL, np.uint8)
@@ -108,7 +108,7 @@ def values_of(rows: Rows, chosen: Integers, text: Text, start: int) -> tuple[Ter
 
 
 def keys_of(rows: Rows, chosen: Integers) -> BufferColumn:
-    """Keys in a buffer of their own: outputs that are held back keep them."""
+    """Copy keys to a buffer of their own, because outputs that are held back still refer to them."""
     starts, lengths = np.empty(len(chosen), np.int64), np.empty(len(chosen), np.int64)
     text = np.empty(int(rows[chosen, KEY_LENGTH].sum()), np.uint8)
     gather(rows, chosen, KEY, 0, text, starts, lengths)

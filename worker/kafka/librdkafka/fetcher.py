@@ -1,4 +1,4 @@
-"""A reader of one topic by the C library."""
+"""A fetcher based on the C library."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class LibrdkafkaFetcher(Fetcher):
     library : Library
         The functions.
     properties : mapping
-        Of the client.
+        Client properties.
     topic : str
-        What is read.
+        Topic to read.
     headers : bool
-        Whether records come with theirs.
+        Whether to deliver headers.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A client of librdkafka's own: made of properties, with its topics, ended once."""
+"""A librdkafka client handle with its topics, and topic-partition lists."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from driftway.worker.kafka.librdkafka.message import WORD_BYTES, Pointers
 
 REASON_BYTES = 512
 WITHOUT_LEAVING = 8
-"""Of `destroy_flags`: do not leave the group first; who wants to has called `consumer_close`."""
+"""Flag of `destroy_flags`: do not leave the group; whoever wants to leave calls `consumer_close` before."""
 NOT_OF_THE_LIBRARY = frozenset(("logger", "error_cb", "throttle_cb", "stats_cb", "on_delivery"))
-"""Properties that confluent-kafka makes of Python's objects."""
+"""Properties of confluent-kafka that are Python objects, which the library does not take."""
 
 
 class Throttle(NamedTuple):
-    """What a throttle callback is told, as confluent-kafka's events name it."""
+    """Argument of a throttle callback, with the attributes of confluent-kafka's throttle event."""
 
     broker_name: str
     milliseconds: int
 
     @property
     def throttle_time(self) -> float:
-        """Seconds."""
+        """Throttle time in seconds."""
         return self.milliseconds / 1000
 
 
@@ -42,13 +42,13 @@ class Handle:
     kind : int
         PRODUCER or CONSUMER.
     properties : mapping
-        As confluent-kafka takes them; those that are Python objects are left out.
-    rebalance : REBALANCE or None
-        Of a consumer.
+        As confluent-kafka takes them; `on_delivery` is ignored, and any `logger` turns logging off.
+    rebalance : REBALANCE_CB or None
+        Rebalance callback of a consumer.
     report : int or None
-        Address of a delivery callback, which may run wherever the client is polled.
+        Address of a delivery callback; it runs in any thread that polls the client.
     opaque : int
-        What callbacks are given as their last argument.
+        Last argument of callbacks.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class Handle:
         opaque: int = 0,
     ) -> None:
         self.library = library
-        self._callbacks = [rebalance]  # the library has their bare addresses
+        self._callbacks = [rebalance]  # kept alive: the library only has their addresses
         self._topics: dict[str, int] = {}
         conf, why = library.conf_new(), ctypes.create_string_buffer(REASON_BYTES)
         for key, value in properties.items():
@@ -95,10 +95,10 @@ class Handle:
         self.close()
 
     def _have_called(self, conf: int, key: str, value: Any) -> None:
-        """Let the library call what confluent-kafka takes as a property."""
+        """Register a callback that confluent-kafka takes as a property."""
         library = self.library
         if key == "logger":
-            library.conf_set_log_cb(conf, None)  # nobody is told
+            library.conf_set_log_cb(conf, None)  # discards log lines
         elif key == "error_cb":
             self._callbacks.append(ERROR_CB(lambda _handle, code, why, _opaque: value(KafkaError(code, _decoded(why)))))
             library.conf_set_error_cb(conf, self._callbacks[-1])
@@ -117,43 +117,43 @@ class Handle:
             library.conf_set_stats_cb(conf, self._callbacks[-1])
 
     def topic(self, name: str) -> int:
-        """A topic of this client, by its address."""
+        """Return the address of the client's topic object, which is created on first use."""
         if name not in self._topics:
             self._topics[name] = self.library.topic_new(self.address, name.encode(), None)
         return self._topics[name]
 
     def known_topic(self, name: str, milliseconds: int) -> int:
-        """A topic whose partitions the client has been told: a batch for one that it does not know would be lost.
+        """Return a topic after fetching its metadata: a batch for a topic unknown to the client would be lost.
 
         Raises
         ------
         KafkaException
-            The broker did not tell in time.
+            The broker did not answer in time.
         """
         self.partition_count(name, milliseconds)
         return self.topic(name)
 
     def partition_count(self, name: str, milliseconds: int) -> int:
-        """How many partitions of a topic the broker tells the client of.
+        """Fetch a topic's metadata from the broker and return its number of partitions.
 
         Raises
         ------
         KafkaException
-            The broker did not tell in time.
+            The broker did not answer in time.
         """
-        library, told = self.library, ctypes.POINTER(MetadataStruct)()
-        library.require(library.metadata(self.address, 0, self.topic(name), ctypes.byref(told), milliseconds))
+        library, metadata = self.library, ctypes.POINTER(MetadataStruct)()
+        library.require(library.metadata(self.address, 0, self.topic(name), ctypes.byref(metadata), milliseconds))
         try:
-            return next((t.partition_count for t in told.contents.topics[: told.contents.topic_count]), 0)
+            return next((t.partition_count for t in metadata.contents.topics[: metadata.contents.topic_count]), 0)
         finally:
-            library.metadata_destroy(told)
+            library.metadata_destroy(metadata)
 
     def topic_at(self, address: int) -> str:
-        """The name of a topic of this client."""
+        """Return the name of the client's topic at an address, or an empty text."""
         return next((name for name, topic in self._topics.items() if topic == address), "")
 
     def close(self) -> None:
-        """End the client; no thread may be inside a call of its. May be called twice."""
+        """Close the client; no thread may be inside one of its calls. May be called twice."""
         for topic in self._topics.values():
             self.library.topic_destroy(topic)
         self._topics.clear()
@@ -163,7 +163,7 @@ class Handle:
 
 
 class TopicPartitionList:
-    """Partitions and offsets as the library takes them, for a ``with`` block; with `metadata`, all have it."""
+    """Partitions and offsets as a C list, for a ``with`` block; `metadata`, if given, is attached to each."""
 
     def __init__(
         self, library: Library, topic: str = "", places: Iterable[tuple[int, int]] = (), metadata: str | None = None
@@ -174,12 +174,12 @@ class TopicPartitionList:
             self.add(topic, partition, offset, metadata)
 
     def add(self, topic: str, partition: int, offset: int, metadata: str | None = None) -> None:
-        """One more; of any topic."""
+        """Add a partition of any topic."""
         library = self._library
         place = library.topic_partition_list_add(self._list, topic.encode(), partition).contents
         place.offset = offset
         if metadata is not None:
-            text = metadata.encode() + b"\0"  # its size is given, and yet the library looks for its end
+            text = metadata.encode() + b"\0"  # the library expects the terminator in spite of metadata_size
             place.metadata = library.mem_malloc(None, len(text))  # freed with the list
             ctypes.memmove(place.metadata, text, len(text))
             place.metadata_size = len(text)
@@ -194,9 +194,9 @@ class TopicPartitionList:
 
 
 def consume_batch(library: Library, queue: int, pointers: Pointers, seconds: float) -> int:
-    """Fill pointers, i8[n], with messages that have arrived, after waiting for the first; how many there are.
+    """Fill pointers, i8[n], with messages that have arrived, after waiting for the first; return their number.
 
-    One timed call waits until as many are there as asked for: one is asked for, then what came with it.
+    A timed call waits until all n have arrived. So it asks for one message, and an untimed call for what came with it.
     """
     start = pointers.ctypes.data
     n = library.consume_batch_queue(queue, math.ceil(1000 * seconds), start, 1)
@@ -206,12 +206,12 @@ def consume_batch(library: Library, queue: int, pointers: Pointers, seconds: flo
 
 
 def milliseconds(seconds: float) -> int:
-    """As the library counts time; never less than none."""
+    """Convert seconds to whole milliseconds, at least 0."""
     return max(0, int(1000 * seconds))
 
 
 def partitions_of(places: Any) -> list[int]:
-    """Partitions of a list that the library hands over."""
+    """Return the partition numbers of a C list."""
     return [places.contents.elements[i].partition for i in range(places.contents.count)]
 
 

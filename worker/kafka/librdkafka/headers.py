@@ -1,4 +1,4 @@
-"""Headers of messages, read and written: one call of the library for each, only where somebody asks for them."""
+"""Reading and writing message headers: one library call for each, made only if headers are requested."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from driftway.worker.wire.columns import Integers, ListColumn
 from driftway.worker.wire.headers import Header, Headers
 
 RKT, AT_PARTITION, VALUE, UNDER, MARK, FLAGS, HEADER = 2, 3, 4, 5, 6, 7, 9
-"""Kinds of the pieces of a record that `produceva` is told of (``RD_KAFKA_VTYPE_``)."""
+"""Kinds of `produceva` arguments (``RD_KAFKA_VTYPE_``)."""
 KIND, FIRST, SECOND = 0, 1, 2
-"""Words of a piece, a ``rd_kafka_vu_t``, which has as many as a message: its kind, and what that wants to be told."""
+"""Words of an argument, an ``rd_kafka_vu_t``, which is as long as a message: its kind and up to two values."""
 FIXED = RKT, AT_PARTITION, FLAGS, MARK, VALUE, UNDER
-"""The pieces that each record has."""
+"""Arguments that each record has."""
 
 
 class HeaderReader:
-    """Reads headers.
+    """Reads headers of messages.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class HeaderReader:
         self._at, *self._of = (ctypes.addressof(place) for place in places)
 
     def read(self, pointers: Integers) -> Headers:
-        """Of the messages at these places i8[n]; they are copied."""
+        """Copy the headers of the messages at these addresses, i8[n]."""
         return list(map(self._read, pointers.tolist()))
 
     def _read(self, message: int) -> tuple[Header, ...]:
@@ -60,22 +60,22 @@ class HeaderReader:
                 found.append((name.decode(), None if value is None else ctypes.string_at(value, self._size.value)))
             except (
                 UnicodeDecodeError
-            ):  # as in `driftway.worker.kafka.consumer_columns.headers_of`: what one client has, the other must
+            ):  # as `driftway.worker.kafka.consumer_columns.headers_of`: both clients must agree
                 return ()
         return tuple(found)
 
 
 class HeaderProducer:
-    """Records with headers as `produceva` takes them, one after the other.
+    """Produces records with headers, one `produceva` call per record.
 
     Parameters
     ----------
     fixed : tuple of int
-        Topic's address, partition, and flags of each.
+        Topic address, partition and flags, the same for all records.
     rows : i8[n, WORDS]
-        Payloads, keys and opaque words, as messages have them; what they point to is the caller's.
+        Payloads, keys and opaque words, laid out as messages; the caller owns the memory that they point to.
     headers : Headers
-        Of each record.
+        Headers of each record.
     """
 
     def __init__(self, fixed: tuple[int, int, int], rows: Rows, headers: Headers) -> None:
@@ -95,22 +95,22 @@ class HeaderProducer:
         self._pieces[~fixed_ones] = self._named(flat)
 
     def produce(self, library: Library, client: int) -> None:
-        """Hand them over; they are copied.
+        """Queue the records; they are copied.
 
         Raises
         ------
         KafkaException
-            The client does not take one.
+            The client refuses a record.
         """
         places = self._pieces.ctypes.data + WORDS * WORD_BYTES * self._starts
         for place, count in zip(places.tolist(), self._counts.tolist(), strict=True):
             library.check(library.produceva(client, place, count))
 
     def _named(self, headers: Sequence[Header]) -> Rows:
-        """Pieces of headers; names end with a zero byte."""
+        """Build the arguments of headers; names end with a zero byte."""
         names, begins, _ = ListColumn([name.encode() + b"\0" for name, _ in headers]).to_buffer()
         values, starts, lengths = ListColumn([value for _, value in headers]).to_buffer()
-        self._kept = names, values  # the pieces point into them
+        self._kept = names, values  # kept alive: the arguments point into them
         pieces = np.zeros((len(headers), WORDS), np.int64)
         fill(pieces, values.ctypes.data, starts, lengths, SECOND)
         pieces[:, KIND] = HEADER

@@ -1,6 +1,6 @@
-"""What kernels need to work with the C library's memory: words at addresses, and calls of functions at addresses.
+"""Access to the C library from kernels: loads, stores and copies at addresses, and calls of functions at addresses.
 
-Addresses come as integers: a kernel that knew one of this process could not be kept for others.
+Addresses are passed as integers: a kernel with an address of this process in its code could not be cached.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from driftway.learners.engine.kernel_cache import kept  # isort: skip - it says to numba what not to load
+from driftway.learners.engine.kernel_cache import kept  # isort: skip - it tells numba what not to load
 
 import numba
 from numba.core import cgutils
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def callback(function: Callable[[int, int, int], None]) -> Callable[[], int]:
-    """Where a C function ``void f(void *, void *, void *)`` is that does what `function` does, without the interpreter.
+    """Make `function` a C callback ``void f(void *, void *, void *)`` that runs without the interpreter.
 
-    The three addresses come as integers. It is compiled, or found among what earlier processes have compiled, when its
-    address is first asked for.
+    Returns a function that returns the callback's address. Its first call compiles the callback, or loads it from the
+    cache of an earlier process. The callback gets its three pointers as integers.
     """
     word = numba.types.int64
     made: Any = CFunc(function, ((word, word, word), numba.types.void), locals={}, options={})
@@ -94,16 +94,16 @@ def _call_void(typing_context: Any, function: Any, argument: Any) -> Any:
 
 
 load_word = cast("Callable[[int], int]", intrinsic(_load_word))
-"""In kernels: the 8 bytes at an address, which is a multiple of 8."""
+"""In kernels: load the 8 bytes at an address, which must be a multiple of 8."""
 
 store_word = cast("Callable[[int, int], None]", intrinsic(_store_word))
-"""In kernels: write 8 bytes to an address, which is a multiple of 8."""
+"""In kernels: store 8 bytes at an address, which must be a multiple of 8."""
 
 copy_bytes_from = cast("Callable[[NDArray[np.uint8], int, int, int], None]", intrinsic(_copy_bytes_from))
-"""In kernels: copy the number of bytes that comes last from an address to array[position:]. Nothing checks bounds."""
+"""In kernels, (array, position, address, n): copy n bytes from an address to array[position:]. Bounds are unchecked."""
 
 call_returning_int = cast("Callable[[int, int, int], int]", intrinsic(_call_returning_int))
-"""In kernels: what the C function ``int64_t f(void *, void *)`` at an address says of two pointers."""
+"""In kernels: call the C function ``int64_t f(void *, void *)`` at an address with two pointers."""
 
 call_void = cast("Callable[[int, int], None]", intrinsic(_call_void))
 """In kernels: call the C function ``void f(void *)`` at an address with a pointer."""

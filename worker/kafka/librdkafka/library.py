@@ -1,8 +1,8 @@
-"""The functions of librdkafka that confluent-kafka brings, and their errors as confluent-kafka's own.
+"""The functions of the librdkafka that ships with confluent-kafka, with errors as confluent-kafka's own.
 
-A symbol that is looked up on the handle of the client's extension module is searched in what that is linked to as well:
-so the library of the wheel answers by its public, stable interface, whatever its file is called. Where the loader does
-not do that (Windows), or an older library lacks a symbol, `load` says so.
+A symbol lookup in confluent-kafka's extension module also searches the libraries that it is linked to. So the wheel's
+librdkafka can be called through its public, stable interface, whatever its file is called. Where the loader does not do
+that (Windows), or an older library lacks a symbol, `load` raises Unsupported.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException
 
 LEAST_VERSION = 0x02000000
-"""0xMMmmrrxx; transactions, incremental rebalances and batch calls are all there since then."""
+"""0xMMmmrrxx; from this version on transactions, incremental rebalances and batch calls all exist."""
 
 PRODUCER, CONSUMER = 0, 1
 COPY = 2
-"""Of `produce_batch`: payloads and keys are copied before it returns."""
+"""Flag of `produce_batch`: copy payloads and keys before returning."""
 OWN_PARTITIONS = 8
-"""So too: each message says which partition it goes to."""
+"""Flag of `produce_batch`: each message carries its own partition."""
 ASSIGN, REVOKE = -175, -174
-"""What a rebalance callback is told."""
+"""Codes passed to a rebalance callback."""
 ANY_PARTITION = -1
-"""Of a topic that is subscribed to, or of messages whose keys decide."""
+"""For a subscription, or for messages whose partition is chosen by key."""
 PURGE_QUEUED, PURGE_IN_FLIGHT = 1, 2
 
 
 class Unsupported(Exception):
-    """The library here is not one that this room knows how to use; the message says why."""
+    """The installed library cannot be used; the message says why."""
 
 
 class TopicPartitionStruct(Structure):
@@ -79,9 +79,9 @@ TOPIC_PARTITION_LIST = POINTER(TopicPartitionListStruct)
 REBALANCE_CB = ctypes.CFUNCTYPE(None, c_void_p, c_int, TOPIC_PARTITION_LIST, c_void_p)
 """``rebalance_cb(handle, ASSIGN or REVOKE, places, opaque)``; must outlive its handle, and must not raise."""
 ERROR_CB = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
-"""``error_cb(handle, code, reason, opaque)``; so too."""
+"""``error_cb(handle, code, reason, opaque)``; the same holds."""
 STATS_CB = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
-"""``stats_cb(handle, JSON, its length, opaque)``: 0, and the library frees the JSON."""
+"""``stats_cb(handle, JSON, its length, opaque)``; returns 0, so that the library frees the JSON."""
 THROTTLE_CB = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int32, c_int, c_void_p)
 """``throttle_cb(handle, broker's name, its id, milliseconds, opaque)``."""
 
@@ -147,8 +147,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "error_txn_requires_abort": (c_int, c_void_p),
     "error_destroy": (None, c_void_p),
 }
-"""Name without ``rd_kafka_`` -> type of the result, then those of the arguments. A c_int result is an error code, a
-c_void_p one of what may fail an error object: see `check` and `require`."""
+"""Name without ``rd_kafka_`` -> type of the result, then those of the arguments. Functions that can fail return an
+error code (c_int, see `Library.require`) or an error object (c_void_p, see `Library.check`)."""
 
 
 class Library:
@@ -157,12 +157,12 @@ class Library:
     Parameters
     ----------
     loaded : ctypes.CDLL
-        Where they are.
+        The library that has them.
 
     Raises
     ------
     Unsupported
-        One is not there, or the version is too old.
+        A function is missing, or the version is too old or not that of confluent-kafka.
     """
 
     def __init__(self, loaded: Any) -> None:
@@ -170,7 +170,7 @@ class Library:
             try:
                 function = getattr(loaded, f"rd_kafka_{name}")
             except AttributeError:
-                raise Unsupported(f"rd_kafka_{name} cannot be found from confluent-kafka's module") from None
+                raise Unsupported(f"rd_kafka_{name} cannot be found through confluent-kafka's module") from None
             function.restype, function.argtypes = result, arguments
             setattr(self, name, function)
         if (version := self.version()) < LEAST_VERSION:
@@ -179,14 +179,14 @@ class Library:
             raise Unsupported(f"librdkafka {self.version_str().decode()} is not the one that confluent-kafka uses")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        raise AttributeError(f"rd_kafka_{name} is not among the functions of this room")
+        raise AttributeError(f"rd_kafka_{name} is not declared in this package")
 
     def address(self, name: str) -> int:
-        """Where a function is, for kernels that call it."""
+        """Return a function's address, for kernels that call it."""
         return int(ctypes.cast(getattr(self, name), c_void_p).value or 0)
 
     def check(self, error: int | None) -> None:
-        """Raise what an error object says, as confluent-kafka would; None is no error.
+        """Raise an error object as confluent-kafka would, and free it; None is no error.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class Library:
         """
         if not error:
             return
-        told = KafkaError(
+        raised = KafkaError(
             self.error_code(error),
             self.error_string(error).decode(errors="replace"),
             bool(self.error_is_fatal(error)),
@@ -202,10 +202,10 @@ class Library:
             bool(self.error_txn_requires_abort(error)),
         )
         self.error_destroy(error)
-        raise KafkaException(told)
+        raise KafkaException(raised)
 
     def require(self, code: int, reason: str | None = None) -> None:
-        """Raise what an error code says; 0 is no error.
+        """Raise an error code as a KafkaException; 0 is no error.
 
         Raises
         ------
@@ -217,12 +217,12 @@ class Library:
 
 @cache
 def load() -> Library:
-    """The library of the wheel.
+    """Load the library that ships with confluent-kafka.
 
     Raises
     ------
     Unsupported
-        It cannot be used; confluent-kafka's own client can.
+        It cannot be used directly; confluent-kafka's own client still can.
     """
     try:
         return Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))

@@ -1,4 +1,4 @@
-"""A member of the group by the C library. Signals wait for a call of the library to end: no wait may be long."""
+"""A group member based on the C library. Signal handlers run only after a library call returns: waits must be short."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, 
 from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, REBALANCE_CB, Library
 
 WITHOUT_END = -1
-"""Milliseconds of a call whose caller gives up by itself."""
+"""Infinite timeout in ms, for a call whose caller has a timeout of its own."""
 
 
 class GroupMetadata:
-    """Group metadata, freed with this."""
+    """Consumer group metadata; the C object is freed with this one."""
 
     def __init__(self, library: Library, handle: int) -> None:
         self._library, self.address = library, library.consumer_group_metadata(handle)
@@ -34,13 +34,13 @@ class LibrdkafkaMember(Member):
     library : Library
         The functions.
     properties : mapping
-        Of the client.
+        Client properties.
     topic : str
-        What is subscribed to.
+        Topic to subscribe to.
     incremental : bool
-        Whether partitions are handed over one by one instead of all at once.
+        Whether rebalances are incremental (``consumer`` protocol, or cooperative) instead of eager.
     headers : bool
-        Whether records come with theirs.
+        Whether to deliver headers.
 
     Raises
     ------
@@ -56,15 +56,15 @@ class LibrdkafkaMember(Member):
         self._queue = ConsumerQueue(library, self._handle, headers=headers)
         self._listeners: tuple[Partitions, Partitions, Partitions] | None = None
         self._callback_error: BaseException | None = None
-        """What a listener raised: the library would lose it."""
+        """Exception raised by a listener, which cannot pass through the library."""
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:
         self._listeners = assigned, revoked, lost
-        with TopicPartitionList(self._library, self._topic, [(ANY_PARTITION, 0)]) as wanted:
-            self._library.require(self._library.subscribe(self._handle.address, wanted))
+        with TopicPartitionList(self._library, self._topic, [(ANY_PARTITION, 0)]) as topics:
+            self._library.require(self._library.subscribe(self._handle.address, topics))
 
     def assign_paused(self, partitions: list[int]) -> None:
-        # The real position is known after the restore; until then nothing may be fetched.
+        # The real position is known only after the restore; until then nothing may be fetched.
         library, handle = self._library, self._handle.address
         with self._partition_list(partitions, OFFSET_BEGINNING) as places:
             if self._incremental:
@@ -110,7 +110,7 @@ class LibrdkafkaMember(Member):
     def close(self) -> None:
         if self._handle.address:
             self._queue.close()
-            self._library.consumer_close(self._handle.address)  # whom the group has fenced is told so once more
+            self._library.consumer_close(self._handle.address)  # may only repeat that the member is fenced
             self._handle.close()
         self._raise_callback_error()
 
@@ -118,12 +118,12 @@ class LibrdkafkaMember(Member):
         return TopicPartitionList(self._library, self._topic, [(partition, offset) for partition in partitions])
 
     def _raise_callback_error(self) -> None:
-        trouble, self._callback_error = self._callback_error, None
-        if trouble is not None:
-            raise trouble
+        error, self._callback_error = self._callback_error, None
+        if error is not None:
+            raise error
 
     def _rebalance(self, handle: int, code: int, places: Any, _opaque: int) -> None:
-        """What the library calls; nothing may be raised from here."""
+        """Rebalance callback of the library; it must not raise."""
         try:
             assigned, revoked, lost = self._listeners or (_nothing,) * 3
             taken_away = lost if self._library.assignment_lost(handle) else revoked
@@ -133,4 +133,4 @@ class LibrdkafkaMember(Member):
 
 
 def _nothing(_partitions: list[int]) -> None:
-    """Nobody has subscribed."""
+    """Stand in for listeners before `subscribe`."""

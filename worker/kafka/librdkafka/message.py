@@ -1,6 +1,6 @@
-"""Messages of librdkafka as rows of nine words, read from its memory and handed back by compiled loops.
+"""librdkafka's messages as rows of nine words, copied from its memory and freed by compiled loops.
 
-``rd_kafka_message_t`` is public and has this layout on every platform with 64-bit pointers; `trial` checks it.
+``rd_kafka_message_t`` is public and has this layout on every platform with 64-bit pointers; `abi_check` checks it.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from driftway.worker.kafka.librdkafka.intrinsics import call_returning_int, call
 from driftway.worker.wire.columns import NOTHING, Integers, Text
 
 ERROR, TOPIC, PARTITION, PAYLOAD, LENGTH, KEY, KEY_LENGTH, OFFSET, OPAQUE = range(9)
-"""Words of a message. Addresses are 0 for null; a message with an error has the reason as its payload."""
+"""Words of a message. A null pointer is 0; a message with an error has the reason as its payload."""
 WORDS = 9
 WORD_BYTES = 8
 
 Rows = NDArray[np.int64]
-"""i8[n, WORDS]: messages by value. An array of them is what `produce_batch` takes."""
+"""i8[n, WORDS]: messages by value, as `produce_batch` takes them."""
 Pointers = NDArray[np.int64]
-"""i8[n]: where messages are, as `consume_batch_queue` hands them out."""
+"""i8[n]: addresses of messages, as `consume_batch_queue` returns them."""
 
 
 @kernel_without_refcounts
 def read(pointers: Pointers, rows: Rows) -> int:
-    """Copy messages, not what they point to; how many have an error. Shapes: pointers i8[n], rows i8[n, WORDS]."""
+    """Copy messages, not what they point to; return how many are errors. Shapes: pointers i8[n], rows i8[n, WORDS]."""
     bad = 0
     for i in range(len(pointers)):
         for word in range(WORDS):
             rows[i, word] = load_word(pointers[i] + WORD_BYTES * word)
-        # Both are 32 bits wide, and what lies behind them is anything.
+        # Both fields are 32 bits wide; the padding after them is undefined.
         rows[i, ERROR] = np.int32(rows[i, ERROR])
         rows[i, PARTITION] = np.int32(rows[i, PARTITION])
         bad += rows[i, ERROR] != 0
@@ -39,17 +39,17 @@ def read(pointers: Pointers, rows: Rows) -> int:
 
 @kernel_without_refcounts
 def destroy(pointers: Pointers, function: int) -> None:
-    """Give messages back to the library, whose function for that is at an address. Shapes: pointers i8[n]."""
+    """Free messages by calling the library function at an address. Shapes: pointers i8[n]."""
     for i in range(len(pointers)):
         call_void(function, pointers[i])
 
 
 @kernel_without_refcounts
 def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scratch: Integers) -> int:
-    """Put messages without an error in order of their partitions; how many partitions there are.
+    """Group messages without an error by partition; return the number of partitions.
 
-    Shapes: rows i8[n, WORDS]; order i8[n] gets their indices, those of a partition as they came; partitions i8[n] and
-    ends i8[n] say whose they are, and where in `order` each one's end; scratch i8[n].
+    Shapes: rows i8[n, WORDS]; order i8[n] gets their indices, in arrival order within a partition; partitions i8[n]
+    gets the partitions, ends i8[n] the end of each one's indices in `order`; scratch i8[n].
     """
     found, current = 0, 0
     for i in range(len(rows)):
@@ -77,10 +77,10 @@ def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scr
 
 @kernel_without_refcounts
 def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
-    """Copy payloads (column PAYLOAD) or keys (KEY) one after the other, and say where they are; how many bytes it took.
+    """Copy payloads (column PAYLOAD) or keys (KEY) into `text` and fill in their positions; return the bytes used.
 
-    Shapes: rows i8[n, WORDS], chosen i8[m] indices of them, text u1[bytes], starts and lengths i8[m]. Behind each of
-    them are `gap` zero bytes.
+    Shapes: rows i8[n, WORDS], chosen i8[m] indices of rows, text u1[bytes], starts and lengths i8[m]. Each string is
+    followed by `gap` zero bytes.
     """
     q = 0
     for j in range(len(chosen)):
@@ -99,9 +99,9 @@ def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, star
 
 @kernel_without_refcounts
 def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> None:
-    """Ask a function of the library for timestamps. Shapes: pointers i8[n], stamps i8[n].
+    """Fetch timestamps by calling the library function at an address. Shapes: pointers i8[n], stamps i8[n].
 
-    `kind` is the address of a word that takes what sort of timestamp each is, which nobody asks.
+    `kind` is the address of a word that receives each timestamp's type, which is not used.
     """
     for i in range(len(pointers)):
         stamps[i] = call_returning_int(function, pointers[i], kind)
@@ -109,9 +109,9 @@ def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> Non
 
 @kernel_without_refcounts
 def fill(rows: Rows, payloads: int, starts: Integers, lengths: Integers, column: int) -> None:
-    """Put the strings of a text, which begins at an address, into a pair of columns: (PAYLOAD, LENGTH) or so.
+    """Write the addresses and lengths of strings into two columns, e.g. (PAYLOAD, LENGTH).
 
-    Shapes: rows i8[n, WORDS], starts and lengths i8[n].
+    `payloads` is the address that `starts` count from. Shapes: rows i8[n, WORDS], starts and lengths i8[n].
     """
     for i in range(len(rows)):
         rows[i, column] = 0 if lengths[i] == NOTHING else payloads + starts[i]

@@ -1,4 +1,4 @@
-"""A sender by the C library: a batch is one call, and its reports are looked at without the interpreter."""
+"""A sender based on the C library: a batch is one call, and delivery reports are processed without the interpreter."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
 
 MOST_TOPICS = 8
-"""That one sender sends to."""
+"""Topics that one sender can produce to."""
 CODE, REFUSED, FIRST = 0, 1, 2
-"""Words of the notes: the first error and the topic that it came from; then each topic's first offset and its last."""
+"""Words of the notes: the first error code and its topic's address; then each topic's first and last offset."""
 NONE_YET = -1
 
 
 @callback
 def delivered(_handle: int, message: int, notes: int) -> None:
-    """Look at one report: a marked record's opaque word is the place of its topic's notes, else 0."""
+    """Process one report: a marked record's opaque word is the index of its topic's notes; it is 0 in all others."""
     code = np.int32(load_word(message + WORD_BYTES * ERROR))
     if code != 0:
         if load_word(notes + WORD_BYTES * CODE) == 0:
@@ -53,16 +53,16 @@ def delivered(_handle: int, message: int, notes: int) -> None:
 
 
 class LibrdkafkaSender(Sender):
-    """See `driftway.worker.kafka.interface.KafkaSink`; any record's refusal is heard of.
+    """See `driftway.worker.kafka.interface.Sender`; a failed delivery of any record is noticed.
 
     Parameters
     ----------
     library : Library
         The functions.
     properties : mapping
-        Of the client.
+        Client properties.
     partition : int
-        Where records go.
+        Partition to produce to.
 
     Raises
     ------
@@ -75,14 +75,14 @@ class LibrdkafkaSender(Sender):
         self._notes = np.zeros(FIRST + 2 * MOST_TOPICS, np.int64)
         self._notes[FIRST:] = NONE_YET
         self._places: dict[str, int] = {}
-        """Topic -> the word of its first offset."""
+        """Topic -> index of its first offset in the notes."""
         self._counts: dict[str, int] = {}
         self._handle = Handle(
             library, PRODUCER, properties, report=delivered(), opaque=self._notes.ctypes.data
-        )  # after the notes, which it looks at until its end
+        )  # after the notes, which its callback writes until it is closed
 
     def __del__(self) -> None:
-        """Wait for the client's threads; nobody can be inside a call of it any more."""
+        """Close the client and wait for its threads; no call of it can be running any more."""
         if (handle := getattr(self, "_handle", None)) is not None:
             handle.close()
 
@@ -108,7 +108,7 @@ class LibrdkafkaSender(Sender):
             rows[0, OPAQUE] = place
         rows[-1, OPAQUE] = place
         library, address = self._library, self._handle.topic(topic)
-        if headers is not None:  # a batch's records cannot have any
+        if headers is not None:  # produce_batch cannot carry headers
             HeaderProducer((address, self._partition, COPY), rows, headers).produce(library, self._handle.address)
         elif library.produce_batch(address, self._partition, COPY, rows.ctypes.data, n) != n:
             codes = rows[:, ERROR].astype(np.int32)
@@ -161,7 +161,7 @@ class LibrdkafkaSender(Sender):
         self._library.purge(self._handle.address, PURGE_QUEUED | PURGE_IN_FLIGHT)
 
     def _count(self, topic: str, n: int) -> int:
-        """Note that so many records go to a topic; where its offsets are noted."""
+        """Count n more records of a topic; return the index of its offsets in the notes."""
         self._counts[topic] = self._counts.get(topic, 0) + n
         return self._places.setdefault(topic, FIRST + 2 * len(self._places))
 

@@ -1,4 +1,4 @@
-"""Every kernel of this room, compiled or loaded before the first message."""
+"""Compiles or loads every kernel of this package before the first message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from driftway.worker.kafka.librdkafka.sender import delivered
 
 
 def warm(library: Library) -> None:
-    """Call them on nothing."""
+    """Call each kernel on empty arrays."""
     pointers, rows = np.empty(0, np.int64), np.empty((0, WORDS), np.int64)
     read(pointers, rows)
     stamp(pointers, library.address("message_timestamp"), 0, np.empty(0, np.int64))

@@ -1,1 +1,1 @@
-"""Readers of logs that are members of no group: of single messages, and of columns by either client."""
+"""Readers of logs outside any group: as single messages, or as columns with either client."""

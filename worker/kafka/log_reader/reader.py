@@ -1,4 +1,4 @@
-"""Readers of logs that are no members of a group: one bounded way to read, and what any reader may ask."""
+"""Bounded reading of logs without joining a group, and queries for watermarks and committed offsets."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, is_permanent, query, with_context
 
 READER_TUNING: Properties = {
-    # A fetch at a log's end waits so long, and every question behind it: 14 ms instead of 3 with 10.
+    # A fetch at a log's end blocks this long, and so do all requests behind it: with 10 they take 14 ms instead of 3.
     "fetch.wait.max.ms": 1,
-    # Of snapshots read ahead; the client's default is four times as much, for each restore.
+    # Prefetched snapshots; the client's default is four times as much, for each restore.
     "queued.max.messages.kbytes": 16_384,
 }
 COMMITTED, ANY = "read_committed", "read_uncommitted"
-"""Levels of readers."""
+"""Isolation levels of readers."""
 ASK_SECONDS = 30.0
 POLL_SECONDS = 0.1
 SILENT_SECONDS = 60.0
@@ -30,27 +30,27 @@ SILENT_SECONDS = 60.0
 PartitionId = tuple[str, int]
 """Topic and partition."""
 ErrorHandler = Callable[[PartitionId, KafkaError], None]
-"""Given an error that came in a message's place; raises, or lets the reading go on."""
+"""Called with an error delivered in place of a message; raises, or returns to go on reading."""
 
 
 def unreadable(topic: str, partition: int, error: KafkaError) -> KafkaException:
-    """A reader's error, with where it came up."""
+    """Return a reader's error with topic and partition in its message."""
     return with_context(f"{topic}/{partition} cannot be read", error)
 
 
 def raise_errors(place: PartitionId, error: KafkaError) -> None:
-    """No error is let pass."""
+    """Raise every error."""
     raise unreadable(*place, error)
 
 
 def ignore_out_of_range(place: PartitionId, error: KafkaError) -> None:
-    """A log that does not reach to where reading begins has ended there."""
+    """Treat an offset out of range as the end of the log; raise all other errors."""
     if error.code() != KafkaError._AUTO_OFFSET_RESET:
         raise unreadable(*place, error)
 
 
 def error_handler(where: str, lost: str) -> ErrorHandler:
-    """What no waiting helps against becomes a sentence, `lost` where the log does not hold the beginning any more."""
+    """Make a handler that raises Failure on permanent errors, with the message `lost` if the offset is out of range."""
 
     def complain(_place: PartitionId, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
@@ -62,16 +62,16 @@ def error_handler(where: str, lost: str) -> ErrorHandler:
 
 
 class BoundedRead:
-    """Partitions that are read until their bounds, or the ends of their logs, are met.
+    """Progress of reading partitions up to their bounds or the ends of their logs.
 
     Parameters
     ----------
     begins : mapping
-        Place -> the offset of the first record.
+        Partition -> offset of the first record.
     ends : mapping
-        Place -> the offset of the first record that is left out; of a place that is not in it none is.
+        Partition -> bound: offset of the first record to leave out. A partition without an entry has no bound.
     on_error : ErrorHandler
-        What becomes of errors.
+        Called with errors.
     """
 
     def __init__(
@@ -79,43 +79,43 @@ class BoundedRead:
     ) -> None:
         self._on_error, self._ends = on_error, ends
         self.unread = {place for place, first in begins.items() if place not in ends or first < ends[place]}
-        """Places whose bound is not met yet."""
+        """Partitions whose bound is not reached yet."""
         self.at_end: dict[PartitionId, int | None] = {}
-        """Place -> where its log ended, as long as nothing comes behind that."""
-        self._heard = time.monotonic()
+        """Partition -> end of its log, until a later record arrives; None if the offset was out of range."""
+        self._progress_at = time.monotonic()
 
     @property
     def done(self) -> bool:
-        """Whether every partition has been read to its bound, or to where its log ends."""
+        """Whether every partition has been read to its bound or to the end of its log."""
         return self.unread <= self.at_end.keys()
 
     @property
     def silent_seconds(self) -> float:
-        """Since a record came, or the end of a log."""
-        return time.monotonic() - self._heard
+        """Seconds since a record arrived or the end of a log was reached."""
+        return time.monotonic() - self._progress_at
 
     def require_progress(self, bootstrap: str, where: str) -> None:
-        """See that the broker still delivers.
+        """Check that the broker still delivers.
 
         Raises
         ------
         Unreachable
-            Nothing for a minute.
+            Nothing has arrived for SILENT_SECONDS.
         """
         if (silent := self.silent_seconds) > SILENT_SECONDS:
-            raise Unreachable(f"the broker at {bootstrap} has delivered nothing of {where} for {silent:.0f} s")
+            raise Unreachable(f"the broker at {bootstrap} has delivered no records of {where} for {silent:.0f} s")
 
     def _note_record(self, place: PartitionId, offset: int, now: float) -> bool:
-        """Note that a place's records have come up to this one; whether it is inside of the bound."""
+        """Note that a partition has been read up to this record; return whether the record is within the bound."""
         end = self._ends.get(place)
-        self._heard = now
+        self._progress_at = now
         self.at_end.pop(place, None)
         if end is not None and offset >= end - 1:
             self.unread.discard(place)
         return end is None or offset < end
 
     def _note_error(self, place: PartitionId, offset: int | None, error: KafkaError, now: float) -> None:
-        """Note what came in a record's place: the end of a log, or what there is to complain about."""
+        """Note the end of a log, or pass an error to the handler."""
         end = self._ends.get(place)
         if error.code() != KafkaError._PARTITION_EOF:
             self._on_error(place, error)
@@ -123,19 +123,19 @@ class BoundedRead:
                 self.at_end[place] = None
             return
         if place not in self.at_end:
-            self._heard = now
+            self._progress_at = now
         self.at_end[place] = offset
-        if end is not None and (offset or 0) >= end:  # markers and aborted records may be all that is left
+        if end is not None and (offset or 0) >= end:  # only markers or aborted records may be left
             self.unread.discard(place)
 
 
 class MessageReader(BoundedRead):
-    """A client that is sent to partitions and read piece by piece, message by message.
+    """Reads bounded parts of partitions as messages.
 
     Parameters
     ----------
     consumer : Consumer
-        Of no group's; reports ends of partitions.
+        Not a group member; reports the ends of partitions.
     begins, ends, on_error
         As `BoundedRead`.
     """
@@ -153,7 +153,7 @@ class MessageReader(BoundedRead):
             consumer.assign([TopicPartition(*place, begins[place]) for place in sorted(self.unread)])
 
     def poll(self, seconds: float, most: int = BATCH_MESSAGES) -> list[Message]:
-        """The records that are there, after waiting up to `seconds` for the first."""
+        """Return the records that have arrived, after waiting up to `seconds` for the first."""
         first = self._consumer.poll(seconds)
         if first is None:
             return []
@@ -167,12 +167,12 @@ class MessageReader(BoundedRead):
         return arrived
 
     def next(self, deadline: Deadline, what: str) -> Message | None:
-        """The next record; None where the bound, or the log's end, is met.
+        """Return the next record; None at the bound or at the end of the log.
 
         Raises
         ------
         TimedOut
-            It did not come in time; `what` begins the sentence.
+            It did not arrive in time; `what` begins the message.
         """
         while not (arrived := self.poll(min(1.0, deadline.remaining()), 1)):
             if self.done:
@@ -183,15 +183,15 @@ class MessageReader(BoundedRead):
 
 
 def open_reader(config: ClientConfig, level: str = COMMITTED, tuning: Properties | None = None) -> Consumer:
-    """A client that reads the group's offsets and the snapshot topic, without being a member.
+    """Create a consumer that reads the group's offsets and the snapshot topic without joining the group.
 
-    The member itself cannot be asked: the client lets one call at a time in, and the loop is always polling.
+    The member itself cannot be used: its client allows one call at a time, and the main loop is always polling.
     """
     return make_consumer(reader_properties(config, level, tuning))
 
 
 def reader_properties(config: ClientConfig, level: str = COMMITTED, tuning: Properties | None = None) -> Properties:
-    """Of a client of the group that is no member."""
+    """Return the properties of a consumer with the group's id that does not join the group."""
     own = {
         "group.id": config.group,
         "enable.auto.commit": False,
@@ -204,17 +204,17 @@ def reader_properties(config: ClientConfig, level: str = COMMITTED, tuning: Prop
 
 
 def standalone_consumer(given: Properties, tuning: Properties, reset: str = "error") -> Consumer:
-    """A client that reads whole logs and is of no group, with `given` properties of the user."""
+    """Create a consumer that reads whole logs outside any group; `given` are the user's properties."""
     return make_consumer(standalone_properties(given, tuning, reset))
 
 
 def standalone_properties(given: Properties, tuning: Properties, reset: str = "error") -> Properties:
-    """Of a client that is of no group."""
+    """Return the properties of a consumer outside any group."""
     return {**tuning, **given, **READER, "auto.offset.reset": reset}
 
 
 def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadline) -> tuple[int, int]:
-    """First offset still in the log and the one after its last; a read_committed client is told the last stable one.
+    """Return the log's first offset and its end; to a read_committed client the end is the last stable offset.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def watermarks(consumer: Consumer, topic: str, partition: int, deadline: Deadlin
 def committed_offset(
     consumer: Consumer, topic: str, partition: int, deadline: Deadline
 ) -> tuple[int | None, str | None]:
-    """The group's committed offset of a partition and its metadata text; (None, None) if there is none.
+    """Return the group's committed offset of a partition and its metadata text; (None, None) if there is none.
 
     Raises
     ------

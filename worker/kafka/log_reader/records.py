@@ -1,4 +1,4 @@
-"""A bounded part of one partition as columns, by either client."""
+"""A bounded part of one partition as columns, with either client."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from driftway.worker.wire.headers import Header, Headers, joined_headers
 
 
 class RecordReader(BoundedRead):
-    """A fetcher that is sent to one partition.
+    """Reads a bounded part of one partition as columns.
 
     Parameters
     ----------
     fetcher : Fetcher
-        Of the place's topic.
+        A fetcher of the topic.
     place : PartitionId
-        What is read.
+        Partition to read.
     first, end : int
-        Where to begin, and the offset of the first record that is left out.
+        Offset of the first record, and of the first record to leave out.
     on_error : ErrorHandler
-        What becomes of errors.
+        Called with errors.
     """
 
     def __init__(self, fetcher: Fetcher, place: PartitionId, first: int, end: int, on_error: ErrorHandler) -> None:
@@ -54,7 +54,7 @@ class RecordReader(BoundedRead):
             fetcher.assign({place[1]: first})
 
     def poll(self, seconds: float) -> Records | None:
-        """The records that are there, after waiting up to `seconds` for the first; None: none came."""
+        """Return the records that have arrived, after waiting up to `seconds` for the first, or None."""
         found, problems = self._fetcher.poll(BATCH_MESSAGES, seconds)
         now, last = time.monotonic(), -1
         own = next((records for records in found if records.partition == self._place[1]), None)
@@ -63,14 +63,14 @@ class RecordReader(BoundedRead):
             if not self._note_record(self._place, last, now):
                 own = own.before(int(own.offsets.searchsorted(self._end)))
         for problem in problems:
-            # Where records have come behind an end there is none any more, whichever of both is told first.
+            # An end of the log below the records of this poll is outdated, in whichever order they were delivered.
             if problem.error.code() != KafkaError._PARTITION_EOF or (problem.offset or 0) > last:
                 self._note_error(self._place, problem.offset, problem.error, now)
         return own if own is not None and len(own) else None
 
 
 class RecordColumns(NamedTuple):
-    """Records, without what hardly anybody asks for."""
+    """Records without rarely used columns such as timestamps."""
 
     offsets: Integers
     keys: BytesColumn
@@ -79,19 +79,19 @@ class RecordColumns(NamedTuple):
     """As in `Records`."""
 
     def between(self, start: int, end: int | None = None) -> RecordColumns:
-        """The records of these indices."""
+        """Return the records from index `start` to before `end`."""
         headers = None if self.headers is None else self.headers[start:end]
         return RecordColumns(self.offsets[start:end], self.keys[start:end], self.values[start:end], headers)
 
     def followed_by(self, records: Records) -> RecordColumns:
-        """These and more."""
+        """Return these records with others appended."""
         offsets, values = np.concatenate([self.offsets, records.offsets]), concatenated([self.values, records.values])
         both = (self.headers, len(self.offsets)), (records.headers, len(records))
         return RecordColumns(offsets, concatenated([self.keys, records.keys]), values, joined_headers(both))
 
 
 class RecordView:
-    """One record, as confluent-kafka's messages are looked at."""
+    """One record, with the methods of confluent-kafka's messages."""
 
     def __init__(self, columns: RecordColumns, i: int) -> None:
         self._columns, self._i = columns, i
@@ -109,12 +109,12 @@ class RecordView:
         return self._columns.values[self._i]
 
     def headers(self) -> Sequence[Header]:
-        """See `confluent_kafka.Message`; none if they were not asked for."""
+        """See `confluent_kafka.Message`; empty if headers were not requested."""
         return () if self._columns.headers is None else self._columns.headers[self._i]
 
 
 class RecordStream:
-    """The records of one partition, by default from its log's start, as a read_committed reader sees them.
+    """The records of one partition, as a read_committed reader sees them.
 
     For a ``with`` block.
 
@@ -125,13 +125,13 @@ class RecordStream:
     client : str
         PYTHON or NATIVE.
     topic, partition
-        What is read.
+        Partition to read.
     end : int
-        Where to stop.
+        Offset of the first record to leave out.
     headers : bool
-        Whether records come with theirs.
+        Whether to deliver headers.
     first : int or None
-        Where to begin.
+        Offset of the first record; None for the start of the log.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class RecordStream:
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
         self._fetcher = make_fetcher(client, reader_properties(config, tuning=TUNING), topic, headers)
         begin = self.low if first is None else first
-        complain = error_handler(str(self), f"{self} has lost its beginning while it was read: run this again")
+        complain = error_handler(str(self), f"{self} has lost its beginning while it was being read: run this again")
         self._reading = RecordReader(self._fetcher, (topic, partition), begin, end, complain)
         self._over = not self._reading.unread
         self._buffer = RecordColumns(np.empty(0, np.int64), empty_column(), empty_column())
@@ -167,14 +167,14 @@ class RecordStream:
         return f"{self.topic}/{self.partition}"
 
     def take(self) -> Records | None:
-        """The next records, none of which was looked at before; None where the stream is over.
+        """Return the next records that are not buffered yet; None at the end of the stream.
 
         Raises
         ------
         Failure
-            The broker refuses this reader, or the log loses its beginning meanwhile.
+            The broker refuses this reader, or the log no longer holds the next record.
         Unreachable
-            The broker delivers nothing any more.
+            The broker has stopped delivering.
         """
         reading, found = self._reading, None
         while found is None and not self._over:
@@ -185,16 +185,16 @@ class RecordStream:
         return found
 
     def columns(self, n: int) -> RecordColumns:
-        """The next n records, fewer only where the stream is over; raises as `take`."""
+        """Return the next n records without consuming them, fewer only at the end of the stream; raises as `take`."""
         while len(self._buffer.offsets) < n and (more := self.take()) is not None:
             self._buffer = self._buffer.followed_by(more)
         return self._buffer.between(0, n)
 
     def peek(self, n: int) -> list[RecordView]:
-        """The same, one by one."""
+        """Return the same as a list of single records."""
         found = self.columns(n)
         return [RecordView(found, i) for i in range(len(found.offsets))]
 
     def drop(self, n: int) -> None:
-        """Go past the next n records."""
+        """Consume n records that `columns` or `peek` has returned."""
         self._buffer = self._buffer.between(n)

@@ -1,4 +1,4 @@
-"""One partition of a topic as a read_committed reader sees it, piece by piece."""
+"""One partition of a topic as a read_committed reader sees it, read in pieces."""
 
 from __future__ import annotations
 
@@ -19,36 +19,35 @@ from driftway.worker.kafka.log_reader.reader import (
 )
 
 PATIENCE_SECONDS = 10.0
-"""How long an open transaction is waited for: a commit's markers reach the topics a moment after its offset."""
+"""How long to wait for an open transaction: commit markers reach the topics a moment after the offset."""
 TUNING: Properties = {
     "fetch.wait.max.ms": 10,
-    # As in driftway.worker.stream.consumer.partition_consumer: with the default back-off of 1 s a reader that drains
-    # its queue waits.
+    # As in CONSUMER_TUNING: with the default back-off of 1 s a reader that drains its queue waits.
     "fetch.queue.backoff.ms": 5,
-    # Five of these clients are open at a time, and each is read no faster than the slowest.
+    # Five of these clients are open at a time, and the slowest sets the pace.
     "queued.min.messages": 20_000,
     "queued.max.messages.kbytes": 16_384,
 }
 
 
 def reader_of(config: ClientConfig) -> Consumer:
-    """A client of the group that is no member, with small queues."""
+    """Create a consumer as `open_reader` does, with small queues."""
     return open_reader(config, tuning=TUNING)
 
 
 class MessageStream:
-    """The records of one partition, by default from its log's start, for a ``with`` block.
+    """The records of one partition, for a ``with`` block.
 
     Parameters
     ----------
     config : ClientConfig
         Broker, group and client properties.
     topic, partition
-        What is read.
+        Partition to read.
     end : int
-        Where to stop.
+        Offset of the first record to leave out.
     first : int or None
-        Where to begin.
+        Offset of the first record; None for the start of the log.
     """
 
     def __init__(self, config: ClientConfig, topic: str, partition: int, end: int, first: int | None = None) -> None:
@@ -59,7 +58,7 @@ class MessageStream:
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
-        place, lost = (topic, partition), f"{self} has lost its beginning while it was read: run this again"
+        place, lost = (topic, partition), f"{self} has lost its beginning while it was being read: run this again"
         begin = self.low if first is None else first
         self._reading = MessageReader(self._reader, {place: begin}, {place: end}, error_handler(str(self), lost))
         self._over = not self._reading.unread
@@ -76,21 +75,21 @@ class MessageStream:
         return f"{self.topic}/{self.partition}"
 
     def peek(self, n: int) -> list[Any]:
-        """The next n messages, fewer only where the stream is over.
+        """Return the next n messages without consuming them, fewer only at the end of the stream.
 
         Raises
         ------
         Failure
-            The broker refuses this reader, or the log loses its beginning meanwhile.
+            The broker refuses this reader, or the log no longer holds the next record.
         Unreachable
-            The broker delivers nothing any more.
+            The broker has stopped delivering.
         """
         while len(self._buffer) < n and not self._over:
             self._fetch()
         return self._buffer[:n]
 
     def drop(self, n: int) -> None:
-        """Go past the next n messages."""
+        """Consume n messages that `peek` has returned."""
         del self._buffer[:n]
 
     def _fetch(self) -> None:

@@ -1,4 +1,4 @@
-"""What readers of a log are shown of it: where it ends, how far it is decided, and whether a record is there."""
+"""What readers see of a log: its end, how far its transactions are decided, and whether a record is visible."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import MessageReader, watermarks
 
 STABLE_WAIT_SECONDS = 0.05
-"""Between two looks at how far a log is decided; a transaction's markers follow its end within milliseconds."""
+"""Between two queries of the last stable offset; a transaction's markers follow its end within milliseconds."""
 
 
 def log_ends(uncommitted_reader: Consumer, topics: Iterable[str], partition: int, deadline: Deadline) -> dict[str, int]:
-    """Where the partition's logs of `topics` end now, open transactions included.
+    """Return the current log ends of the partition in `topics`, open transactions included.
 
     Parameters
     ----------
     uncommitted_reader : Consumer
-        A reader that is given all: one of committed records is told the last stable offset instead, which an open
-        transaction holds back.
+        A read_uncommitted reader: a read_committed one would get the last stable offset, which an open transaction
+        holds back.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def log_ends(uncommitted_reader: Consumer, topics: Iterable[str], partition: int
 
 
 def await_stable(reader: Consumer, topic: str, partition: int, end: int, deadline: Deadline, patience: float) -> bool:
-    """Whether everything before `end` is decided, committed or aborted, for a read_committed `reader` in `patience` s.
+    """Wait up to `patience` s until a read_committed `reader`'s last stable offset is at `end`; return whether it is.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def await_stable(reader: Consumer, topic: str, partition: int, end: int, deadlin
 
 
 def first_visible(reader: Consumer, topic: str, partition: int, offset: int, deadline: Deadline) -> tuple[int, bool]:
-    """The offset of the first record at or behind `offset` that `reader` is given; or, and False, its log's end.
+    """Return the offset of the first record from `offset` on that `reader` sees, and True; or the log's end and False.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def first_visible(reader: Consumer, topic: str, partition: int, offset: int, dea
 
 
 def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:
-    """Which of the records at rising `offsets` are such that `reader` is given them.
+    """Return for each of the rising `offsets` whether `reader` sees a record there.
 
     Raises
     ------

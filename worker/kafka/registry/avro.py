@@ -1,7 +1,7 @@
-"""Values in Avro, read as their writer's schema says by fastavro, on which the client's deserializer rests too.
+"""Avro values, decoded by their writer's schema with fastavro, which the client's deserializer also uses.
 
-Points in time become ISO 8601, decimals float64, enums their symbols, bytes and fixed text of one character per byte,
-as in Avro's own JSON; a union is its value. A time of day stays the number of ms or us since midnight.
+Timestamps and dates become ISO 8601, decimals float64, enums their symbols, bytes and fixed text of one character per
+byte, as in Avro's own JSON; a union becomes its value. A time of day stays the number of ms or us since midnight.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from driftway.worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas
 
 TYPE = "AVRO"
 MARK = "driftway-"
-"""Before names of logical types: those of fastavro make Python's objects, and are left as they are for others."""
+"""Prefix of our logical types: fastavro's own yield Python objects, and stay untouched for other users of fastavro."""
 TEXT, DECIMAL, DATE, ID = "text", "decimal", "date", "uuid"
 TIMES = {
     f"{local}timestamp-{name}": (unit, "" if local else "Z")
     for name, unit in (("millis", MILLIS), ("micros", MICROS), ("nanos", NANOS))
     for local in ("", "local-")
 }
-"""Logical type -> ticks in a second, zone."""
+"""Logical type -> ticks per second, zone."""
 PRIMITIVES = frozenset(("null", "boolean", "int", "long", "float", "double", "bytes", "string"))
 
 
 def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
-    """What reads values of the schema of an id.
+    """Return a function that decodes values of the schema with an id.
 
     Raises
     ------
     Unusable
-        It is no Avro schema, or one whose values cannot be read safely.
+        It is not an Avro schema, or its values cannot be decoded safely.
     Failure
         As `Schemas.by_id`.
     """
@@ -48,7 +48,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
         schema = parse(written.schema_str, {name: other.schema_str for name, other in others.items()})
     except Unusable as bad:
         raise Unusable(f"schema {number} {bad}") from None
-    except Exception:  # fastavro lets whatever stumbles over a schema through
+    except Exception:  # fastavro raises anything on a bad schema
         raise Unusable(f"schema {number} cannot be read") from None
 
     def read(value: bytes) -> Any:
@@ -68,19 +68,19 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
 
 
 def parse(text: str, others: dict[str, str]) -> Any:
-    """A schema as fastavro reads with it.
+    """Parse a schema for fastavro.
 
     Parameters
     ----------
     text : str
-        Of the schema.
+        The schema.
     others : dict
-        Name -> text of what it refers to.
+        Name -> text of each schema that it refers to.
 
     Raises
     ------
     Unusable
-        It is recursive, or has an array whose items take no bytes: a few bytes would overflow the reader's stack, or
+        It is recursive, or has an array whose items take no bytes: a few bytes could overflow the reader's stack, or
         keep it busy for ever.
     """
     import json
@@ -106,13 +106,13 @@ def parse(text: str, others: dict[str, str]) -> Any:
 
 
 def full_name(schema: dict[str, Any]) -> str:
-    """The name of a record, enum or fixed, with its namespace."""
+    """Return the name of a record, enum or fixed with its namespace."""
     name, space = schema["name"], schema.get("namespace")
     return f"{space}.{name}" if space and "." not in name else str(name)
 
 
 def plain(schema: Any) -> Any:
-    """A schema whose logical types are ours, without what only writers and other readers need."""
+    """Return a schema with our logical types, without attributes that only writers and other readers need."""
     if isinstance(schema, list):
         return [plain(one) for one in schema]
     if schema == "bytes":
@@ -137,16 +137,16 @@ def plain(schema: Any) -> Any:
 
 
 def width(schema: Any, around: frozenset[str], known: dict[str, bool]) -> bool:
-    """Whether a value may take no bytes.
+    """Return whether a value may take no bytes.
 
     Parameters
     ----------
     schema : Any
-        As fastavro has parsed it.
+        As parsed by fastavro.
     around : frozenset of str
-        Names of the records that it stands in.
+        Names of the enclosing records.
     known : dict
-        Name -> answer, of what has been looked at.
+        Name -> result, of the types seen so far.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def width(schema: Any, around: frozenset[str], known: dict[str, bool]) -> bool:
 
 
 def register() -> None:
-    """Tell fastavro what our logical types become."""
+    """Register the readers of our logical types with fastavro."""
     from fastavro.read import LOGICAL_READERS
 
     def time(unit: int, zone: str) -> Callable[[Any, Any, Any], Any]:

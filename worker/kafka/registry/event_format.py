@@ -1,4 +1,4 @@
-"""How events are written, as their readers are told."""
+"""The format of events, for their readers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from driftway.worker.wire.codec import FORMATS, JSON
 
 @dataclass(frozen=True)
 class EventFormat:
-    """How events are written: no part of what is learned.
+    """The format of events, which has no influence on what is learned.
 
     Parameters
     ----------
     name : str
-        Of the format, ``json``, ``packed``, or one whose schemas a registry keeps.
+        ``json``, ``packed``, or a format whose schemas are in a registry.
     registry : str or None
-        Address of that schema registry, which the other two do not need.
+        URL of the schema registry; None for ``json`` and ``packed``.
     registry_properties : tuple of (str, str)
-        Of its client.
+        Properties of its client.
     """
 
     name: str = JSON
@@ -39,15 +39,15 @@ class EventFormat:
 
     @property
     def uses_registry(self) -> bool:
-        """Whether a registry keeps the schemas."""
+        """Whether the schemas are in a registry."""
         return self.name in REGISTERED
 
     def loads(self) -> Callable[[bytes], Any] | None:
-        """What reads events whose schemas a registry keeps; None: they are JSON, or packed."""
+        """Return the parser of events whose schemas are in a registry; None for ``json`` and ``packed``."""
         if self.registry is None:
             return None
         return parser_of(self.name, self.registry, self.registry_properties)
 
 
 JSON_FORMAT = EventFormat()
-"""Of events in JSON."""
+"""The format of JSON events."""

@@ -1,7 +1,7 @@
-"""Values in JSON whose schema is in the registry: read, then held against it by `jsonschema`, as the client does.
+"""JSON values whose schema is in the registry: parsed, then validated by `jsonschema`, as the client does.
 
-What a schema refers to comes from the registry; nothing is fetched from the web. Holding a value against its schema
-takes a hundred times as long as reading it: ``validate=false``, as the client calls it, leaves it out.
+References are resolved from the registry; nothing is fetched from the web. Validating a value takes a hundred times as
+long as parsing it: ``validate=false``, the client's own name for it, leaves it out.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ TYPE = "JSON"
 
 
 def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
-    """What reads values of the schema of an id.
+    """Return a function that reads values of the schema with an id.
 
     Raises
     ------
     Unusable
-        It is no JSON schema.
+        It is not a valid JSON schema.
     Failure
         As `Schemas.by_id`.
     """
@@ -36,7 +36,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
     others = schemas.referred(written)
     try:
         fits = make_check(written.schema_str, {name: other.schema_str for name, other in others.items()})
-    except Exception:  # of jsonschema and of what it rests on
+    except Exception:  # from jsonschema and its dependencies
         raise Unusable(f"schema {number} cannot be read") from None
 
     def read(value: bytes) -> Any:
@@ -49,7 +49,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
             raise Unusable("value is nested too deeply") from None
         except Unresolvable:
             raise Unusable(f"schema {number} refers to what is not in the registry") from None
-        except Exception:  # such as of a pattern that is none
+        except Exception:  # such as an invalid pattern
             raise Unusable(f"schema {number} cannot be read") from None
         if not fit:
             raise Unusable(MISFIT)
@@ -59,12 +59,12 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
 
 
 def parse(value: bytes) -> Any:
-    """The JSON behind the header.
+    """Parse the JSON after the header.
 
     Raises
     ------
     Unusable
-        It is none.
+        It is not JSON.
     """
     try:
         return read_json(value[HEADER_BYTES:])
@@ -73,14 +73,14 @@ def parse(value: bytes) -> Any:
 
 
 def make_check(text: str, others: dict[str, str]) -> Callable[[Any], bool]:
-    """What tells whether a value fits a schema.
+    """Return a function that tells whether a value fits a schema.
 
     Parameters
     ----------
     text : str
-        Of the schema.
+        The schema.
     others : dict
-        Name -> text of what it refers to.
+        Name -> text of each schema that it refers to.
     """
     from jsonschema.validators import validator_for
     from referencing import Registry, Resource
@@ -98,12 +98,12 @@ def make_check(text: str, others: dict[str, str]) -> Callable[[Any], bool]:
 
 
 def steadily(check: Callable[[Any], bool], value: Any) -> bool:
-    """`check` of a value, with the same answer however deep the caller's own stack is.
+    """Check a value with a result that does not depend on the depth of the caller's stack.
 
     Raises
     ------
     RecursionError
-        The value is nested too deeply for a stack that begins here.
+        The value is nested too deeply even for an empty stack.
     """
     try:
         return check(value)

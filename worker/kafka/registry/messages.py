@@ -1,8 +1,8 @@
-"""Protobuf messages as plain objects: fields by the names that the schema has for them.
+"""Protobuf messages as plain objects, with field names as in the schema.
 
-Nearly as Protobuf's own JSON, which writes 64-bit integers as text and leaves out numbers that are 0: here integers are
-integers, a field without presence always has its value, and one with presence that is not set is null. Enums are their
-names, bytes base64, timestamps ISO 8601, durations seconds, wrappers what they wrap, maps have their keys sorted.
+Similar to Protobuf's own JSON, except that integers stay integers, a field without presence always has its value, and
+an unset field with presence is null or its declared default. (JSON writes 64-bit integers as text and omits zeros.)
+Enums become names, bytes base64, timestamps ISO 8601, durations seconds, wrappers their values; map keys are sorted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Convert = Callable[[Any], Any]
 
 
 class ObjectConverter:
-    """Makes plain objects of the messages of a type.
+    """Converts messages of a type to plain objects.
 
     Parameters
     ----------
     descriptor : google.protobuf.descriptor.Descriptor
-        The type.
+        The message type.
     """
 
     def __init__(self, descriptor: Any) -> None:
@@ -38,7 +38,7 @@ class ObjectConverter:
             return known
         name = descriptor.full_name
         if name not in self._types:
-            fields = self._types[name] = list[Field]()  # before its fields are looked at: a type may hold itself
+            fields = self._types[name] = list[Field]()  # before its fields are visited: types may be recursive
             fields += map(self._field, descriptor.fields)
         inside = self._types[name]
         return lambda message: {field.name: field.value(message) for field in inside}
@@ -56,7 +56,7 @@ class ObjectConverter:
         return Field(field.name, field.has_presence, unset, convert)
 
     def _of_value(self, field: Any) -> Convert | None:
-        """What makes a plain value of one of a field's; None: it is one."""
+        """Return the converter of a field's single value, or None if it is plain already."""
         if field.message_type is not None:
             return self._of_message(field.message_type)
         if field.enum_type is not None:
@@ -66,17 +66,17 @@ class ObjectConverter:
 
 
 class Field(NamedTuple):
-    """How a field's value is read."""
+    """How to read a field's value."""
 
     name: str
     presence: bool
-    """Whether it may be unset."""
+    """Whether the field can be unset."""
     unset: Any
-    """What it is then."""
+    """Value of an unset field."""
     convert: Convert | None
 
     def value(self, message: Any) -> Any:
-        """The plain value."""
+        """Return the field's plain value."""
         if self.presence and not message.HasField(self.name):
             return self.unset
         found = getattr(message, self.name)
@@ -134,4 +134,4 @@ WELL_KNOWN: dict[str, Convert] = {
     f"google.protobuf.{kind}Value": lambda m: m.value
     for kind in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String")
 }
-"""Full name of a type -> what makes a plain object of its messages."""
+"""Full name of a type -> converter of its messages."""

@@ -1,7 +1,7 @@
-"""From the bytes of an event in Confluent's wire format to a plain object: 0, the schema's id in 4 bytes, the value.
+"""Parses events in Confluent's wire format to plain objects: a zero byte, the schema's id in 4 bytes, the value.
 
-Deterministic: a schema's id is for ever the same schema, and only what the registry says for sure rejects an event.
-Producers register a schema before they write under it, so that an id which it does not know is none.
+Deterministic: an id stands for the same schema for ever, and only a definite answer of the registry rejects an event.
+Producers register a schema before they write with it, so an id that the registry does not know is not valid.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
     JSON_SCHEMA: json_schema.make_reader,
 }
 NEEDS = {AVRO: "fastavro", PROTOBUF: "confluent_kafka.schema_registry.protobuf", JSON_SCHEMA: "jsonschema"}
-"""What a form is read with; imported at the start, so that no event waits for it, or finds that it is not there."""
+"""Module that decodes each format; imported at the start, so that no event waits for it or finds it missing."""
 MAGIC = 0
 MOST_REFUSED = 10_000
-"""Ids of schemas that cannot be used and are remembered; a topic of other bytes has ever new ones."""
+"""Number of unusable schema ids to remember; a topic of arbitrary bytes has ever new ones."""
 
 
 class Parser:
-    """Reads events of one form.
+    """Parses events of one format.
 
     Parameters
     ----------
@@ -46,16 +46,16 @@ class Parser:
         self._refused: dict[int, str] = {}
 
     def __call__(self, value: bytes) -> Any:
-        """The plain object that an event is: dict, list, str, int, float, bool and None.
+        """Parse an event to a plain object: dict, list, str, int, float, bool and None.
 
         Raises
         ------
         Reject
-            It cannot be read.
+            The event cannot be read.
         Unreachable
             The registry does not answer.
         Failure
-            It refuses to, or is no registry.
+            The registry refuses to answer, or is no registry.
         """
         if len(value) < HEADER_BYTES or value[0] != MAGIC:
             raise Reject(f"{self._form}: {FORMAT}")
@@ -83,35 +83,35 @@ class Parser:
 
 
 def make_parser(form: str, url: str, properties: Mapping[str, str]) -> Parser:
-    """What reads events of a form.
+    """Create a parser of events of a format.
 
     Parameters
     ----------
     form : str
         ``avro``, ``protobuf`` or ``json-schema``.
     url : str
-        Of the registry.
+        URL of the registry.
     properties : mapping
         Further properties of confluent-kafka's SchemaRegistryClient, as text, and ``validate``.
 
     Raises
     ------
     UsageFailure
-        There is no such form, or as `Schemas`.
+        There is no such format, or as `Schemas`.
     Failure
         The extra is not installed.
     """
     if form not in FORMS:
-        raise UsageFailure(f"format {form} has no schema registry: {', '.join(FORMS)} have")
+        raise UsageFailure(f"format {form} uses no schema registry: {', '.join(FORMS)} do")
     schemas = Schemas(url, properties)
     try:
         import_module(NEEDS[form])
     except ImportError:
-        raise Failure(f"events in {form} need further packages: {INSTALL}") from None
+        raise Failure(f"events in {form} need additional packages: {INSTALL}") from None
     return Parser(form, schemas)
 
 
 @cache
 def parser_of(form: str, url: str, properties: tuple[tuple[str, str], ...]) -> Parser:
-    """One of these for all partitions of a process, see `make_parser`."""
+    """Return one parser for all partitions of a process; see `make_parser`."""
     return make_parser(form, url, dict(properties))

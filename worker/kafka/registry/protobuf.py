@@ -1,7 +1,7 @@
-"""Values in Protobuf: message types are built at run time from what the registry has.
+"""Protobuf values: message types are built at run time from the registry's schemas.
 
-The schema comes as a FileDescriptorProto. Files that come with protobuf and with the client (timestamps, wrappers,
-decimals and so on) are taken from there, all others from the schema's references.
+A schema is a FileDescriptorProto. Files that ship with protobuf and with the client (timestamps, wrappers, decimals and
+so on) are taken from there, all others from the schema's references.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from driftway.worker.wire.events import shown
 
 TYPE = "PROTOBUF"
 OF_THE_CLIENT = "google/protobuf/", "google/type/", "confluent/"
-"""How names of files begin that no schema refers to: every reader has them."""
+"""Prefixes of files that schemas import without a reference: every reader has them."""
 DEEPEST, LONGEST_NUMBER = 100, 5
-"""Indexes of a message, one for each level, and bytes of an index: more is no schema's."""
+"""Limits that no schema exceeds: indexes of a message, one for each level, and bytes of an index."""
 
 
 def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
-    """What reads values of the schema of an id; they say themselves which of its messages they are.
+    """Return a function that decodes values of the schema with an id; each value names its message type.
 
     Raises
     ------
     Unusable
-        It is no Protobuf schema.
+        It is not a valid Protobuf schema.
     Failure
-        As `Schemas.by_id`, or the registry gives it as text only.
+        As `Schemas.by_id`, or the registry returns it as text only.
     """
     from google.protobuf.message import DecodeError
 
@@ -44,7 +44,7 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
         raise schemas.text_only(number)
     try:
         pool = pool_of([*files, root])
-    except Exception:  # protobuf raises TypeErrors and KeyErrors of its own making
+    except Exception:  # protobuf raises TypeError, KeyError and others
         raise Unusable(f"schema {number} cannot be read") from None
     types: dict[tuple[int, ...], tuple[Any, ObjectConverter]] = {}
 
@@ -59,19 +59,19 @@ def make_reader(schemas: Schemas, number: int) -> Callable[[bytes], Any]:
             if not message.IsInitialized():
                 raise Unusable("value lacks a required field")
             return plain(message)
-        except (DecodeError, ValueError):  # a ValueError is of text that is not UTF-8, where proto2 does not mind
+        except (DecodeError, ValueError):  # ValueError: text that is not UTF-8, which proto2 lets parse
             raise Unusable(MISFIT) from None
 
     return read
 
 
 def indexes(value: bytes) -> tuple[tuple[int, ...], int]:
-    """Which message of its file a value is: the place at each level, and where the message begins.
+    """Return which message of its file a value is, as an index at each level, and where the message begins.
 
     Raises
     ------
     Unusable
-        That is not how a value begins.
+        The value does not begin with valid indexes.
     """
     count, at = zigzag(value, HEADER_BYTES)
     if not 0 <= count <= DEEPEST:
@@ -84,7 +84,7 @@ def indexes(value: bytes) -> tuple[tuple[int, ...], int]:
 
 
 def zigzag(value: bytes, at: int) -> tuple[int, int]:
-    """The signed number of variable length that stands at a place, and where it ends.
+    """Return the zigzag varint at a position, and the position after it.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def zigzag(value: bytes, at: int) -> tuple[int, int]:
 
 
 def file_of(text: str, name: str) -> Any:
-    """The file that a serialized schema is, under a name; None if it is not serialized."""
+    """Return the file descriptor of a serialized schema, under a name; None if it is not serialized."""
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import DecodeError
 
@@ -113,8 +113,8 @@ def file_of(text: str, name: str) -> Any:
 
 
 def pool_of(files: list[Any]) -> Any:
-    """A pool of its own with files, each behind what it imports, and with those of the client that they import."""
-    # Importing the client's serializer brings its files into the default pool.
+    """Build a descriptor pool of files, each after its imports, and of the client's files that they import."""
+    # Importing the client's serializer adds its files to the default pool.
     import confluent_kafka.schema_registry.protobuf  # noqa: F401
     from google.protobuf.descriptor_pool import Default, DescriptorPool
 
@@ -134,12 +134,12 @@ def pool_of(files: list[Any]) -> Any:
         if file.name not in known:
             pool.AddSerializedFile(file.SerializeToString())
     for file in files:
-        pool.FindFileByName(file.name)  # here it complains of what is missing
+        pool.FindFileByName(file.name)  # raises if an import is missing
     return pool
 
 
 def message_type(pool: Any, file: Any, path: tuple[int, ...], number: int) -> tuple[Any, ObjectConverter]:
-    """The class of the message at a path, and what makes plain objects of it.
+    """Return the class of the message at a path, and its converter to plain objects.
 
     Raises
     ------

@@ -1,24 +1,24 @@
-"""Values that JSON has no kind of, as the text or the number that stands for them."""
+"""Values of types that JSON does not have, as text or numbers."""
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
 MILLIS, MICROS, NANOS = 10**3, 10**6, 10**9
-"""Ticks in a second."""
-EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - what is counted from it says itself whether it is in UTC
+"""Ticks per second."""
+EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - `zone` says whether a time counted from it is in UTC
 EPOCH_DAY = EPOCH.toordinal()
 
 
 def instant(ticks: int, unit: int, zone: str = "Z") -> str | int:
-    """ISO 8601 of a point in time, exact; beyond the years 1 to 9999 the number that it is.
+    """Return a point in time as exact ISO 8601 text; outside the years 1 to 9999 the number itself.
 
     Parameters
     ----------
     ticks : int
         Since 1970.
     unit : int
-        Ticks in a second.
+        Ticks per second.
     zone : str
         ``Z``, or empty for a local time.
     """
@@ -32,7 +32,7 @@ def instant(ticks: int, unit: int, zone: str = "Z") -> str | int:
 
 
 def day(days: int) -> str | int:
-    """ISO 8601 of a day, counted from 1970-01-01; beyond the years 1 to 9999 the number that it is."""
+    """Return a day counted from 1970-01-01 as ISO 8601 text; outside the years 1 to 9999 the number itself."""
     try:
         return date.fromordinal(EPOCH_DAY + days).isoformat()
     except (ValueError, OverflowError):
@@ -40,13 +40,13 @@ def day(days: int) -> str | int:
 
 
 def decimal(unscaled: bytes, scale: int) -> float:
-    """The float64 nearest to unscaled / 10^scale; `unscaled` is a big-endian two's complement.
+    """Return the float64 nearest to unscaled / 10^scale; `unscaled` is in big-endian two's complement.
 
-    By way of text, which is exact, and quick for any scale: an event's own scale may be two thousand million.
+    It is parsed from text, which is exact, and quick for any scale: an event's own scale may be two billion.
 
     Raises
     ------
     ValueError
-        More digits than Python reads.
+        It has more digits than Python parses.
     """
     return float(f"{int.from_bytes(unscaled, 'big', signed=True)}e{-scale}")

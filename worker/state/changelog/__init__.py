@@ -1,1 +1,1 @@
-"""What stands in the topic of snapshots: chunks, positions, claims, marks."""
+"""Records of the snapshot topic: chunks, commit records, claims, marks."""

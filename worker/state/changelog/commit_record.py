@@ -1,8 +1,8 @@
-"""What each exactly-once commit says of itself, in a record of its own transaction.
+"""The record about itself that each exactly-once commit writes in its own transaction.
 
-It is written behind the state, in the partition's log of the group's snapshot topic, once the broker has said where the
-outputs are. The group's coordinator is told the same offset, in the same transaction; but it may answer from half of
-its memory (docs/decisions/0018), and a log cannot.
+It follows the state in the partition's log of the group's snapshot topic, once delivery reports have said where the
+outputs are. The same offset is sent to the group's coordinator in the same transaction; but the coordinator may answer
+from half-loaded state (docs/decisions/0018), and a log cannot.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from driftway.worker.wire.codec import read_json, write_json
 
 @dataclass(frozen=True)
 class CommitRecord:
-    """One commit.
+    """The record of one commit.
 
     Parameters
     ----------
     offset : int
         C: the next input offset to read.
     previous : int or None
-        That of the commit before: its outputs answer the rows from there to C. None: not known.
+        Offset of the previous commit: the outputs are for the rows from there to C. None: unknown.
     pointer : Pointer or None
-        The newest snapshot; None: not known.
+        The newest snapshot; None: unknown.
     outputs : mapping
         Topic -> where this commit's outputs are; topics without any are left out.
     labels : str or None
-        The topic of labels; None: they come with the events, or among them.
+        The label topic; None: labels are in the input.
     order : MergeOrder or None
-        In which order events and labels were taken since the newest snapshot.
+        The merge order of events and labels since the newest snapshot; None: no label topic.
     rounds : int or None
-        Rounds so far with the learners of other partitions; None: they share nothing.
+        Exchange rounds so far; None: learners are not shared.
     """
 
     offset: int
@@ -61,17 +61,17 @@ class CommitRecord:
 
     @classmethod
     def read(cls, value: bytes | None) -> CommitRecord | None:
-        """Read a record's value; None if it cannot be read. Before there was more to say, it was the offset alone."""
+        """Parse a record's value; None if it cannot be read. In the earliest versions it was the offset alone."""
         try:
-            told = read_json(value or b"")
-            if isinstance(told, int):
-                return cls(told)
-            outputs = {str(topic): OffsetRange(*map(int, span)) for topic, span in told["outputs"].items()}
-            previous = None if told["previous"] is None else int(told["previous"])
-            order = MergeOrder.from_list(told["order"]) if "order" in told else None
-            labels = told.get("labels")
-            rounds = told.get("rounds", told.get("meetings"))  # what earlier versions called them
-            pointer = Pointer.parse(told["pointer"])
-            return cls(int(told["offset"]), previous, pointer, outputs, labels, order, rounds)
+            fields = read_json(value or b"")
+            if isinstance(fields, int):
+                return cls(fields)
+            outputs = {str(topic): OffsetRange(*map(int, span)) for topic, span in fields["outputs"].items()}
+            previous = None if fields["previous"] is None else int(fields["previous"])
+            order = MergeOrder.from_list(fields["order"]) if "order" in fields else None
+            labels = fields.get("labels")
+            rounds = fields.get("rounds", fields.get("meetings"))  # what earlier versions called them
+            pointer = Pointer.parse(fields["pointer"])
+            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

@@ -1,8 +1,8 @@
-"""Whose the outputs are: a record at the start of the snapshot topic says so, and nobody else's worker begins.
+"""Ownership of the outputs: a claim at the start of the snapshot topic names the owner; other workers refuse to start.
 
-It is written before anything else, under a key of the claimant's own, so that compaction leaves it where it is. Where
-two claim at once, the one whose record came first has the outputs, and both see that. Names by default hold the group
-and the input: only ``--outputs`` can lead two groups to the same topics.
+It is written before anything else, under a key of the claimant's own, so that compaction leaves it in place. If two
+claim at once, the one whose record comes first owns the outputs, and both see that. Default names contain the group and
+the input: only ``--outputs`` can lead two groups to the same topics.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ CLAIM_SECONDS = 30.0
 
 
 def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
-    """Claim the outputs, or see that they are ours already.
+    """Claim the outputs, or check that they are ours already.
 
     Parameters
     ----------
     settings : WorkerSettings
-        Whose.
+        Settings of the claimant.
     partitions : int
-        Of the input now.
+        Current number of input partitions.
 
     Returns
     -------
     int
-        Of the input when the claim was made: what comes later is read from its beginning.
+        Number of input partitions when the claim was made: later ones are read from their beginning.
 
     Raises
     ------
     UsageFailure
-        They are another's.
+        They belong to another group or input.
     KafkaException, TimedOut
         The broker did not answer in time.
     """
@@ -58,26 +58,26 @@ def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
 
 
 def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tuple[str, str, int] | None:
-    """Group, input and its partitions (0: not known) of the first claim; None: there is no record at all.
+    """Group, input and number of partitions (0: unknown) of the first claim; None if there is no record at all.
 
-    A topic that begins with other records is older than claims, or was cut: then a name that was not chosen by hand
-    decides.
+    A topic that begins with other records is older than claims, or was truncated: then the outputs are ours if their
+    names are the default ones.
 
     Raises
     ------
     UsageFailure
-        The first record is no claim, and the name was chosen by hand.
+        The first record is no claim, and the names are not the default ones.
     """
     topic = settings.topics.snapshots
     low, high = watermarks(reader, topic, CLAIM_PARTITION, deadline)
     if low == high:
         return None
     message = MessageReader(reader, {(topic, CLAIM_PARTITION): low}).next(deadline, f"the first record of {topic} was")
-    if message is None:  # markers only
+    if message is None:  # transaction markers only
         return None
     if not (message.key() or b"").startswith(CLAIM_PREFIX):
         if settings.outputs:
-            raise UsageFailure(f"topic {topic} does not say whose it is: choose other outputs with --outputs PREFIX")
+            raise UsageFailure(f"topic {topic} does not name its group: choose other outputs with --outputs PREFIX")
         return settings.group, settings.input, 0
-    told = read_json(message.value() or b"{}")
-    return told.get("group", "?"), told.get("input", "?"), told.get("partitions", 0)
+    claim = read_json(message.value() or b"{}")
+    return claim.get("group", "?"), claim.get("input", "?"), claim.get("partitions", 0)

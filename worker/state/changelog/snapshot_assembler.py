@@ -1,4 +1,4 @@
-"""Snapshots put together again from their chunks, in the order in which these lie in their topic."""
+"""Reassembly of snapshots from their chunks, read in topic order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Chunk = TypeVar("Chunk")
 
 @dataclass(frozen=True)
 class ChunkGroup(Generic[Chunk]):
-    """Chunks in a row; `header` is what the first says of the snapshot, None where it cannot be read."""
+    """Consecutive chunks; `header` is from the first one, None if it is unreadable or says another size."""
 
     chunks: list[Chunk]
     nbytes: int
@@ -21,14 +21,14 @@ class ChunkGroup(Generic[Chunk]):
 
 
 class SnapshotAssembler(Generic[Chunk]):
-    """Holds the chunks of one partition until they are a pile.
+    """Collects the chunks of one partition into groups.
 
     Parameters
     ----------
     partition : int
-        Whose.
+        The partition.
     orphaned : callable
-        Told of records that will not become part of a pile: compaction or at-least-once leaves such.
+        Called with records that will not become part of a group: compaction or at-least-once leaves such.
     """
 
     def __init__(self, partition: int, orphaned: Callable[[list[Chunk]], None] = lambda _: None) -> None:
@@ -38,7 +38,7 @@ class SnapshotAssembler(Generic[Chunk]):
         self._nbytes = 0
 
     def take(self, record: Chunk, key: bytes | None, value: bytes) -> ChunkGroup[Chunk] | None:
-        """Take the next record, of whatever key, to be held as `record`; return the pile that it ends."""
+        """Add the next record, with any key, kept as `record`; return the group that it completes, if any."""
         if key == chunk_key(self._partition, 0):
             self.discard()
             self._header = read_snapshot_header(value)
@@ -48,15 +48,15 @@ class SnapshotAssembler(Generic[Chunk]):
             return None
         self._chunks.append(record)
         self._nbytes += len(value)
-        drawn, nbytes = self._header, self._nbytes
-        if drawn is not None and nbytes < drawn.nbytes:
+        header, nbytes = self._header, self._nbytes
+        if header is not None and nbytes < header.nbytes:
             return None
-        pile = ChunkGroup(self._chunks, nbytes, drawn if drawn is not None and nbytes == drawn.nbytes else None)
+        group = ChunkGroup(self._chunks, nbytes, header if header is not None and nbytes == header.nbytes else None)
         self._chunks, self._nbytes = [], 0
-        return pile
+        return group
 
     def discard(self) -> None:
-        """What is held will not become whole any more."""
+        """Give up the chunks held so far: their group will not be completed."""
         if self._chunks:
             self._orphaned(self._chunks)
         self._chunks, self._nbytes = [], 0

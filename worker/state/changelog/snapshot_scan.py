@@ -1,9 +1,9 @@
-"""What the snapshot topic still holds of a partition's past, for the day when its newest snapshot is damaged.
+"""Search of the snapshot topic for a partition's older snapshots, in case its newest one is damaged.
 
-A learner's state is a function of the rows from its history's first one to its own offset. So an older snapshot that
-relearns the rows up to the committed offset stands there with the same bits as the newest one would have. That holds
-within one history only: when a learner starts empty, or goes on behind rows that it has not seen, `mark_new_history`
-writes so into the topic, and what lies before the mark is not looked at any more.
+A learner's state is a function of the rows from the start of its history to its own offset. So an older snapshot that
+relearns the rows up to the committed offset ends up there with the same bits as the newest one. That holds within one
+history only: when a learner starts empty, or continues after rows that it has not seen, `mark_new_history` writes a
+mark into the topic, and everything before the mark is ignored.
 """
 
 from __future__ import annotations
@@ -30,68 +30,68 @@ from driftway.worker.state.snapshot import (
 )
 
 MAX_CANDIDATES = 16
-"""Places of older snapshots that are kept while looking: memory stays small however long the topic is."""
+"""Pointers to older snapshots kept during a search: memory stays small however long the topic is."""
 TAIL_RECORDS = 16
-"""Records from the end of the snapshot topic among which the last position is looked for at first, then four times as
-many. Behind it lie only what transactions wrote that came to nothing, and their markers."""
+"""Number of records at the end of the snapshot topic that are searched first for the last commit record, then four
+times as many. After it there are only records of aborted transactions, and their markers."""
 GETTING_ON_SECONDS = 10.0
-"""Of a reader's budget that are always left while records come: a large state takes as long as it takes."""
+"""After each record, a reader has at least this long until its deadline, so that a large state does not time out."""
 UNKNOWN = -1
-"""`SnapshotScan.history_start` behind a mark without an offset: of a learner that kept what it had learned before, of
-an imported state (`driftway.worker.admin.state_admin`), or unreadable. The rows of such a history do not give its
+"""`SnapshotScan.history_start` after a mark without an offset: of a learner that kept what it had learned before, of an
+imported state (`driftway.worker.admin.state_admin`), or unreadable. The rows of such a history do not determine its
 state."""
 KEPT = b"kept"
-"""Value of a mark where a learner goes on with what it had learned before."""
+"""Value of a mark where a learner keeps what it had learned before."""
 IMPORTED = b"imported"
-"""Value of a mark where a learner goes on in a state out of a file."""
+"""Value of a mark where a learner continues from a state imported from a file."""
 
 
 def read_mark(value: bytes | None) -> int | None:
-    """The input offset at which learners began empty, by a mark's value; None: it names no offset, see `UNKNOWN`."""
+    """Parse a mark's value: the input offset at which learners started empty; None if it has none, see `UNKNOWN`."""
     return int(value) if value and value.isdigit() else None
 
 
 class SnapshotScan:
-    """Goes through a partition's records of the snapshot topic and notes which complete snapshots could be used.
+    """Scans a partition's records of the snapshot topic for complete snapshots that could be used.
 
     Parameters
     ----------
     partition : int
-        Whose records these are.
+        The partition.
     least, most : int
-        The input offsets between which a state must stand, both included.
+        Lowest and highest input offset of a usable state, both included.
     """
 
     def __init__(self, partition: int, least: int, most: int) -> None:
         self.partition, self.least, self.most = partition, least, most
         self.history_start: int | None = None
-        """Input offset at which the present history began, by the last mark; None without one."""
+        """Input offset at which the current history began, from the last mark; None without one."""
         self._found: list[Pointer] = []
         self._assembler = SnapshotAssembler[int](partition)
 
     @property
     def candidates(self) -> list[Pointer]:
-        """Where the complete snapshots are, the one with the least to relearn first."""
+        """The complete snapshots found, the one with the fewest rows to relearn first."""
         return sorted(self._found, key=lambda place: (place.state_offset, place.first), reverse=True)
 
     def take(self, offset: int, key: bytes | None, value: bytes | None) -> None:
-        """Take the next record."""
+        """Process the next record."""
         if is_mark_key(key, self.partition):
-            began = read_mark(value)
-            self.history_start = UNKNOWN if began is None else began
+            start = read_mark(value)
+            self.history_start = UNKNOWN if start is None else start
             self._assembler.discard()
             self._found.clear()
             return
-        pile = self._assembler.take(offset, key, value or b"")
-        if pile is not None and pile.header is not None and self.least <= pile.header.state_offset <= self.most:
-            place = Pointer(pile.chunks[0], len(pile.chunks), pile.header.state_offset)
+        group = self._assembler.take(offset, key, value or b"")
+        if group is not None and group.header is not None and self.least <= group.header.state_offset <= self.most:
+            place = Pointer(group.chunks[0], len(group.chunks), group.header.state_offset)
             self._found = [*self.candidates[: MAX_CANDIDATES - 1], place]
 
 
 def scan_snapshots(
     reader: Consumer, topic: str, first: int, end: int, scan: SnapshotScan, deadline: Deadline
 ) -> SnapshotScan:
-    """Give `scan` the committed records of its partition from `first` to before `end`; return it.
+    """Feed `scan` the committed records of its partition from `first` to before `end`; return it.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def scan_snapshots(
 def commit_records(
     reader: Consumer, topic: str, partition: int, deadline: Deadline, least: int = 1
 ) -> list[CommitRecord]:
-    """What the last commits say of themselves, the newest first: `least` of them, or all that there are.
+    """The last commit records, newest first: at least `least` of them, or all that there are.
 
     Raises
     ------
@@ -122,8 +122,8 @@ def commit_records(
         reading = MessageReader(reader, {(topic, partition): max(low, high - back)}, on_error=ignore_out_of_range)
         while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
             if message.key() == commit_record_key(partition):
-                told = CommitRecord.read(message.value())
-                found += [told] if told else []
+                record = CommitRecord.read(message.value())
+                found += [record] if record else []
         if len(found) >= least or back >= high - low:
             break
         back *= 4
@@ -131,7 +131,7 @@ def commit_records(
 
 
 def merge_orders(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[MergeOrder]:
-    """In which order labels were taken between snapshots, and since the last one, as far as the topic has it.
+    """Merge orders of labels between snapshots, and since the last one, as far as the topic has them.
 
     Raises
     ------
@@ -144,8 +144,8 @@ def merge_orders(reader: Consumer, topic: str, partition: int, deadline: Deadlin
     while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
         if is_order_key(message.key(), partition):
             found.append(MergeOrder.read(message.value()))
-        elif message.key() == commit_record_key(partition) and (told := CommitRecord.read(message.value())) is not None:
-            newest = told.order
+        elif message.key() == commit_record_key(partition) and (last := CommitRecord.read(message.value())) is not None:
+            newest = last.order
     return [order for order in (*found, newest) if order is not None]
 
 
@@ -171,7 +171,7 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     Raises
     ------
     DamagedSnapshot
-        One of them is not there.
+        One of them is missing.
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
@@ -181,7 +181,7 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
     while len(chunks) < pointer.chunks:
         message = _next(reading, where, deadline)
         if message is None or (not chunks and message.offset() != pointer.first):
-            raise DamagedSnapshot(f"the snapshot at {where} is not there")
+            raise DamagedSnapshot(f"the snapshot at {where} does not exist")
         if message.key() != chunk_key(partition, len(chunks)):
             raise DamagedSnapshot(f"chunk {len(chunks)} of the snapshot at {where} is missing")
         chunks.append(message.value() or b"")
@@ -189,7 +189,7 @@ def read_chunks(reader: Consumer, topic: str, partition: int, pointer: Pointer, 
 
 
 def _next(reading: MessageReader, where: str, deadline: Deadline) -> Message | None:
-    """The next record; None at the end. Claims of somebody who came too late may stand even between two chunks."""
+    """The next record that is not a claim; None at the end. A late claim may lie even between two chunks."""
     while (message := reading.next(deadline, f"the records of {where} were")) is not None:
         deadline.extend(GETTING_ON_SECONDS)
         if not (message.key() or b"").startswith(CLAIM_PREFIX):
@@ -198,12 +198,12 @@ def _next(reading: MessageReader, where: str, deadline: Deadline) -> Message | N
 
 
 def mark_new_history(settings: WorkerSettings, partition: int, history_start: int | None, deadline: Deadline) -> None:
-    """Write down that a new history of a partition begins, with learners that know nothing at input offset `began`.
+    """Mark that a new history of a partition begins, with empty learners at input offset `history_start`.
 
-    None: with what they had learned before, so that the log does not give their state again.
+    None: they keep what they had learned before, so that a replay of the log does not reproduce their state.
 
-    Outside any transaction: should nothing be committed in the new history, then the committed pointer lies before
-    the mark, and the search for older snapshots ends there.
+    The mark is written outside any transaction: if nothing is committed in the new history, the committed pointer lies
+    before the mark, and the search for older snapshots ends there.
 
     Raises
     ------
@@ -220,9 +220,9 @@ def mark_new_history(settings: WorkerSettings, partition: int, history_start: in
 
 
 def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline) -> None:
-    """Write a record into the snapshot topic, outside any transaction.
+    """Write a record to the snapshot topic, outside any transaction.
 
-    It has the time that is left, however little the user gives outputs: the topic may just have been made.
+    It may take all the time left, whatever timeout the user set for outputs: the topic may just have been created.
 
     Raises
     ------
@@ -241,6 +241,6 @@ def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, d
 
     producer.produce(settings.topics.snapshots, value, key=key, partition=partition, on_delivery=delivered)
     if producer.flush(deadline.remaining()) > 0:
-        raise TimedOut(f"the broker did not take a record for {settings.topics.snapshots} in time")
+        raise TimedOut(f"the broker did not confirm a record for {settings.topics.snapshots} in time")
     if failed:
         raise with_context(f"{settings.topics.snapshots} cannot be written", failed[0])

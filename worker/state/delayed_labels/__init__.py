@@ -1,1 +1,1 @@
-"""Labels that come later than their events."""
+"""Labels that arrive later than their events."""

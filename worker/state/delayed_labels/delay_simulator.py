@@ -1,4 +1,4 @@
-"""Labels that come so many rows late, offline: the operations of a worker whose labels come late, without ids."""
+"""Offline simulation of labels that arrive a number of rows late: a worker's operations, but without ids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 class DelayedOperations(NamedTuple):
-    """Operations of a batch: rows as they come, and once more where their labels do, or are given up."""
+    """Operations of a batch: each row as it arrives, and again where its label arrives or is given up."""
 
     X: Array
     y: Array
@@ -32,7 +32,7 @@ class DelaySimulator:
     rows : int
         >= 1.
     learner : Learner
-        Who predicts them.
+        The learner that predicts them.
     """
 
     def __init__(self, rows: int, learner: Learner) -> None:
@@ -45,21 +45,21 @@ class DelaySimulator:
         self.guesses = Guesses.allocate(self._slots)
 
     def arrange(self, X: Array, y: Array) -> DelayedOperations:
-        """Put the next rows, and the labels that come behind each, in order. Shapes: X f8[n, d], y f8[n].
+        """Arrange the next rows, and the labels due after each, as operations. Shapes: X f8[n, d], y f8[n].
 
-        A row that has no label is let go where it would have come, if that tells the learner anything.
+        A row without a label expires where its label would have arrived, if the learner uses unlabelled rows.
         """
         n, waiting = len(y), len(self._y)
         all_X, all_y = np.concatenate([self._X, X]), np.concatenate([self._y, y])
         first = self._seen - waiting
         rows = np.arange(waiting, waiting + n)
         labels = rows - self._rows
-        # Row by row: the row, then the label that is due behind it, if there is one or its absence tells something.
+        # For each row: the row, then the label due after it, if there is one or the learner uses its absence.
         which = np.stack([rows, labels], axis=1).reshape(-1)
         is_row = np.tile([True, False], n)
         due = all_y[np.maximum(which, 0)]
-        there = is_row | ((which >= 0) & (self._learner.uses_unlabelled | ~np.isnan(due)))
-        which, is_row = which[there], is_row[there]
+        kept = is_row | ((which >= 0) & (self._learner.uses_unlabelled | ~np.isnan(due)))
+        which, is_row = which[kept], is_row[kept]
         self._seen += n
         left = max(0, waiting + n - self._rows)
         self._X, self._y = all_X[left:], all_y[left:]
@@ -68,7 +68,7 @@ class DelaySimulator:
         return DelayedOperations(np.ascontiguousarray(all_X[which]), known, slot, is_row)
 
     def run(self, steps: DelayedOperations) -> tuple[Array, Array]:
-        """Predict and learn; the scores of the rows, f8[n, k], and what was emitted of each step's row."""
+        """Predict and learn; return the rows' scores, f8[n, k], and the score emitted for each operation's row."""
         score = np.empty((len(steps.y), self._learner.n_scores))
         self._learner.predict_then_update_delayed(
             steps.X, steps.y, score, DelayedRows(steps.slot, self._cached_predictions)

@@ -1,10 +1,10 @@
-"""Events of the input and labels out of a topic of their own, taken as one stream.
+"""Events of the input and labels from a separate topic, merged into one stream.
 
-The record with the earlier time goes first, events before labels of the same millisecond; but never is a record put in
-front of one that went before. A label goes with the event that it is taken before: what has no later event yet waits.
+The record with the earlier time comes first, events before labels of the same millisecond; but the order within each
+topic is kept. A label is delivered just before the first event with a later time; until that arrives, the label waits.
 
-Which labels have arrived by then is chance, so the order is noted (`driftway.worker.state.delayed_labels.merge_order`)
-and committed; whoever goes through the same records again is given it, and gives the same stream.
+Which labels have arrived by then depends on timing, so the order is recorded
+(`driftway.worker.state.delayed_labels.merge_order`) and committed; a replay follows it and produces the same stream.
 """
 
 from __future__ import annotations
@@ -22,68 +22,68 @@ from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 from driftway.worker.wire.headers import joined_headers
 
 MAX_IDLE_SECONDS, FIRST_MAX_IDLE_SECONDS = 1.0, 10.0
-"""How long events wait for labels that the broker may have: a prediction is worth more than their order. While nothing
-was heard of the topic of labels its reader may still be connecting."""
+"""How long events wait for labels that the broker may have: a prediction is worth more than their order. The second
+limit is for the first wait, when the label topic's reader may still be connecting."""
 
 
 class _Buffer:
-    """Records of one topic that have not gone yet.
+    """Records of one topic that are not merged yet.
 
     Parameters
     ----------
     offset : int
-        Of the next record that has to come.
+        Offset of the next record to accept.
     """
 
     def __init__(self, offset: int) -> None:
         self.next = offset
-        """The offset behind the last record that came."""
+        """Offset of the next record to accept."""
         self._parts: list[Records] = []
         self._owned_parts = 0
-        """Of those held, how many parts are in columns of their own."""
+        """Number of leading parts that own their memory."""
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
 
     def add(self, records: Records) -> None:
-        """Take the next ones; what has come before is ignored."""
+        """Append records; those below `self.next` were already seen and are skipped."""
         records = records.after(int(records.offsets.searchsorted(self.next)))
         if len(records):
             self.next = int(records.offsets[-1]) + 1
             self._parts.append(records)
 
     def before(self, offset: int | None) -> Records | None:
-        """Those before an offset, or all; None: there are none."""
+        """Return the records below `offset` (all if None), or None if there are none."""
         if len(self._parts) > 1:
             self.own()
         if not self._parts:
             return None
-        whole = self._parts[0]
-        found = whole if offset is None else whole.before(int(whole.offsets.searchsorted(offset)))
+        held = self._parts[0]
+        found = held if offset is None else held.before(int(held.offsets.searchsorted(offset)))
         return found if len(found) else None
 
     def drop(self, n: int) -> None:
-        """The first `n` have gone."""
-        whole = self.before(None)
-        self._parts = [] if whole is None or n == len(whole) else [whole.after(n)]
+        """Drop the first `n` records."""
+        held = self.before(None)
+        self._parts = [] if held is None or n == len(held) else [held.after(n)]
         self._owned_parts = min(self._owned_parts, len(self._parts))
 
     def own(self) -> None:
-        """Whatever is left has to outlast the client's buffers."""
+        """Copy the remaining records, which must outlast the client's buffers."""
         if len(self._parts) > self._owned_parts or len(self._parts) > 1:
             self._parts = [_concatenated(self._parts)]
         self._owned_parts = len(self._parts)
 
 
 class LabelMerger:
-    """Makes one stream of a partition's events and labels.
+    """Merges a partition's events and labels into one stream.
 
     Parameters
     ----------
     order : MergeOrder
-        What has been taken since the last snapshot.
+        The merge order since the last snapshot.
     replay : sequence of MergePosition
-        The ends of the steps that are to be taken once more first, from where `order` ends.
+        Ends of the steps to replay first, from the end of `order` on.
     """
 
     def __init__(self, order: MergeOrder, replay: Sequence[MergePosition] = ()) -> None:
@@ -91,77 +91,77 @@ class LabelMerger:
         self._replay = deque(replay)
         self._events, self._labels = _Buffer(order.end.offset), _Buffer(order.end.label)
         self._latest_event_time: int | None = None
-        """Latest time of an event since the last label of the newest step; None: the next records begin another."""
+        """Latest time of an event since the last label of the newest step; None: the next records begin a new step."""
         self._at_end = self._label_topic_seen = False
-        """Whether no label is known to be on its way, and whether anything was heard of labels at all."""
+        """Whether the label topic is read to its last known end, and whether the first wait for its reader is over."""
         self._waits_since: float | None = None
 
     @property
     def waiting_events(self) -> int:
-        """Events that wait for labels."""
+        """Number of events that wait for labels."""
         return len(self._events)
 
     @property
     def waiting_labels(self) -> int:
-        """Labels that wait for events."""
+        """Number of labels that wait for events."""
         return len(self._labels)
 
     @property
     def next_label(self) -> int:
-        """The next offset in the topic of labels that has to come."""
+        """Next offset to read in the label topic."""
         return self._labels.next
 
     @property
     def needs_labels(self) -> bool:
-        """Whether what is to be taken once more lacks labels."""
+        """Whether the next step to replay still lacks labels."""
         return bool(self._replay) and self._labels.next < self._replay[0].label and not self._at_end
 
     def add_labels(self, records: Records) -> None:
-        """Take labels, in columns that stay as they are."""
+        """Append labels, in columns that the client will not overwrite."""
         self._at_end, self._label_topic_seen = False, True
         self._labels.add(records)
 
     def end_labels(self, offset: int = 0) -> None:
-        """The topic of labels ends here, for now."""
+        """Note that the label topic is read to its current end, at `offset`."""
         self._at_end = self._label_topic_seen = True
         self._labels.next = max(self._labels.next, offset)
 
     def snapshot_taken(self, place: MergePosition) -> None:
-        """A snapshot that stands here is committed: the order is told from there on."""
+        """Drop the order before `place`, now that a snapshot taken there is committed."""
         rest = tuple(step for step in self.order.steps if step.offset > place.offset)
         self.order = MergeOrder(place, rest)
         if not rest:
             self._latest_event_time = None
 
     def take(self, events: Records | None, now: float) -> Records | None:
-        """What may go, labels among events; None: nothing.
+        """Merge the records that need not wait; return None if there are none.
 
         Parameters
         ----------
         events : Records or None
-            The next ones, in columns that the client may write anew.
+            New events, in columns that the client may overwrite.
         now : float
-            Seconds on a clock that only rises.
+            Seconds of a monotonic clock.
         """
         if events is not None:
             self._events.add(events)
         parts = list[Records]()
         while self._replay and not self.needs_labels:
             end = self._replay[0]
-            if (there := self._events.before(end.offset)) is not None:
-                parts.append(self._merge(there, self._labels.before(end.label)))
+            if (ready := self._events.before(end.offset)) is not None:
+                parts.append(self._merge(ready, self._labels.before(end.label)))
             if self._events.next < end.offset:
                 break
             self._replay.popleft()
-        if not self._replay and (there := self._releasable(now)) is not None:
-            parts.append(self._merge(there, self._labels.before(None)))
+        if not self._replay and (ready := self._releasable(now)) is not None:
+            parts.append(self._merge(ready, self._labels.before(None)))
         self._events.own()
         if len(parts) < 2:
             return parts[0] if parts else None
         return _concatenated(parts)
 
     def _releasable(self, now: float) -> Records | None:
-        """Events that need not wait any longer for labels that are older than they; None: there are none."""
+        """Events that need not wait any longer for earlier labels; None if there are none."""
         events, labels = self._events.before(None), self._labels.before(None)
         if events is None:
             self._waits_since = None
@@ -170,7 +170,7 @@ class LabelMerger:
         n = len(events)
         patience = MAX_IDLE_SECONDS if self._label_topic_seen else FIRST_MAX_IDLE_SECONDS
         if not self._at_end and now - since < patience:
-            # Once a later label has come all earlier ones have.
+            # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
             later = _times(events) > (-1 if labels is None else int(_times(labels).max()))
             n = int(later.argmax()) if later.any() else n
         self._label_topic_seen |= n > 0
@@ -178,7 +178,7 @@ class LabelMerger:
         return events.before(n) if n else None
 
     def _merge(self, events: Records, labels: Records | None) -> Records:
-        """Let events go, and those of the labels that go with them."""
+        """Merge events with the labels due before them, and drop both from the buffers."""
         times, places = _times(events), np.empty(0, np.int64)
         if labels is not None:
             places = np.empty(len(labels), np.int64)
@@ -218,7 +218,7 @@ def find_places(events: Integers, labels: Integers, places: Integers) -> int:
 
 
 def _interleave(events: Records, labels: Records | None, places: Integers) -> Records:
-    """Events with labels among them. Shapes: places i8[m], the event before which each label goes."""
+    """Insert labels among events. Shapes: places i8[m], the event before which each label goes."""
     n, m = len(events), len(places)
     if labels is None or not m:
         return replace(events, label_offsets=np.full(n, NO_LABEL_OFFSET))
@@ -237,7 +237,7 @@ def _interleave(events: Records, labels: Records | None, places: Integers) -> Re
 
 
 def _concatenated(parts: Sequence[Records]) -> Records:
-    """One after the other, in columns of their own."""
+    """Concatenate records into new columns."""
     sizes = list(map(len, parts))
     pick = np.arange(sum(sizes))
     return Records(
@@ -254,7 +254,7 @@ def _concatenated(parts: Sequence[Records]) -> Records:
 
 
 def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
-    """Some strings of several columns, in the order of `pick`, i8[n], in a text of their own."""
+    """Copy strings of several columns into a new one, in the order of `pick`, i8[n]."""
     texts, starts, sizes, shift = list[Text](), list[Integers](), list[Integers](), 0
     for part in parts:
         text, begins, lengths = part.to_buffer()
@@ -264,18 +264,18 @@ def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
         shift += len(text)
     text = texts[0] if len(texts) == 1 else np.concatenate(texts)
     begins, lengths = np.concatenate(starts)[pick], np.concatenate(sizes)[pick]
-    room = np.maximum(lengths, 0) + 1
-    ends = np.cumsum(room)
-    made = np.zeros(int(ends[-1]) + SPARE if len(ends) else SPARE, np.uint8)
-    places = ends - room
-    copy_strings(read_only(text), begins, lengths, places, made)
-    made[len(made) - SPARE :] = np.frombuffer(TAIL, np.uint8)
-    return TerminatedColumn(read_only(made), places, lengths)
+    widths = np.maximum(lengths, 0) + 1
+    ends = np.cumsum(widths)
+    buffer = np.zeros(int(ends[-1]) + SPARE if len(ends) else SPARE, np.uint8)
+    places = ends - widths
+    copy_strings(read_only(text), begins, lengths, places, buffer)
+    buffer[len(buffer) - SPARE :] = np.frombuffer(TAIL, np.uint8)
+    return TerminatedColumn(read_only(buffer), places, lengths)
 
 
 @kernel_without_refcounts
 def copy_strings(text: Text, starts: Integers, sizes: Integers, places: Integers, made: Text) -> None:
-    """Copy strings to their places; what lies between stays. Shapes: starts, sizes, places i8[n]."""
+    """Copy strings to their places, leaving the bytes between them alone. Shapes: starts, sizes, places i8[n]."""
     for i in range(starts.shape[0]):
         for k in range(sizes[i]):
             made[places[i] + k] = text[starts[i] + k]

@@ -1,13 +1,13 @@
-"""In which order the records of two topics were taken: events of the input, and labels out of a topic of their own.
+"""The order in which the records of two topics were merged: events of the input, and labels from a separate topic.
 
-A label is taken before an event, so that what stands before an input offset is one thing: the events before it, and the
-labels before these. Which event that is follows from the times of the records, see
+Each label is merged before an event, so an input offset alone determines what precedes it: the events before it, and
+the labels before these. Which event a label is merged before follows from the times of the records, see
 `driftway.worker.state.delayed_labels.label_merger`, and from which labels had arrived by then. Only the latter has to
-be written down, and hardly ever: a step says that its labels were all there while its events were taken, and steps are
-joined as long as the times alone give the same.
+be recorded, and rarely: a step says that all its labels had arrived while its events were merged, and steps are
+joined as long as the times alone give the same order.
 
-The steps since the last snapshot stand in each commit's position; those between two snapshots in a record beside the
-second one, so that a whole history can be gone through again.
+The steps since the last snapshot are in each commit record; those between two snapshots are in a record beside the
+second one, so that a whole history can be replayed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from driftway.worker.wire.codec import read_json, write_json
 
 
 class MergePosition(NamedTuple):
-    """Between records: the next input offset, and the next one in the topic of labels."""
+    """A position between records: the next input offset, and the next offset in the label topic."""
 
     offset: int
     label: int
@@ -28,14 +28,14 @@ class MergePosition(NamedTuple):
 
 @dataclass(frozen=True)
 class MergeOrder:
-    """The order of what was taken from one place to another.
+    """The merge order between two positions.
 
     Parameters
     ----------
     begin : MergePosition
-        Where it begins.
+        The first position.
     steps : tuple of MergePosition
-        The end of each step; both numbers rise or stay.
+        The end of each step; neither number ever decreases.
     """
 
     begin: MergePosition
@@ -43,37 +43,37 @@ class MergeOrder:
 
     @property
     def end(self) -> MergePosition:
-        """Where it ends."""
+        """The last position."""
         return self.steps[-1] if self.steps else self.begin
 
     def followed_by(self, step: MergePosition, joined: bool) -> MergeOrder:
-        """With one step more; `joined`: the times alone make it part of the last one."""
+        """Append a step; with `joined` it extends the last one, since the times alone give the same order."""
         kept = self.steps[:-1] if joined else self.steps
         return MergeOrder(self.begin, (*kept, step))
 
     def as_list(self) -> list[Any]:
-        """As JSON's values."""
+        """Convert to JSON values."""
         return [list(self.begin), [list(step) for step in self.steps]]
 
     def write(self) -> bytes:
-        """A record's value."""
+        """Serialise as a record's value."""
         return write_json(self.as_list())
 
     @classmethod
     def from_list(cls, plain: Any) -> MergeOrder:
-        """Read what `plain` gave.
+        """Parse a result of `as_list`.
 
         Raises
         ------
         ValueError, TypeError
-            It is something else.
+            `plain` is something else.
         """
         begin, steps = plain
         return cls(_position(begin), tuple(map(_position, steps)))
 
     @classmethod
     def read(cls, value: bytes | None) -> MergeOrder | None:
-        """Read a record's value; None if it cannot be read."""
+        """Parse a record's value; None if it cannot be read."""
         try:
             return cls.from_list(read_json(value or b""))
         except (ValueError, TypeError):
@@ -86,14 +86,14 @@ def _position(pair: Any) -> MergePosition:
 
 
 def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
-    """One order from an input offset on, out of those between snapshots; None: it does not begin at one of theirs.
+    """Chain the orders between snapshots, from an input offset on; None if no order begins or ends there.
 
     Parameters
     ----------
     parts : sequence of MergeOrder
-        In whatever order, some perhaps twice; where one is missing the chain ends.
+        In any sequence, possibly with repetitions; where one is missing, the chain ends.
     offset : int
-        Where a state stands.
+        Input offset of a state.
     """
     by_begin = {part.begin: part for part in parts}
     begin = next((place for place in by_begin if place.offset == offset), None)

@@ -1,7 +1,7 @@
-"""Rows that wait for their labels: where each is, what was said of it, and which label belongs to which.
+"""Rows that wait for their labels, their predictions, and the matching of labels to rows.
 
-A batch's rows and labels become one row of operations in the order of their offsets: a row that has its label, a row
-that waits, and once more the row that a label has come for. Learners and metrics go through these as through rows.
+A batch's rows and labels become one sequence of operations in the order of their offsets: a row that has its label, a
+row that waits, and again the row whose label has arrived. Learners and metrics process operations as if they were rows.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from driftway.worker.wire.writer import Column
 
 Floats = NDArray[np.float64]
 
-OTHER_SIZES = "the saved rows that wait are of other sizes than these learners'"
+OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
 REASONS = {UNKNOWN: UNKNOWN_ID, SAME_AGAIN: SAME_LABEL, CONFLICTING: OTHER_LABEL}
 
 
@@ -55,27 +55,27 @@ class Segment(NamedTuple):
     start: int
     end: int
     complete: bool
-    """Whether an accuracy point stands behind them."""
+    """Whether an accuracy point follows."""
     delays: dict[str, Any] | None = None
-    """What it says of delays, where labels may be late."""
+    """The point's fields on delays, where labels may be late."""
 
 
 @dataclass
 class OrderedBatch:
-    """A batch in operations.
+    """A batch as operations.
 
     Parameters
     ----------
     batch : Batch
         As if each operation were a row: X, y, offsets, ids, times.
     slot : i8
-        See `OperationColumns`; i8[0] where nothing waits.
+        See `OperationColumns`; i8[0] where labels are never late.
     row_operations : i8[n] or None
-        The operation of each row; None: there are no others.
+        The operation of each row; None: all operations are rows.
     segments : list of Segment
-        Where it is cut, so that accuracy points stand at fixed rows.
+        The segments, cut so that accuracy points fall on fixed rows.
     rejected : list of RejectedEvent
-        Labels that nothing waits for.
+        Labels that no row waits for.
     """
 
     batch: Batch
@@ -91,16 +91,16 @@ class PendingRows:
     Parameters
     ----------
     wait : LabelWait
-        How long.
+        How long they wait.
     n_features : int
         d.
     learners : sequence of Learner
-        Who said something of the rows.
+        The learners that predict the rows.
     """
 
     def __init__(self, wait: LabelWait, n_features: int, learners: Sequence[Learner]) -> None:
         W = wait.rows
-        room = 1 << (2 * W - 1).bit_length()
+        table_size = 1 << (2 * W - 1).bit_length()
         self._store = PendingTable(
             np.zeros(6, np.int64),
             np.zeros(W, np.uint64),
@@ -109,26 +109,26 @@ class PendingRows:
             np.full(W, math.nan),
             np.zeros((W, n_features)),
             np.array([wait.rows, wait.millis], np.int64),
-            np.full(room, EMPTY, np.int64),
+            np.full(table_size, EMPTY, np.int64),
             np.zeros((RECENT, 2), np.int64),
         )
         self.cached_guesses = Guesses.allocate(W)
         self.cached_predictions = [learner.prediction_cache(W) for learner in learners]
-        """Of each learner f4[W, ...], see there."""
+        """For each learner f4[W, ...], see `Learner.prediction_cache`."""
         self._with_expired = any(learner.uses_unlabelled for learner in learners)
-        """Whether rows that are let go without a label are operations, too."""
+        """Whether rows that expire without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
-        """What was emitted, of each learner f8[W, k]."""
+        """The emitted scores, for each learner f8[W, k]."""
 
     def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
-        """Put a batch's rows and labels in order, and find out which row each label is for.
+        """Arrange a batch's rows and labels as operations, and match each label to its row.
 
-        A piece ends behind each of the rows before `cuts`.
+        A segment ends before each row index in `cuts`.
         """
-        come, stamps = batch.labels, batch.stamps
-        assert come is not None  # noqa: S101 - the decoder was asked for them
+        incoming, stamps = batch.labels, batch.stamps
+        assert incoming is not None  # noqa: S101 - the decoder was asked for them
         assert stamps is not None  # noqa: S101
-        n, m = len(batch), len(come)
+        n, m = len(batch), len(incoming)
         most = n + m
         if self._with_expired:
             most += n + int(self._store.number[HEAD] - self._store.number[TAIL])
@@ -137,40 +137,40 @@ class PendingRows:
             row, label, slot, np.empty((most, batch.X.shape[1])), np.empty(most), np.empty(m, np.int64)
         )
         rows = RowColumns(_keys(batch.ids), batch.y, batch.X, stamps)
-        labels = LabelColumns(come.row_index, _keys(come.ids), come.y, come.stamps)
-        done, pieces, start = np.zeros(3, np.int64), list[Segment](), 0
+        labels = LabelColumns(incoming.row_index, _keys(incoming.ids), incoming.y, incoming.stamps)
+        done, segments, start = np.zeros(3, np.int64), list[Segment](), 0
         for end in cuts:
             arrange(self._store, rows, labels, order, done, end, self._with_expired)
-            pieces.append(Segment(start, start := int(done[2]), True, self.delay_fields()))
+            segments.append(Segment(start, start := int(done[2]), True, self.delay_fields()))
         arrange(self._store, rows, labels, order, done, n + 1, self._with_expired)
         k = int(done[2])
-        pieces += [Segment(start, k, False)] if k > start else []
+        segments += [Segment(start, k, False)] if k > start else []
         row, label = row[:k], label[:k]
         pick = np.where(row >= 0, row, n + label)
         is_row = (row >= 0) & (slot[:k] != LABEL_EXPIRED)
-        bounds = np.concatenate([batch.ids[1], come.ids[1]], axis=1)
-        whole = Batch(
+        bounds = np.concatenate([batch.ids[1], incoming.ids[1]], axis=1)
+        arranged = Batch(
             batch.partition,
             batch.next_offset,
-            np.concatenate([batch.offsets, come.offsets])[pick],
+            np.concatenate([batch.offsets, incoming.offsets])[pick],
             order.X[:k],
             order.y[:k],
             (batch.ids[0], np.ascontiguousarray(bounds[:, pick])),
-            np.concatenate([batch.t, come.t])[pick],
+            np.concatenate([batch.t, incoming.t])[pick],
             batch.keys,
         )
         rejected = [
-            come.rejection(i, REASONS[int(order.code[i])]) for i in np.flatnonzero(order.code != TAKEN).tolist()
+            incoming.rejection(i, REASONS[int(order.code[i])]) for i in np.flatnonzero(order.code != TAKEN).tolist()
         ]
-        return OrderedBatch(whole, order.slot[:k], np.flatnonzero(is_row), pieces, rejected)
+        return OrderedBatch(arranged, order.slot[:k], np.flatnonzero(is_row), segments, rejected)
 
     def scores_at_prediction(self, arranged: OrderedBatch, scores: list[Floats]) -> list[Floats]:
-        """What was emitted of each operation's row, of each learner f8[ops, k]; keeps it of those that wait."""
+        """Scores emitted for each operation's row, f8[ops, k] per learner; stores those of rows that wait."""
         slot, y = arranged.slot, arranged.batch.y
-        return [emitted_scores(slot, y, score, then) for score, then in zip(scores, self._scores, strict=True)]
+        return [emitted_scores(slot, y, score, kept) for score, kept in zip(scores, self._scores, strict=True)]
 
     def delay_fields(self) -> dict[str, Any]:
-        """What an accuracy point says of delays."""
+        """The fields of an accuracy point on delays."""
         number = self._store.number
         recent = self._store.delay[: min(int(number[LABELLED]), RECENT)]
         late, times = np.sort(recent[:, 0]), np.sort(recent[:, 1])
@@ -183,7 +183,7 @@ class PendingRows:
         }
 
     def save(self) -> NDArray[np.uint8]:
-        """What is known of the entries; of those whose label has come only what tells a repetition."""
+        """Serialise the entries; for those already labelled, only what is needed to recognise a repeated label."""
         slots, waits = self._slots()
         columns = [
             *(column[slots] for column in self._key_columns()),
@@ -193,53 +193,53 @@ class PendingRows:
         return np.concatenate([part.reshape(-1).view(np.uint8) for part in parts])
 
     def load(self, saved: NDArray[np.uint8]) -> None:
-        """Go back to what `save` gave.
+        """Restore a result of `save`.
 
         Raises
         ------
         ValueError
-            It is of other sizes.
+            It has other sizes.
         """
-        store, whole, place = self._store, saved.tobytes(), 0
+        store, raw, place = self._store, saved.tobytes(), 0
 
         def take(array: NDArray[Any]) -> NDArray[Any]:
             nonlocal place
             place += array.nbytes
-            if place > len(whole):
+            if place > len(raw):
                 raise ValueError(OTHER_SIZES)
-            return np.frombuffer(whole, array.dtype, array.size, place - array.nbytes).reshape(array.shape)
+            return np.frombuffer(raw, array.dtype, array.size, place - array.nbytes).reshape(array.shape)
 
         store.number[:] = take(store.number)
         store.delay[:] = take(store.delay)
         if not 0 <= store.number[HEAD] - store.number[TAIL] <= len(store.label):
-            raise ValueError("more rows are saved as waiting than may wait here")
+            raise ValueError("there are more saved waiting rows than may wait here")
         slots, _ = self._slots()
         for column in self._key_columns():
             column[slots] = take(column[: len(slots)])
         _, waits = self._slots()
         for column in self._row_columns():
             column[waits] = take(column[: len(waits)])
-        if place < len(whole):
+        if place < len(raw):
             raise ValueError(OTHER_SIZES)
         store.table[:] = EMPTY
         insert_all(store)
 
     def _slots(self) -> tuple[Integers, Integers]:
-        """Of all entries, the oldest first, and of those that wait."""
+        """Slots of all entries, oldest first, and of those that wait."""
         slots = np.arange(self._store.number[TAIL], self._store.number[HEAD]) % len(self._store.label)
         return slots, slots[np.isnan(self._store.label[slots])]
 
     def _key_columns(self) -> list[NDArray[Any]]:
-        """What is known of each entry."""
+        """Columns stored for every entry."""
         return [self._store.key, self._store.stamp, self._store.row, self._store.label]
 
     def _row_columns(self) -> list[NDArray[Any]]:
-        """What its label will need."""
+        """Columns stored only for entries that wait: what their labels will need."""
         return [self._store.x, self.cached_guesses.of, *self._scores, *self.cached_predictions]
 
 
 def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:
-    """Median and 95th percentile, each the least number that so many are not above."""
+    """Median and 95th percentile: the smallest delays that half and 95 % of all do not exceed."""
     n = len(sorted_delays)
     if n == 0:
         return None
@@ -247,7 +247,7 @@ def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:
 
 
 def _keys(ids: Column) -> NDArray[np.uint64]:
-    """Hash of each id, u8[n]; 0: it has none."""
+    """Hash of each id, u8[n]; 0 if there is none."""
     text, bounds = ids
     keys = np.empty(bounds.shape[1], np.uint64)
     hash_ids(text, bounds, keys)

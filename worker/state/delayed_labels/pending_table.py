@@ -1,4 +1,4 @@
-"""Entries of rows that wait for their labels, and how a batch's rows and labels find each other, in kernels."""
+"""Table of rows that wait for their labels, and the kernels that match a batch's labels to rows."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 RECENT = 1000
-"""Labels of whose delays points tell median and 95th percentile."""
+"""Number of latest labels whose median and 95th percentile of delays are in accuracy points."""
 EMPTY = -1
 TAKEN, UNKNOWN, SAME_AGAIN, CONFLICTING = range(4)
-"""What becomes of a label."""
+"""Outcomes of a label."""
 FACTOR, ROUND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 HALF, REST = np.uint64(32), np.uint64(29)
 ONE, EIGHT = np.uint64(1), np.uint64(8)
 LOWER_N = 110
 HEAD, TAIL, ROWS, NEWEST, EXPIRED, LABELLED = range(6)
-"""Places in `PendingTable.number`: entries so far, the first that still waits, rows so far, the newest time in ms, rows
-whose label never came, labels that came."""
+"""Indices into `PendingTable.number`: entries so far, the oldest that is kept, rows so far, the newest time in ms, rows
+whose label never arrived, labels that arrived."""
 
 
 class PendingTable(NamedTuple):
-    """Entries of rows that wait, or waited not long ago, each in the slot of its number modulo their count W."""
+    """Entries of rows that wait or waited until recently; entry number i is in slot i modulo W."""
 
     number: Integers
     """i8[6]: see HEAD and what follows it."""
     key: Words
-    """u8[W]: hash of the id; 0 once another row has taken the id."""
+    """u8[W]: hash of the id; 0 once a later row has the same id."""
     stamp: Integers
     """i8[W]: the record's time in ms."""
     row: Integers
-    """i8[W]: which row of the partition it is."""
+    """i8[W]: the row's number in the partition."""
     label: Floats
-    """f8[W]: what has come, NaN: nothing yet."""
+    """f8[W]: the label; NaN until it arrives."""
     x: Floats
     """f8[W, d]."""
     limit: Integers
-    """i8[2]: how many later rows a row waits, and how many ms; 0: any number of these."""
+    """i8[2]: how long a row waits, in later rows and in ms; 0 ms: no time limit."""
     table: Integers
-    """i8[T]: at an id's hash, and behind it, its slot. It follows from the others."""
+    """i8[T]: hash table from ids to slots, by linear probing; derived from the other columns."""
     delay: Integers
-    """i8[RECENT, 2]: rows, and ms, that the last labels were late, a ring."""
+    """i8[RECENT, 2]: delays of the latest labels in rows and ms, as a ring buffer."""
 
 
 class RowColumns(NamedTuple):
@@ -71,26 +71,26 @@ class LabelColumns(NamedTuple):
 
 
 class OperationColumns(NamedTuple):
-    """Operations, n + m of them at most, written by `arrange`."""
+    """Operations, written by `arrange`: at most n + m, and one for each row that expires."""
 
     row: Integers
-    """i8: the batch's row, or -1. An operation that lets a row go names the row or label before which that is."""
+    """i8: the batch's row, or -1. That of an expired row names the row or label before which it expires."""
     label: Integers
     """i8: the batch's label, or -1."""
     slot: Integers
-    """i8: where a row waits or waited; GONE: it is let go without a label; NOT_LATE: it had its label with it, or no
-    label will find it."""
+    """i8: where a row waits or waited; LABEL_EXPIRED: its label never arrived; NOT_DELAYED: it came with its label, or
+    has no id by which a label could find it."""
     X: Floats
     y: Floats
     code: Integers
-    """i8[m]: what became of each label."""
+    """i8[m]: the outcome of each label."""
 
 
 @kernel_without_refcounts
 def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
     """Hash the JSON text of each id; 0 for null. Shapes: bounds i8[2, n], keys u8[n].
 
-    Ids that wait at once are told apart by 64 bits: of 10,000 a label finds a wrong one once in 10^15 times.
+    Waiting ids are distinguished by 64 bits: among 10,000, a label finds a wrong one about once in 10^15 times.
     """
     for i in range(keys.shape[0]):
         p, end = np.uint64(bounds[0, i]), np.uint64(bounds[1, i])
@@ -121,10 +121,10 @@ def arrange(
     end: int,
     with_expired: bool,
 ) -> None:
-    """Write the operations up to before a row, or behind all rows the labels that are left.
+    """Write the operations before row `end`, and if `end` is beyond all rows, those of the remaining labels.
 
-    Each label finds its row, or gets a code that says why not. With `with_expired` there is one for each row that is
-    let go without a label. Shapes: done i8[3], rows, labels and operations so far.
+    Each label is matched to its row, or gets a code that says why not. With `with_expired`, each row that expires
+    without a label is an operation, too. Shapes: done i8[3], rows, labels and operations so far.
     """
     W, m, (i, j, k) = store.label.shape[0], labels.y.shape[0], done
     while True:
@@ -164,13 +164,13 @@ def arrange(
 
 @fragment
 def write_operation(operations: OperationColumns, k: int, row: int, label: int, slot: int) -> None:
-    """Write what operation `k` is."""
+    """Write row, label and slot of operation `k`."""
     operations.row[k], operations.label[k], operations.slot[k] = row, label, slot
 
 
 @fragment
 def write_row(operations: OperationColumns, k: int, x: Floats, y: float) -> None:
-    """Write what operation `k` gives to learners."""
+    """Write features and label of operation `k`."""
     for f in range(x.shape[0]):
         operations.X[k, f] = x[f]
     operations.y[k] = y
@@ -178,7 +178,7 @@ def write_row(operations: OperationColumns, k: int, x: Floats, y: float) -> None
 
 @fragment
 def note_delay(store: PendingTable, rows: int, millis: int) -> None:
-    """Take down how late a label was."""
+    """Record how late a label was."""
     place = store.number[LABELLED] % RECENT
     store.delay[place, 0], store.delay[place, 1] = rows, max(millis, 0)
     store.number[LABELLED] += 1
@@ -195,10 +195,10 @@ def expire(
     label: int,
     with_expired: bool,
 ) -> int:
-    """Let go of entries that have waited long enough: more than `most_rows` rows, or too many ms.
+    """Drop the entries that have waited for more than `most_rows` rows, or too many ms.
 
-    This happens before a row or a label of the batch; with `with_expired` it is written from operation `k` on. Returns
-    the next one's number.
+    This happens before row `row` or label `label` of the batch; with `with_expired`, rows without a label are written
+    as operations from `k` on. Returns the number of the next operation.
     """
     number, W, most_millis = store.number, store.label.shape[0], store.limit[1]
     number[NEWEST] = max(number[NEWEST], stamp)
@@ -221,7 +221,7 @@ def expire(
 
 @kernel_without_refcounts
 def insert_row(store: PendingTable, slot: int, key: np.uint64, stamp: int) -> None:
-    """Make an entry of a row; of two with the same id the later one is meant by its label."""
+    """Add an entry for a row; of two rows with the same id, a label is for the later one."""
     other = find(store, key)
     if other != EMPTY:
         delete(store, other)
@@ -243,7 +243,7 @@ def find(store: PendingTable, key: np.uint64) -> int:
 
 @fragment
 def insert(store: PendingTable, slot: int) -> None:
-    """Have `find` find a slot."""
+    """Add a slot to the hash table."""
     last = np.uint64(store.table.shape[0] - 1)
     at = store.key[slot] & last
     while store.table[at] != EMPTY:
@@ -253,7 +253,7 @@ def insert(store: PendingTable, slot: int) -> None:
 
 @kernel_without_refcounts
 def delete(store: PendingTable, slot: int) -> None:
-    """Have `find` find a slot no more; what stands behind it moves up. Source: Knuth, volume 3, 6.4, algorithm R."""
+    """Remove a slot from the hash table, moving up what follows it. Source: Knuth, volume 3, 6.4, algorithm R."""
     table, last = store.table, np.uint64(store.table.shape[0] - 1)
     hole = store.key[slot] & last
     while table[hole] != slot:
@@ -266,7 +266,7 @@ def delete(store: PendingTable, slot: int) -> None:
             if table[at] == EMPTY:
                 return
             home = store.key[table[at]] & last
-            # It may move unless its home lies behind the hole, up to where it stands.
+            # It may move unless its home lies after the hole, up to its present place.
             if (at - home) & last >= (at - hole) & last:
                 break
         table[hole] = table[at]
@@ -275,7 +275,7 @@ def delete(store: PendingTable, slot: int) -> None:
 
 @kernel_without_refcounts
 def insert_all(store: PendingTable) -> None:
-    """Fill an empty table."""
+    """Fill an empty hash table with all entries."""
     for entry in range(store.number[TAIL], store.number[HEAD]):
         slot = entry % store.label.shape[0]
         if store.key[slot] != 0:
@@ -283,17 +283,17 @@ def insert_all(store: PendingTable) -> None:
 
 
 def emitted_scores(slot: Integers, y: Floats, score: Floats, kept: Floats) -> Floats:
-    """What was emitted of each operation's row, f8[k, s]; keeps it, in `kept`, of those that wait."""
-    seen = score.copy()
-    recall_scores(slot, y, score, kept, seen)
-    return seen
+    """Scores emitted for each operation's row, f8[k, s]; stores those of rows that wait in `kept`."""
+    emitted = score.copy()
+    recall_scores(slot, y, score, kept, emitted)
+    return emitted
 
 
 @kernel_without_refcounts
 def recall_scores(slot: Integers, y: Floats, score: Floats, kept: Floats, out: Floats) -> None:
-    """Keep the scores of rows that wait, and write them where their labels come.
+    """Store the scores of rows that wait, and write them to `out` where their labels arrive.
 
-    Shapes: slot i8[k], y f8[k], score f8[k, s], then f8[W, s], seen f8[k, s].
+    Shapes: slot i8[k], y f8[k], score f8[k, s], kept f8[W, s], out f8[k, s].
     """
     for t in range(slot.shape[0]):
         if slot[t] >= 0:

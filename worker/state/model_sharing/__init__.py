@@ -1,1 +1,1 @@
-"""What partitions share of what their learners believe."""
+"""Model sharing between partitions."""

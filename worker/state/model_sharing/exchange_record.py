@@ -1,7 +1,7 @@
-"""What a partition writes down in each round of its learners: what they combined, and what they send.
+"""The record that a partition writes for each exchange round: what its learners received, and what they send.
 
-A restore repeats the rounds from the partition's own records, and asks nobody else. Others read what was sent. Keys are
-used again after KEY_SLOTS rounds, so that compaction keeps as many of each partition.
+A restore repeats the rounds from the partition's own records alone. Other partitions read what was sent. Keys are
+reused after KEY_SLOTS rounds, so that compaction keeps that many rounds of each partition.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from driftway.worker.wire.codec import read_json, write_json
 EARLIER_NAMES = {
     "number": "round", "model": "model_digest", "told": "sent", "heard": "received", "took": "consumed",
 }  # fmt: skip
-"""What earlier versions called a record's fields -> their names."""
+"""Field names in records of earlier versions -> current names."""
 KEY_SLOTS = 1024
-"""Rounds of a partition that its log still has after compaction; a snapshot is due after a quarter of them."""
+"""Rounds of a partition that compaction keeps; a snapshot is due after a quarter of them."""
 
 
 @dataclass(frozen=True)
 class ExchangeRecord:
-    """One round of a partition's learners.
+    """One exchange round of a partition's learners.
 
     Parameters
     ----------
     partition : int
-        Whose.
+        The partition that wrote it.
     round_number : int
         1, 2, .. since the partition's history began.
     offset : int
-        Input offset of the row behind which it was.
+        Input offset of the row after which the round took place.
     rows : int
         Labelled rows so far.
     model_digest : str
-        Short for what the learners are: only equal ones can be averaged.
+        Digest of the learners' identities: only models with equal ones can be averaged.
     received : tuple of Aggregate or None
-        What each learner that shares combined with its own; None: nothing.
+        What each sharing learner was given to merge; None: nothing.
     sent : tuple of ModelUpdate or None
-        What each sends; None: it cannot.
+        What each sharing learner sends; None: it cannot.
     consumed : mapping
-        Partition -> offset in the topic behind what was received from it so far.
+        Partition -> offset in the topic up to which its records were received.
     partitions : int
-        How many there were.
+        Number of partitions at the time.
     """
 
     partition: int
@@ -87,7 +87,7 @@ class ExchangeRecord:
 
     @classmethod
     def read(cls, value: bytes | None, like: Sequence[SharedModel]) -> ExchangeRecord | None:
-        """Read a record's value; None if it cannot be read, or its models are not of the shapes of `like`."""
+        """Parse a record's value; None if it cannot be read, or its models do not have the shapes of `like`."""
         try:
             read = _fields(value)
             parts = [read["received"], read["sent"]]
@@ -111,12 +111,12 @@ class ExchangeRecord:
 
 
 def _fields(value: bytes | None) -> dict[str, Any]:
-    """A record's fields; those of earlier versions by their names of today."""
+    """A record's fields by their current names, also for records of earlier versions."""
     return {EARLIER_NAMES.get(name, name): read for name, read in read_json(value or b"").items()}
 
 
 def with_current_names(value: bytes | None) -> bytes | None:
-    """A record's value, one of an earlier version as it would be written today; what cannot be read stays."""
+    """Rewrite a value of an earlier version with the current field names; leave an unreadable one as it is."""
     try:
         return value if value is None or b'"round":' in value else write_json(_fields(value))
     except (ValueError, AttributeError):
@@ -153,7 +153,7 @@ def _read(one: Any, like: SharedModel) -> tuple[int, SharedModel]:
 
 
 class RecordHeader(NamedTuple):
-    """What a record says, whatever its learners are."""
+    """The fields of a record that do not depend on its learners."""
 
     round_number: int
     offset: int
@@ -161,7 +161,7 @@ class RecordHeader(NamedTuple):
 
 
 def read_record_header(value: bytes | None) -> RecordHeader | None:
-    """The header of a record; None if it cannot be read."""
+    """Parse the header of a record; None if it cannot be read."""
     try:
         read = _fields(value)
         return RecordHeader(int(read["round"]), int(read["offset"]), _consumed(read))
@@ -172,35 +172,35 @@ def read_record_header(value: bytes | None) -> RecordHeader | None:
 def first_missing(
     headers: Sequence[RecordHeader | None], after: int, offset: int, last: int | None = None
 ) -> int | None:
-    """The first round that a partition's log lacks; None: all are there.
+    """The first round that is missing from a partition's log; None if all are there.
 
     Parameters
     ----------
     headers : sequence of RecordHeader or None
-        Of the log's records, in their order.
+        Headers of the log's records, in order.
     after, offset : int
-        Of the last round that a state has behind it, and the input offset at which it stands.
+        Number of the last round that a state includes, and the input offset of that state.
     last : int or None
-        The last round that is committed; None: whichever the log ends with.
+        The last committed round; None: the one that the log ends with.
     """
-    wanted = after + 1
+    expected = after + 1
     for one in headers:
         if one is not None and one.round_number > after and one.offset >= offset:
-            if one.round_number != wanted:
-                return wanted
-            wanted += 1
-    return wanted if last is not None and wanted <= last else None
+            if one.round_number != expected:
+                return expected
+            expected += 1
+    return expected if last is not None and expected <= last else None
 
 
 def latest_history(values: Sequence[bytes | None], like: Sequence[SharedModel]) -> list[ExchangeRecord]:
-    """The records of the present history, in order: of a partition's log the last ones that follow each other.
+    """The records of the current history: the last run of consecutive rounds in a partition's log.
 
     Parameters
     ----------
     values : sequence of bytes or None
-        Of the partition's records, in the order of the log.
+        Values of the partition's records, in log order.
     like : sequence of SharedModel
-        As `ExchangeRecord.read`.
+        As in `ExchangeRecord.read`.
     """
     found = list[ExchangeRecord]()
     for record in (ExchangeRecord.read(value, like) for value in values):

@@ -1,8 +1,8 @@
 """Blocking calls into a task's clients, each on a thread of its own beside the loop.
 
-A call into the client may never return when a broker restarts under it (librdkafka issue 5456). So nothing waits
-without end: a thread that is stuck keeps its checkpoint, and the task goes on with another one, whose first call fences
-the old one and aborts what it had open. The threads are daemons that do not keep a process from ending.
+A call into the client may never return when a broker restarts meanwhile (librdkafka issue 5456). So no wait is
+unbounded: a stuck thread keeps its checkpoint, and the task continues with another one, whose first call fences the old
+one and aborts its transaction. The threads are daemons, which do not keep a process from ending.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.stream.task.task import Task
 
 GRACE_SECONDS = 3.0
-"""What a call may outlast the time that it was given by, before its call counts as stuck."""
+"""How long a call may exceed its time limit before it counts as stuck."""
 Returned = TypeVar("Returned")
 
 
 class BackgroundCall(Generic[Returned]):
-    """A call that uses a task's checkpoint, until it is over or stuck; meanwhile nobody else may use that checkpoint.
+    """A call that uses a task's checkpoint; until it has returned, nothing else may use that checkpoint.
 
     Parameters
     ----------
     task : Task
-        For whom.
+        The task that the call is for.
     name : str
-        What it is: a word for the log, and the thread's name.
+        Name of the call in the log and of its thread.
     call : callable
-        What to do. It has to hold on to the checkpoint that the task has now, instead of asking the task later: by the
-        time the thread gets going the task may have been given another one.
+        What to call. It must hold the checkpoint that the task has now, instead of asking the task later: by the time
+        the thread runs, the task may have been given another one.
     deadline : Deadline
-        Known to the call as well.
+        The deadline that the call uses too.
     inline : bool
-        Call it at once, on this thread: for what must not be called from another. The process ends if it is stuck.
+        Call at once on this thread, for what must not be called from another. If it gets stuck, the process ends.
     """
 
     def __init__(
@@ -62,35 +62,35 @@ class BackgroundCall(Generic[Returned]):
 
     @property
     def seconds(self) -> float:
-        """Since its start."""
+        """Seconds since the call started."""
         return time.monotonic() - self._started
 
     @property
     def done(self) -> bool:
-        """Whether it has come back."""
+        """Whether the call has returned."""
         return self.future.done()
 
     @property
     def timed_out(self) -> bool:
-        """Whether it should have come back long ago."""
+        """Whether the call should have returned `GRACE_SECONDS` ago."""
         return not self.done and self.deadline.overdue_by(GRACE_SECONDS)
 
     def result(self) -> Returned:
-        """What the call returned.
+        """Return what the call returned.
 
         Raises
         ------
         BaseException
-            What the call raised; TimedOut if it has not come back.
+            What the call raised; TimedOut if it has not returned.
         """
         if not self.done:
-            raise TimedOut(f"the client did not come back from the {self.name}")
+            raise TimedOut(f"the client did not return from the {self.name}")
         return self.future.result()
 
     def abandon(self) -> None:
-        """Nobody waits for it any more: the checkpoint is its own, and ends with it.
+        """Stop waiting for the call: its checkpoint is closed when it returns.
 
-        A client with delivery reports that nobody fetches would keep itself alive.
+        A client with delivery reports that nobody polls would keep itself alive.
         """
         self._abandoned = True
         if self.done:
@@ -106,7 +106,7 @@ class BackgroundCall(Generic[Returned]):
 
     def _run_here(self, call: Callable[[], Returned]) -> None:
         def end() -> None:
-            end_process(f"the client did not come back from the {self.name} of partition {self.task.partition}")
+            end_process(f"the client did not return from the {self.name} of partition {self.task.partition}")
 
         watch = threading.Timer(self.deadline.left + GRACE_SECONDS, end)
         watch.daemon = True
@@ -116,12 +116,12 @@ class BackgroundCall(Generic[Returned]):
 
 
 def await_all(calls: Collection[BackgroundCall[Any]], deadline: Deadline) -> None:
-    """Wait until all of them are over, at most until the deadline."""
+    """Wait until all calls have returned, at most until the deadline."""
     wait([call.future for call in calls], timeout=deadline.left)
 
 
 def call_with_timeout(call: Callable[[], Returned], seconds: float, what: str) -> Returned:
-    """Call something of the group member's client that knows no time limit; end the process where it does not return.
+    """Make a call of the group member's client that has no timeout; end the process if it does not return in time.
 
     Raises
     ------
@@ -138,12 +138,12 @@ def call_with_timeout(call: Callable[[], Returned], seconds: float, what: str) -
 
     threading.Thread(target=run, name=what, daemon=True).start()
     if not wait([future], timeout=seconds).done:
-        end_process(f"the client did not come back from {what}")
+        end_process(f"the client did not return from {what}")
     return future.result()
 
 
 def end_process(sentence: str) -> NoReturn:
-    """End the process at once: a client that it cannot do without is stuck, and can neither be closed nor destroyed."""
+    """End the process at once: a client that it needs is stuck, and can neither be closed nor destroyed."""
     with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
         sys.stderr.write(f"driftway: {sentence}\n")
         sys.stderr.flush()

@@ -1,6 +1,6 @@
-"""Commits that run beside the loop: a commit is a wait for the broker, and the loop has better to do.
+"""Commits that run beside the loop, since they mostly wait for the broker.
 
-`Task.begin_commit` and `Task.end_commit` belong to the loop's thread; only `PendingCommit.run` runs on another.
+`Task.begin_commit` and `Task.end_commit` run on the loop's thread; only `PendingCommit.run` runs on another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from driftway.worker.stream.task.task import PendingCommit, Task
 
 
 class PendingCommits:
-    """The commits on their way, at most one per partition."""
+    """The commits in flight, at most one per partition."""
 
     def __init__(self) -> None:
         self._underway: dict[int, tuple[PendingCommit, BackgroundCall[Pointer | None]]] = {}
@@ -35,7 +35,7 @@ class PendingCommits:
         closing: bool = False,
         inline: bool = False,
     ) -> None:
-        """Start the commits of `tasks`, side by side, or one after the other and here, if `inline`.
+        """Start the commits of `tasks` in parallel, or one after the other on this thread if `inline`.
 
         Other parameters as `Task.begin_commit` and `PendingCommit.run`.
         """
@@ -45,27 +45,27 @@ class PendingCommits:
             self._underway[task.partition] = commit, call
 
     def wait(self, partitions: Collection[int], deadline: Deadline) -> None:
-        """Wait until those of the partitions are over, at most until the deadline."""
+        """Wait for the commits of the partitions, at most until the deadline."""
         await_all([self._underway[p][1] for p in partitions if p in self._underway], deadline)
 
     def collect(self) -> Iterator[tuple[BackgroundCall[Pointer | None], KafkaException | TaskError | None]]:
-        """End those that are over or stuck, and say what went wrong with each, for the caller to settle."""
+        """Conclude commits that have finished or got stuck; yield each with its error, for the caller to handle."""
         for partition, (commit, call) in list(self._underway.items()):
             if call.done or call.timed_out:
                 del self._underway[partition]
                 yield call, _finish(commit, call)
 
     def cancel(self, partitions: Collection[int]) -> list[BackgroundCall[Pointer | None]]:
-        """Forget the commits of partitions that others own by now; return those that are still on their way."""
+        """Forget the partitions' commits in flight, without concluding them, and return their calls."""
         return [self._underway.pop(partition)[1] for partition in partitions if partition in self._underway]
 
 
 def _finish(commit: PendingCommit, call: BackgroundCall[Pointer | None]) -> KafkaException | TaskError | None:
-    """Conclude a commit; return what went wrong."""
+    """Conclude a commit; return its error, None if it succeeded."""
     task = call.task
     if not call.done:
         step = task.checkpoint.step
-        return TimedOut(f"the client did not come back from the commit, whose last step was {step.value!r}")
+        return TimedOut(f"the client did not return from the commit, whose last step was {step.value!r}")
     try:
         task.end_commit(commit, call.result())
     except (KafkaException, TaskError) as failure:

@@ -13,15 +13,15 @@ from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.stream.task.task import Task
 
 MAX_CONCURRENT = 8
-"""They mostly wait for the broker, but also read and relearn."""
+"""Restores at a time: they mostly wait for the broker, but also read and load snapshots."""
 CALL_SECONDS = 4.0
-"""What one call of a restore may take: one that does not come back is soon left behind, and the restore begun anew."""
+"""Time limit of one call of a restore: one that does not return is soon abandoned, and the restore starts again."""
 MAX_SECONDS = 3600.0
-"""How long a restore may take whose records keep coming."""
+"""Longest time that a restore may take while records keep arriving."""
 
 
 class PendingRestores:
-    """The restores on their way and those that wait for a place, at most one per partition.
+    """The running and the queued restores, at most one per partition.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class PendingRestores:
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings = settings
         self.initial_partitions: int | None = None
-        """Of the input when the group began; a partition that came later is read from its beginning."""
+        """Partitions of the input when the group started; one that was added later is read from its beginning."""
         self._underway: dict[int, BackgroundCall[RestoreResult]] = {}
         self._queued: dict[int, tuple[Task, float]] = {}
 
@@ -40,12 +40,12 @@ class PendingRestores:
         return len(self._underway)
 
     def submit(self, task: Task, seconds: float) -> None:
-        """Start a task's restore, as soon as there is a place; it then has `seconds` to end, or to get on."""
+        """Queue a task's restore; once it starts, it has `seconds` to finish, or to make progress."""
         self._queued[task.partition] = task, seconds
         self._start_queued()
 
     def collect(self) -> list[BackgroundCall[RestoreResult]]:
-        """Those that are over, or stuck; they are forgotten, and others take their places."""
+        """Forget and return restores that have finished or got stuck, and start queued ones."""
         ended = [call for call in self._underway.values() if call.done or call.timed_out]
         for call in ended:
             del self._underway[call.task.partition]
@@ -53,7 +53,7 @@ class PendingRestores:
         return ended
 
     def cancel(self, partitions: Collection[int], deadline: Deadline) -> list[BackgroundCall[RestoreResult]]:
-        """Forget the restores of partitions, after having waited for their end; return those still on their way."""
+        """Forget the restores of partitions; make the started ones give up, wait for them, and return them."""
         for partition in partitions:
             self._queued.pop(partition, None)
         calls = [self._underway.pop(partition) for partition in partitions if partition in self._underway]
@@ -68,11 +68,11 @@ class PendingRestores:
             self._underway[task.partition] = self._start(task, Deadline(seconds, CALL_SECONDS, MAX_SECONDS))
 
     def _start(self, task: Task, deadline: Deadline) -> BackgroundCall[RestoreResult]:
-        settings, checkpoint, remembered = self._settings, task.checkpoint, task.in_memory_offset
+        settings, checkpoint, in_memory_offset = self._settings, task.checkpoint, task.in_memory_offset
         if self.initial_partitions is not None and task.partition >= self.initial_partitions:
             settings = replace(settings, start=EARLIEST)
 
         def call() -> RestoreResult:
-            return restore(settings, task.partition, checkpoint, task.new_model, deadline, remembered)
+            return restore(settings, task.partition, checkpoint, task.new_model, deadline, in_memory_offset)
 
         return BackgroundCall(task, "restore", call, deadline)

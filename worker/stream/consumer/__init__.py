@@ -1,1 +1,1 @@
-"""The consumer group: who is in it, what it hands out, and what becomes of partitions that fail."""
+"""The consumer group: membership, polled records, and partitions without a member; readers of labels and shares."""

@@ -1,4 +1,4 @@
-"""When to check that every partition of the input has a member; what is done then: `rebalance_trigger`."""
+"""When to check that every partition of the input has a member; `rebalance_trigger` checks, and rebalances if not."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from driftway.worker.stream.consumer.rebalance_trigger import WatchedGroup, ensu
 from driftway.worker.stream.observability.event_log import EventLog
 
 IDLE_SECONDS, BUSY_SECONDS, MAX_SECONDS = 3.0, 20.0, 60.0
-"""From the last change until the first look of a member without partitions, of one with some, and between looks: each
-look without a change is twice as far from the one before."""
+"""Delay from the last change to the first check, for a member without partitions and with some, and the longest
+interval between checks, which doubles while nothing changes."""
 TICK_SECONDS = 0.25
 
 
 class AssignmentWatchdog:
-    """Looks after the group on a thread of its own, beside the member.
+    """Watches the group's assignment on a thread of its own.
 
     Parameters
     ----------
     settings : WorkerSettings
-        Whose group.
+        The worker's.
     event_log : EventLog
-        Whose form the lines have that say that partitions were left unassigned.
+        Its format is used for lines about unassigned partitions.
     busy : callable
         Whether the member has partitions.
     """
@@ -40,25 +40,25 @@ class AssignmentWatchdog:
         self._changed_at = time.monotonic()
 
     def begin(self) -> None:
-        """Look from now on; in the classic protocol there is nothing to be looked after."""
+        """Start checking; the classic protocol needs no checks."""
         if self._protocol == CONSUMER:
             threading.Thread(target=self._run, name="assignment-watchdog", daemon=True).start()
 
     def reset(self) -> None:
-        """Something has happened to the group, or to its coordinator."""
+        """Restart the schedule: something has happened to the group or its coordinator."""
         self._changed_at = time.monotonic()
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._ended.set()
 
     def _run(self) -> None:
-        changed_at, looked_at = 0.0, 0.0
+        changed_at, checked_at = 0.0, 0.0
         while not self._ended.wait(TICK_SECONDS):
             if self._changed_at != changed_at:
-                changed_at = looked_at = self._changed_at
+                changed_at = checked_at = self._changed_at
             first = BUSY_SECONDS if self._busy() else IDLE_SECONDS
             now = time.monotonic()
-            if now - looked_at >= min(max(first, looked_at - changed_at), MAX_SECONDS):
-                looked_at = now
+            if now - checked_at >= min(max(first, checked_at - changed_at), MAX_SECONDS):
+                checked_at = now
                 run_in_process(ensure_assigned, self._group, self._ended.is_set)

@@ -1,7 +1,7 @@
-"""Where labels enter that have a topic of their own: a reader of the partitions whose tasks want some.
+"""Read the label topic, for the partitions whose tasks need labels.
 
-It is no member of the group. Which labels a partition has taken is committed with its events, and whoever owns these
-reads on from there.
+The reader is not a member of the group. How far a partition's labels were merged is committed with its events, and the
+partition's owner continues from there.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 
 MAX_WAITING_LABELS = 10 * BATCH_MESSAGES
-"""Labels of a partition that may wait for events; then it is not read on until half of them have gone. To read others
-and not this one the reader throws away what it has fetched, so this has to be rare."""
+"""Labels of a partition that may wait for events; beyond that it is not read until half of them are merged. To stop
+reading one partition, the reader drops what it has fetched of all, so this must be rare."""
 
 
 class LabelConsumer:
-    """Gives tasks their labels.
+    """Passes labels to tasks.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topic and client properties.
     event_log : EventLog
-        Where errors that pass by themselves are logged.
+        Where transient errors are logged.
     tasks : mapping
         Partition -> its task.
     """
@@ -45,30 +45,30 @@ class LabelConsumer:
         self._settings, self._event_log, self._tasks = settings, event_log, tasks
         self._fetcher: Fetcher | None = None
         self._mergers: dict[int, LabelMerger] = {}
-        """Partitions that are being read, and for whom."""
+        """Partition that is being read -> merger that gets its labels."""
 
     def poll(self, arrived: Collection[Records]) -> list[tuple[int, None]]:
-        """Hand over what has come, without waiting; tell partitions beside these whose events have waited for labels.
+        """Pass on labels without waiting; return the partitions not in `arrived` whose events wait for labels.
 
         Raises
         ------
         CannotRestore, Failure
-            A log has lost labels that are needed, or the broker refuses this reader for good.
+            Needed labels are gone from the log, or the broker refuses this reader for good.
         """
         streams = ((p, task.merger) for p, task in self._tasks.items())
-        wanted = {p: one for p, one in streams if one is not None and self._has_room(p, one)}
-        if wanted or self._mergers:
-            self._fetch(wanted)
+        mergers = {p: one for p, one in streams if one is not None and self._has_room(p, one)}
+        if mergers or self._mergers:
+            self._fetch(mergers)
         others = self._tasks.keys() - {records.partition for records in arrived}
         return [(p, None) for p in sorted(others) if self._tasks[p].awaits_labels]
 
     def close(self) -> None:
-        """End the client."""
+        """Close the client."""
         if self._fetcher is not None:
             self._fetcher.close()
 
     def _fetch(self, wanted: dict[int, LabelMerger]) -> None:
-        """Give these what has come for them."""
+        """Poll the client, and add what arrived to these mergers."""
         settings = self._settings
         if self._fetcher is None:
             properties = reader_properties(settings, tuning=CONSUMER_TUNING)
@@ -78,18 +78,18 @@ class LabelConsumer:
         if wanted.keys() != self._mergers.keys() or any(self._mergers[p] is not one for p, one in wanted.items()):
             self._fetcher.assign({p: one.next_label for p, one in wanted.items()})
             self._mergers = wanted
-        taken = self._fetcher.poll(BATCH_MESSAGES, 0.0)
-        for records in taken.records:
+        polled = self._fetcher.poll(BATCH_MESSAGES, 0.0)
+        for records in polled.records:
             if records.partition in wanted:
                 wanted[records.partition].add_labels(records)
-        for problem in taken.errors:  # after the records: an end of partition comes behind its last one
+        for problem in polled.errors:  # after the records: an end of partition follows its last one
             self._handle_error(problem)
 
     def _has_room(self, partition: int, one: LabelMerger) -> bool:
         return one.waiting_labels < (MAX_WAITING_LABELS if partition in self._mergers else MAX_WAITING_LABELS // 2)
 
     def _handle_error(self, problem: ClientError) -> None:
-        """Sort an error that came in a message's place."""
+        """Handle an error that the client returned in place of a message."""
         error, partition, offset = problem
         where = f"{self._settings.label_topic}/{partition}"
         if error.code() == KafkaError._PARTITION_EOF:

@@ -1,8 +1,8 @@
-"""Membership in the consumer group: with how much patience, and when to try again.
+"""Membership in the consumer group: timeouts, and when to join again.
 
 In the classic protocol all members wait for all others, the dead ones included, until their sessions end. The newer one
-(`-X group.protocol=consumer`, Kafka 4) has no such moment, and a coordinator that may lose the group for good when its
-broker dies (docs/decisions/0019): it is not taken unless somebody asks for it.
+(`-X group.protocol=consumer`, Kafka 4) has no such barrier, but its coordinator may lose the group for good when its
+broker dies (docs/decisions/0019), so it is used only if asked for.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from driftway.worker.settings import CONSUMER, WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
 
 SESSION_MS, STATIC_SESSION_MS = 6_000, 45_000
-"""`session.timeout.ms` unless somebody sets it: how long a classic group waits for members that have died. 6 s is the
-least that brokers allow by default; named members keep the client's 45 s, to be back before anybody notices."""
+"""Default of `session.timeout.ms`: how long a classic group waits for dead members. 6 s is the least that brokers allow
+by default; static members keep the client's 45 s, to be back before their session ends."""
 MIN_POLL_INTERVAL_MS = 4_000
-"""`max.poll.interval.ms`, how long a group waits for members that do not rejoin, is a session unless somebody sets it:
-5 minutes by the client's default (docs/decisions/0013). But no less than this: a revocation takes 0.4 of it."""
+"""Least default of `max.poll.interval.ms`: how long a group waits for members that do not rejoin. The default is a
+session, not the client's 5 minutes (docs/decisions/0013), but no less than this: a revocation may take 0.4 of it."""
 HEARTBEATS = 4
-"""In a session that nobody has set."""
+"""Heartbeats per session, if the session timeout is the default."""
 NAME_TAKEN = "instance ID is still used"
-"""What the `consumer` protocol says to a named member whose predecessor was killed, until that one's session ends."""
+"""Error of the `consumer` protocol for a static member whose killed predecessor's session has not ended yet."""
 REJOIN_SECONDS = 1.0
-"""Between two tries to join under a name."""
+"""Pause before joining again."""
 GROUP_LOST_ERRORS = ("Unknown broker error", "group id does not exist")
-"""What the client takes as the end of a member: said by a coordinator that came back from half of its log."""
+"""Errors that end a member's client: sent by a coordinator that came back with half of its log."""
 
 
 class GroupMembership:
-    """How the worker is in the group.
+    """The worker's membership in the group.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topic, group, client properties.
     event_log : EventLog
-        Where it is said how.
+        Where joins are logged.
     listeners : tuple
-        For assigned, revoked and lost partitions.
+        Callbacks for assigned, revoked and lost partitions.
     callbacks : mapping
-        Properties of the client that are called.
+        Client properties that are callbacks, such as `error_cb`.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class GroupMembership:
         self.settings, self.event_log, self._listeners, self._callbacks = settings, event_log, listeners, callbacks
         self.poll_interval_seconds = 0.0
         self._join_deadline: Deadline | None = None
-        """For being let in, since the first refusal: a name may become free, a coordinator come to itself."""
+        """For joining, since the first refusal: a static name may become free, a coordinator may recover."""
         self._member: Member | None = None
 
     def join(self) -> Member:
-        """A new member.
+        """Create and subscribe a new member.
 
         Raises
         ------
@@ -89,30 +89,30 @@ class GroupMembership:
         )
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         member.subscribe(*self._listeners)
-        told = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}
-        self.event_log.event("subscribed", **told)
+        facts = {"topic": settings.input, "group": settings.group, "protocol": protocol, "client": settings.client}
+        self.event_log.event("subscribed", **facts)
         self._member = member
         return member
 
     def joined(self) -> None:
-        """The group has answered."""
+        """Record that the group has accepted the member."""
         self._join_deadline = None
 
     def join_timed_out(self) -> bool:
-        """Whether the group has not let this member in for too long, counted from the first time that this is asked."""
+        """Whether joining has failed for too long, counted from the first call since the last success."""
         if self._join_deadline is None:
             self._join_deadline = Deadline(self.settings.give_up_after)
         return self._join_deadline.passed
 
     def may_rejoin(self, error: str) -> bool:
-        """Whether an error that ends this client's membership leaves another one possible."""
-        may = any(words in error for words in (NAME_TAKEN, *GROUP_LOST_ERRORS)) and not self.join_timed_out()
-        if may:
-            self.event_log.event("not let into the group, trying again", error=error)
-        return may
+        """Whether a new member may join after an error that ended this client's membership."""
+        allowed = any(words in error for words in (NAME_TAKEN, *GROUP_LOST_ERRORS)) and not self.join_timed_out()
+        if allowed:
+            self.event_log.event("not admitted to the group, trying again", error=error)
+        return allowed
 
     def rejoin(self) -> Member:
-        """Another member in place of this one; nothing may be ours any more, since it is kept waiting."""
+        """Replace the member after a pause, so none of its partitions may still be in use."""
         time.sleep(REJOIN_SECONDS)
         if self._member is not None:
             self._member.close()
@@ -120,18 +120,18 @@ class GroupMembership:
 
 
 def _timeouts(given: Properties, protocol: str) -> Properties:
-    """How long the group waits for whom, unless given: whoever is silent for a session is dead, at whichever call.
+    """Return timeouts that are not given: a member that is silent for a session is dead, whatever it is doing.
 
-    The client refuses an interval below the session.
+    The client refuses a poll interval below the session timeout.
     """
-    if protocol == CONSUMER:  # how long a session is, the broker says
+    if protocol == CONSUMER:  # the broker sets the session timeout
         return {"max.poll.interval.ms": SESSION_MS}
     session = STATIC_SESSION_MS if "group.instance.id" in given else SESSION_MS
     try:
         interval = max(MIN_POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
     except ValueError:
-        interval = session  # the client says what is wrong with the session's length
-    waits = {"session.timeout.ms": session, "max.poll.interval.ms": interval}
+        interval = session  # the client reports what is wrong with the session timeout
+    timeouts = {"session.timeout.ms": session, "max.poll.interval.ms": interval}
     if session == SESSION_MS and "session.timeout.ms" not in given:
-        waits["heartbeat.interval.ms"] = session // HEARTBEATS
-    return waits
+        timeouts["heartbeat.interval.ms"] = session // HEARTBEATS
+    return timeouts

@@ -1,7 +1,7 @@
-"""Where messages enter: the group's consumer, and what it delivers as columns per partition.
+"""The group's consumer, which delivers messages as columns per partition.
 
-Of a partition that was sent to an offset nothing is believed but rows from that offset on: a seek that the client has
-lost would leave a hole. And nothing here waits for the client without end.
+After a seek, a partition's rows are accepted only from that offset on, because a seek that the client lost would leave
+a gap. No call waits for the client forever.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire.events import Records
 
 FIRST_BATCH = 32
-"""Rows of the first batch, for the slowest learners there are; doubled while turns stay short."""
+"""Rows of the first batch, few enough for the slowest learners; doubled while turns stay short."""
 TURN_SECONDS = 1.0
-"""What a batch should take at most: a slow learner gets smaller ones, so that the group hears from its worker."""
+"""Longest time that a batch should take: a slow learner gets smaller ones, so that the worker polls in time."""
 
 SEEK_SECONDS = 10.0
-"""A seek, pause or resume is a message to the client's own thread, and its answer; it knows no time limit."""
+"""Timeout of a seek, pause or resume: each waits for the client's own thread, and has no timeout by itself."""
 
 
 class PartitionConsumer:
@@ -40,11 +40,11 @@ class PartitionConsumer:
     settings : WorkerSettings
         Topic, group, client properties.
     event_log : EventLog
-        Where errors that pass by themselves are logged.
+        Where transient errors are logged.
     assigned, revoked, lost : Partitions
-        Rebalances. Assigned partitions are paused until `seek_and_resume`.
+        Rebalance callbacks. Assigned partitions are paused until `seek_and_resume`.
     callbacks : mapping
-        Properties of the client that are called.
+        Client properties that are callbacks, such as `error_cb`.
 
     Raises
     ------
@@ -66,22 +66,22 @@ class PartitionConsumer:
         self.at_end: set[int] = set()
         """Partitions read to their end; filled with `stop_at_end` only."""
         self.misplaced: dict[int, tuple[int, int]] = {}
-        """Partition -> where it was sent to, and the offset of the row that came from elsewhere; paused since."""
+        """Partition -> sought offset, and offset of the row that came instead; paused since then."""
         self.skipped_offsets: Counter[int] = Counter()
-        """Partition -> offsets of which no row came: markers, what transactions aborted, what compaction has taken."""
+        """Partition -> number of offsets without a row: markers, and aborted or compacted records."""
         self._batch = FIRST_BATCH
         self._in_poll = False
-        """Whether this is inside a call of the client: what it calls back may not call it from another thread."""
+        """Whether a call of the client is running: its callbacks may not call it from another thread."""
         self._deferred: dict[int, Callable[[int], None]] = {}
-        """Partition -> what is to be done with it once the client has come back."""
+        """Partition -> what to do with it once the client's call has returned."""
         self._owned: set[int] = set()
         """Partitions that the group has assigned."""
         self._moved: set[int] = set()
-        """Partitions that `seek_and_resume` has sent somewhere since the last `poll` began."""
+        """Partitions that `seek_and_resume` has moved since the last `poll` began."""
         self._seek_offsets: dict[int, int] = {}
-        """Partition -> the offset from which its next row has to come, until it has."""
+        """Partition -> the offset that its next row must have, until it has come."""
         self._next_offsets: dict[int, int] = {}
-        """Partition -> the offset behind its last row."""
+        """Partition -> the offset after its last row."""
         self._assigned, self._revoked, self._lost = assigned, revoked, lost
         listeners = self._on_assign, self._on_revoke, self._on_lost
         self._membership = GroupMembership(settings, event_log, listeners, callbacks or {})
@@ -93,7 +93,7 @@ class PartitionConsumer:
         return self._membership.poll_interval_seconds
 
     def poll(self, wait: float) -> list[Records]:
-        """What the client has, at most a batch, after waiting up to `wait` seconds for the first.
+        """Return what the client has, at most a batch, waiting up to `wait` seconds for the first message.
 
         Raises
         ------
@@ -103,71 +103,71 @@ class PartitionConsumer:
         self._moved.clear()
         member = self.member
         records, problems = self._drain(wait)
-        self.at_end.difference_update(share.partition for share in records)
-        for problem in problems:  # after the rows: an end of partition comes behind its last row
+        self.at_end.difference_update(batch.partition for batch in records)
+        for problem in problems:  # after the rows: an end of partition follows its last row
             if self.member is member:
                 self._handle_error(problem)
-        return [share for share in self._drop_moved(records) if self._starts_at_seek(share)]
+        return [batch for batch in self._drop_moved(records) if self._starts_at_seek(batch)]
 
     def adapt_batch_size(self, seconds: float, rows: int) -> None:
-        """Choose the size of the next batch by how long the last one took, of so many rows."""
+        """Choose the size of the next batch by how long the last one, of `rows` rows, took."""
         if seconds > TURN_SECONDS:
             self._batch = max(1, int(rows * TURN_SECONDS / seconds))
         elif rows >= self._batch and seconds < TURN_SECONDS / 2:
             self._batch = min(2 * self._batch, BATCH_MESSAGES)
 
     def _drain(self, wait: float) -> PollResult:
-        """What the client has; then do what must not be done while it calls back."""
+        """Poll the client, then do what its callbacks had to defer."""
         self._in_poll = True
-        taken = self.member.poll(self._batch, wait)
+        polled = self.member.poll(self._batch, wait)
         self._in_poll = False
-        later, self._deferred = self._deferred, {}
-        for partition, do in later.items():
-            do(partition)
-        return taken
+        deferred, self._deferred = self._deferred, {}
+        for partition, action in deferred.items():
+            action(partition)
+        return polled
 
     def _drop_moved(self, arrived: list[Records]) -> list[Records]:
-        """What was taken, without partitions that a callback has moved meanwhile.
+        """Drop records of partitions that a callback has moved meanwhile, and seek these again.
 
-        The client may have collected rows of theirs before it called back: they would be taken for the next ones.
+        The client may have collected their rows before the callback; they would be mistaken for the next ones.
         """
         for partition in self._moved & self._seek_offsets.keys():
             self._seek(partition, self._seek_offsets[partition])
         return [records for records in arrived if records.partition not in self._moved]
 
     def _starts_at_seek(self, records: Records) -> bool:
-        """Whether rows come from where their partition was sent; if not, it is paused, and `misplaced` says so."""
+        """Whether rows start at their partition's sought offset; if not, pause it and record that in `misplaced`."""
         partition, first, last = records.partition, int(records.offsets[0]), int(records.offsets[-1])
         if partition in self.misplaced:
             return False
-        asked = self._seek_offsets.pop(partition, first)
-        if first != asked:
-            self.misplaced[partition] = asked, first
+        expected = self._seek_offsets.pop(partition, first)
+        if first != expected:
+            self.misplaced[partition] = expected, first
             self.pause(partition)
             return False
-        before = self._next_offsets.get(partition, first)
-        self.skipped_offsets[partition] += max(0, first - before) + (last - first + 1 - len(records))
+        next_offset = self._next_offsets.get(partition, first)
+        self.skipped_offsets[partition] += max(0, first - next_offset) + (last - first + 1 - len(records))
         self._next_offsets[partition] = last + 1
         return True
 
     def group_metadata(self) -> Any:
-        """The group metadata that fences a commit by a member whom the group has left behind."""
+        """The group metadata, which fences a commit by a stale member."""
         return self.member.metadata()
 
     def seek_and_resume(self, partition: int, offset: int) -> bool:
-        """Seek to an offset and let the partition flow; whether it is at its end is to be seen anew.
+        """Seek to an offset and resume the partition, which no longer counts as at its end.
 
         Parameters
         ----------
         partition : int
-            Which; paused until now.
+            A paused partition.
         offset : int
-            That of the next row, or the log's end: the next row has to come from there.
+            Offset of the next row, or the log's end; the next row must have this offset.
 
         Returns
         -------
         bool
-            Whether the client does. If not, the partition is about to be taken away, or has to be restored.
+            Whether the client did so. If not, the partition is about to be revoked, or must be restored.
         """
         self.at_end.discard(partition)
         self.misplaced.pop(partition, None)
@@ -189,11 +189,11 @@ class PartitionConsumer:
         return True
 
     def pause(self, partition: int) -> None:
-        """Hold a partition back; one that has just been taken away has nothing to be held."""
+        """Pause a partition; does nothing if it was just revoked."""
         self._pause_or_resume(partition, self.pause, self.member.pause, "pause")
 
     def resume(self, partition: int) -> None:
-        """Let a partition flow again from where it was held back."""
+        """Resume a partition from where it was paused."""
         self._pause_or_resume(partition, self.resume, self.member.resume, "resume")
 
     def _pause_or_resume(
@@ -211,7 +211,7 @@ class PartitionConsumer:
         self.member.close()
 
     def _handle_error(self, problem: ClientError) -> None:
-        """Sort an error that came in a message's place."""
+        """Handle an error that the client returned in place of a message."""
         error, partition, offset = problem
         code = error.code()
         if code == KafkaError._PARTITION_EOF:
@@ -219,25 +219,25 @@ class PartitionConsumer:
         elif code == KafkaError._AUTO_OFFSET_RESET:
             raise CannotRestore(
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
-                "--if-offset-lost earliest or latest chooses where to go on"
+                "--if-offset-lost earliest or latest chooses where to continue"
             )
         elif self._membership.may_rejoin(error.str()):
             self._rejoin()
         elif code == KafkaError._FATAL or is_permanent(error):
-            # A fenced static member is told as a fatal error that names what it was fenced by in its text only.
+            # For a fenced static member the client gives a fatal error, whose text alone names the cause.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
             kind = Fenced if named or code in (KafkaError.FENCED_INSTANCE_ID, KafkaError._FENCED) else Failure
             raise kind(f"the broker refused this consumer: {error.str()}")
         elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.join_timed_out():
             raise Failure(
-                f"the members of group {self.settings.group} share out partitions in another way: start with the same "
-                "-X partition.assignment.strategy, or when they have left"
+                f"the members of group {self.settings.group} assign partitions in another way: start with the same "
+                "-X partition.assignment.strategy, or after they have left"
             )
         else:
             self.event_log.event("consumer error", error=error.str())
 
     def _rejoin(self) -> None:
-        """Be another member: the client has ended this one, and does not say what it had."""
+        """Join as a new member: the client has ended this one, and does not report its partitions as lost."""
         ours = sorted(self._owned)
         if ours:
             self._lost(ours)
@@ -245,10 +245,10 @@ class PartitionConsumer:
         self.member = self._membership.rejoin()
 
     def _record_end(self, partition: int, offset: int | None) -> None:
-        """The end of a partition was reached; of one that was sent elsewhere it is not its own."""
-        asked = self._seek_offsets.get(partition, offset)
-        if asked is not None and offset is not None and asked != offset:
-            self.misplaced[partition] = asked, offset
+        """Record that a partition is at its end; until the first row after a seek, that is the sought offset."""
+        expected = self._seek_offsets.get(partition, offset)
+        if expected is not None and offset is not None and expected != offset:
+            self.misplaced[partition] = expected, offset
             self.pause(partition)
             return
         self.at_end.add(partition)

@@ -1,7 +1,7 @@
-"""A reader of the whole topic of shares: what other partitions send, for all tasks together.
+"""Read the shares topic, in which partitions send their model updates, for all tasks together.
 
-It is no member of the group. Each round of a partition says up to where it has read the others, and its next owner goes
-on from there.
+The reader is not a member of the group. Each exchange round of a partition records how far it has read the others, and
+the partition's next owner continues from there.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from driftway.worker.stream.task.task import Task
 
 
 class ShareConsumer:
-    """Gives tasks what other partitions have sent.
+    """Passes other partitions' model updates to tasks.
 
     Parameters
     ----------
     settings : WorkerSettings
         Topic and client properties.
     event_log : EventLog
-        Where errors that pass by themselves are logged.
+        Where transient errors are logged.
     tasks : mapping
         Partition -> its task.
     partition_count : callable
-        How many partitions there are in the topic now, as far as it is known: the input may grow.
+        Returns the topic's present number of partitions, as far as known: the input may grow.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class ShareConsumer:
         self._tasks, self._partition_count = tasks, partition_count
         self._fetcher: Fetcher | None = None
         self._subscribers: list[ModelExchange] = []
-        """For whom is read."""
+        """Exchanges that get the records."""
         self._partitions: set[int] = set()
-        """What is read."""
+        """Partitions that are being read."""
 
     def poll(self) -> None:
-        """Hand over what has come, without waiting.
+        """Pass on records without waiting.
 
         Raises
         ------
@@ -76,23 +76,23 @@ class ShareConsumer:
             self._fetcher.assign(starts)
             self._subscribers, self._partitions = exchanges, partitions
         readers = {exchange.model_digest: exchange for exchange in exchanges}
-        taken = self._fetcher.poll(BATCH_MESSAGES, 0.0)
-        for records in taken.records:
+        polled = self._fetcher.poll(BATCH_MESSAGES, 0.0)
+        for records in polled.records:
             for i, (offset, time) in enumerate(zip(records.offsets.tolist(), records.timestamps, strict=True)):
                 if (value := records.values[i]) is not None:
                     read = {model: exchange.read(value) for model, exchange in readers.items()}
                     for exchange in exchanges:
                         exchange.receive(records.partition, offset, read[exchange.model_digest], int(time))
-        for problem in taken.errors:
+        for problem in polled.errors:
             self._handle_error(problem)
 
     def close(self) -> None:
-        """End the client."""
+        """Close the client."""
         if self._fetcher is not None:
             self._fetcher.close()
 
     def _handle_error(self, problem: ClientError) -> None:
-        """Sort an error that came in a message's place."""
+        """Handle an error that the client returned in place of a message."""
         error, partition, _ = problem
         if error.code() == KafkaError._PARTITION_EOF:
             return

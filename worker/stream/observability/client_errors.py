@@ -1,4 +1,4 @@
-"""What Kafka clients complain of by themselves: lost brokers, failing TLS, throttling; counted, logged now and then."""
+"""Errors that Kafka clients report by themselves (lost brokers, failing TLS, throttling): counted, logged sparingly."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from confluent_kafka import KafkaError
 from driftway.worker.stream.observability.event_log import EventLog
 
 REPEAT_SECONDS = 10.0
-"""Between two lines about the same kind."""
+"""Least interval between two lines about the same kind."""
 
 
 class ClientErrors:
-    """Hears the clients' own threads; may be called from any.
+    """Callbacks for the clients' own threads; may be called from any thread.
 
     Parameters
     ----------
     event_log : EventLog
-        Where the first of each kind is logged at once, later ones counted in a line every ten seconds.
+        Where the first error of each kind is logged at once, later ones with their number every ten seconds.
     count : callable
         Called with the kind of each error.
     count_throttled : callable
-        Called for each request that a broker has slowed down.
+        Called for each request that a broker has throttled.
     clock : callable
-        Seconds that never go back.
+        Monotonic time in seconds.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class ClientErrors:
     def _log(self, kind: str, what: str, sentence: str) -> None:
         now = self._clock()
         with self._lock:
-            said_at, more = self._logged.get(kind, (float("-inf"), 0))
-            due = now - said_at >= REPEAT_SECONDS
-            self._logged[kind] = (now, 0) if due else (said_at, more + 1)
+            logged_at, more = self._logged.get(kind, (float("-inf"), 0))
+            due = now - logged_at >= REPEAT_SECONDS
+            self._logged[kind] = (now, 0) if due else (logged_at, more + 1)
         if due:
             since = {"more_since_the_last_line": more} if more else {}
             self._event_log.event(what, kind=kind, error=sentence, **since)

@@ -15,8 +15,8 @@ TEXT, JSON = "text", "json"
 class EventLog:
     """Writes events as they happen.
 
-    A log that cannot be written (its disk is full, its reader has gone) stops nothing: the lines are counted, and the
-    first one that can be written again is preceded by how many are missing.
+    A log that cannot be written (its disk is full, its reader has gone) stops nothing: lost lines are counted, and
+    their number is logged before the next line that can be written.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ class EventLog:
         return " ".join(line.splitlines()) + "\n"  # errors of the broker may have line breaks
 
     def _write(self, line: str) -> bool:
-        """Write a line at once; False if it is not there, or not whole.
+        """Write a line at once; return False if it was not written completely.
 
-        Past the stream's buffer: a line that cannot leave it is tried once more when the process ends, and the
-        interpreter then makes 120 of its exit code.
+        Bypasses the stream's buffer: the interpreter would try to flush a failed line again at exit, and then change
+        the exit code to 120.
         """
         out = self._out
         buffer = getattr(out, "buffer", None)
@@ -68,7 +68,7 @@ class EventLog:
 
 
 class LoggingBridge(logging.Handler):
-    """Makes events of what parts without a event_log log.
+    """Writes records of the `logging` module to the event log.
 
     Parameters
     ----------

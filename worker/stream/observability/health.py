@@ -1,7 +1,7 @@
-"""Whether the cluster answers, the loop turns and commits succeed: looked at on a thread that nothing else blocks.
+"""Monitor whether the cluster answers, the loop turns and commits succeed, on a thread that nothing else blocks.
 
-An outage is said when it is noticed and every ten seconds after, and its end. A loop that has not turned for so long
-that the group has given it up leaves the stacks of all threads in the log.
+An outage is logged when it is noticed, every ten seconds after that, and when it ends. If the loop has not turned for
+`STUCK_SECONDS`, the stacks of all threads are logged.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
 
 CHECK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
-"""Between two questions, and how long an answer is waited for: an outage is known after 5 s at most."""
+"""Interval between two requests, and their timeout: an outage is noticed after 5 s at most."""
 REPEAT_SECONDS = 10.0
-"""Between two lines about the same outage."""
+"""Interval between two lines about the same outage."""
 STUCK_SECONDS = 30.0
-"""Longest turn of a loop that lives, whatever the group's patience is set to: a revocation may take 12 s."""
+"""Longest turn of a healthy loop, whatever the poll interval is set to: a revocation may take 12 s."""
 UNCOMMITTED_SECONDS = 120.0
-"""Longest time that outputs wait for a commit, beyond the interval: a commit may take 45 s, and be tried again."""
+"""Longest time that outputs wait for a commit, beyond the interval: a commit may take 45 s, and be retried."""
 
 
 class HealthMonitor:
-    """Looks at the cluster and at the loop.
+    """Monitors the cluster and the loop.
 
     Parameters
     ----------
     settings : WorkerSettings
         Where the cluster is, and the input.
     event_log : EventLog
-        Where outages and a stuck loop are said.
+        Where outages and a stuck loop are logged.
     partitions : callable
-        Those of the input whose ends are asked for.
+        Returns the input partitions whose log ends are queried.
     clock : callable
-        Seconds that never go back.
+        Monotonic time in seconds.
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class HealthMonitor:
     ) -> None:
         self.settings, self.event_log, self._partitions, self._clock = settings, event_log, partitions, clock
         self.ends: dict[int, int] = {}
-        """Partition -> where its log ended when that was last asked."""
+        """Partition -> end of its log at the last query."""
         self.shares_partitions = 0
-        """How many partitions share, when that was last asked; 0: none do, or it has not been asked yet."""
+        """Partitions of the shares topic at the last query; 0 if nothing is shared, or not queried yet."""
         self._ended = threading.Event()
         self._heartbeat_at = self._committed_at = clock()
         self._unreachable_since: float | None = None
@@ -67,7 +67,7 @@ class HealthMonitor:
 
     @property
     def reachable(self) -> bool:
-        """Whether the cluster answered when it was last asked."""
+        """Whether the cluster answered the last query."""
         return self._unreachable_since is None
 
     @property
@@ -82,24 +82,24 @@ class HealthMonitor:
 
     @property
     def alive(self) -> bool:
-        """Whether the loop turns, and what it does is committed; an outage is not the worker's fault."""
+        """Whether the loop turns and its outputs are committed; during an outage late commits do not count."""
         late = self.reachable and self.uncommitted_seconds > self.settings.commit_interval + UNCOMMITTED_SECONDS
         return self.idle_seconds <= STUCK_SECONDS and not late
 
     def heartbeat(self, committed: bool) -> None:
-        """The loop has turned once more; nothing waits for a commit, if `committed`, or one has just succeeded."""
+        """Record a turn of the loop; `committed` if nothing waits for a commit, or one has just succeeded."""
         self._heartbeat_at = self._clock()
         self._dumped = False
         if committed:
             self._committed_at = self._heartbeat_at
 
     def require_reachable(self) -> None:
-        """See that the cluster has not been silent for too long.
+        """Raise if the cluster has been silent for too long.
 
         Raises
         ------
         Unreachable
-            It has.
+            It has been silent for longer than --give-up-after.
         """
         since = self._unreachable_since
         if since is not None and self._clock() - since > self.settings.give_up_after:
@@ -109,12 +109,12 @@ class HealthMonitor:
             )
 
     def begin(self) -> None:
-        """Look from now on."""
+        """Start monitoring."""
         self.heartbeat(committed=True)
         threading.Thread(target=self._run, name="health", daemon=True).start()
 
     def end(self) -> None:
-        """Look no more."""
+        """Stop monitoring."""
         self._ended.set()
 
     def _run(self) -> None:
@@ -135,12 +135,12 @@ class HealthMonitor:
             self.check_loop()
 
     def _ask_for_ends(self, reader: Consumer) -> None:
-        wanted = [TopicPartition(self.settings.input, partition, OFFSET_END) for partition in self._partitions()]
-        found = reader.offsets_for_times(wanted, timeout=ANSWER_SECONDS) if wanted else []
+        queries = [TopicPartition(self.settings.input, partition, OFFSET_END) for partition in self._partitions()]
+        found = reader.offsets_for_times(queries, timeout=ANSWER_SECONDS) if queries else []
         self.ends = {place.partition: place.offset for place in found if place.error is None}
 
     def record_unreachable(self, error: str) -> None:
-        """The cluster did not answer."""
+        """Record that the cluster did not answer."""
         now = self._clock()
         if self._unreachable_since is None:
             self._unreachable_since, self._reported_at = now, now - REPEAT_SECONDS
@@ -153,17 +153,17 @@ class HealthMonitor:
             )  # fmt: skip
 
     def record_reachable(self) -> None:
-        """The cluster did answer."""
+        """Record that the cluster answered."""
         if self._unreachable_since is not None:
             self.event_log.event("the cluster answers again", seconds=f"{self._clock() - self._unreachable_since:.0f}")
         self._unreachable_since = None
 
     def check_loop(self) -> None:
-        """Leave the stacks of all threads in the log, once, where the loop does not turn."""
+        """Log the stacks of all threads, once, if the loop does not turn."""
         if self.idle_seconds <= STUCK_SECONDS or self._dumped:
             return
         self._dumped = True
-        self.event_log.event("the loop does not turn, stacks of all threads follow", seconds=f"{self.idle_seconds:.0f}")
+        self.event_log.event("the loop is stuck, stacks of all threads follow", seconds=f"{self.idle_seconds:.0f}")
         dump_stacks()
 
 

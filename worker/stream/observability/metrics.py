@@ -1,7 +1,7 @@
 """The closed list of metrics that `/metrics` shows, each with unit and meaning.
 
-Every one has the labels group and topic, and most a partition: those are gone when the partition moves away. The
-documents, the dashboard and the alert rules name metrics of this list only; a test sees to that.
+All have the labels group and topic, and most a partition; those are removed when the partition moves away. The
+documents, the dashboard and the alert rules name metrics of this list only, which a test checks.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class WorkerMetrics:
     Parameters
     ----------
     group, topic : str
-        The worker's: labels of everything.
+        The worker's, as labels of all metrics.
     client : str
-        How it talks to Kafka, see `driftway.worker.kafka.client_factory`.
+        Its Kafka client, see `driftway.worker.kafka.client_factory`.
     """
 
     def __init__(self, group: str, topic: str, client: str = PYTHON) -> None:
@@ -51,7 +51,7 @@ class WorkerMetrics:
         self._worker = group, topic
         self._partitioned: list[MetricWrapperBase] = []
         self._invisible: dict[int, deque[tuple[int, int]]] = {}
-        """Partition -> batches that are not visible yet: the offset behind each, and its first event's time in ms."""
+        """Partition -> batches that are not visible yet: the offset after each, and its first event's time in ms."""
         self._name_rows()
         self._name_shares()
         self._name_commits()
@@ -65,44 +65,48 @@ class WorkerMetrics:
         self.offsets_passed = self._per_partition(
             Counter, "offsets_passed", "Input offsets without a record: markers, aborted or compacted records"
         )
-        self.drifts = self._per_partition(Counter, "drifts", "Drifts that a detector called", "detector")
-        self.strays = self._per_partition(Counter, "strays", "Times that rows came from elsewhere than asked for")
-        self.lag = self._per_partition(Gauge, "lag", "Offsets between what is committed and the end of the log")
+        self.drifts = self._per_partition(Counter, "drifts", "Drifts that a detector reported", "detector")
+        self.wrong_offsets = self._per_partition(
+            Counter, "wrong_offsets", "Times that the client delivered records from an offset that was not requested"
+        )
+        self.lag = self._per_partition(Gauge, "lag", "Offsets from the committed one to the end of the log")
         self.rolling = self._per_partition(
             Gauge,
             "rolling",
-            "Rolling metrics of a learner, baselines beside it (window_accuracy, no_change_accuracy, mse, ...)",
+            "Rolling metrics of a learner and of the baselines (window_accuracy, no_change_accuracy, mse, ...)",
             "learner",
             "metric",
         )
         self.expert_share = self._per_partition(
             Gauge,
             "expert_share",
-            "What an expert of a mixture like auto counts for, in shares of 1",
+            "Weight of an expert in a mixture such as auto; the weights sum to 1",
             "learner",
             "expert",
         )
 
-        self.late_labels = self._per_partition(
+        self.delayed_labels = self._per_partition(
             Gauge,
-            "late_labels",
-            "Rows that wait for their labels, rows whose label never came, and how late labels of late were "
+            "delayed_labels",
+            "Rows that wait for their labels, rows whose label never arrived, and recent delays of labels "
             "(waiting, never_labelled, delay_rows_median, delay_ms_p95, ...)",
             "figure",
         )
 
     def _name_shares(self) -> None:
         self.share_bytes = self._per_partition(
-            Counter, "share_bytes", "Bytes written of what learners tell other partitions, and took in of them"
+            Counter,
+            "share_bytes",
+            "Bytes of the exchange records written: models sent to and received from other partitions",
         )
         self.share_staleness = self._per_partition(
-            Gauge, "share_staleness_seconds", "Age of the oldest of what learners last took in of other partitions"
+            Gauge, "share_staleness_seconds", "Age of the oldest update in the last exchange with other partitions"
         )
         self.shares = self._per_partition(
             Gauge,
             "shares",
-            "Meetings with other partitions' learners since the partition began, beliefs since the restore that could "
-            "not be taken in, and records of other learners than these (rounds, refused, unlike)",
+            "Exchanges with other partitions since the partition began, updates since the restore that could not be "
+            "merged, and records of incompatible learners (rounds, refused, incompatible)",
             "figure",
         )
 
@@ -114,8 +118,12 @@ class WorkerMetrics:
         self.commit_failures = self._per_partition(
             Counter, "commit_failures", "Commits that failed, by verdict", "verdict"
         )
-        self.aborts = self._per_partition(Counter, "aborts", "Transactions with outputs that were left to be aborted")
-        self.fences = self._per_partition(Counter, "fences", "Times that somebody else had taken the partition over")
+        self.aborts = self._per_partition(
+            Counter, "aborts", "Transactions with outputs that were abandoned, to be aborted"
+        )
+        self.fences = self._per_partition(
+            Counter, "fences", "Times that the partition's producer was fenced by another"
+        )
         self.snapshot_written = self._per_partition(Counter, "snapshot_bytes", "Bytes of snapshots written")
         self.state_bytes = self._per_partition(Gauge, "state_bytes", "Bytes of a task's state")
         self.snapshot_age = self._per_partition(
@@ -124,17 +132,19 @@ class WorkerMetrics:
 
     def _name_restores(self) -> None:
         self.restores = self._per_partition(
-            Counter, "restores", "Restores that succeeded, by where the state came from: memory or log", "source"
+            Counter, "restores", "Restores that succeeded, by source of the state: memory or log", "source"
         )
         self.restore_failures = self._per_partition(
             Counter, "restore_failures", "Restores that failed, by verdict", "verdict"
         )
         self.restore_seconds = self._per_partition(
-            Histogram, "restore_seconds", "Seconds until a restore had its state"
+            Histogram, "restore_seconds", "Seconds that a restore took to load its state"
         )
         self.replayed = self._per_partition(Counter, "replayed", "Records relearned by restores")
         self.restore_left = self._per_partition(Gauge, "restore_left", "Records that a restore still has to relearn")
-        self.mends = self._per_partition(Counter, "mends", "Restores that found outputs of a commit missing")
+        self.output_repairs = self._per_partition(
+            Counter, "output_repairs", "Restores that found outputs of a commit missing, which are written again"
+        )
         self.task_state = self._per_partition(Gauge, "task_state", "1 for the state that a task is in", "state")
 
     def _name_worker(self, client: str) -> None:
@@ -143,17 +153,17 @@ class WorkerMetrics:
         self.reachable = self._of_worker(Gauge, "cluster_reachable", "1 if the cluster answered when last asked")
         self.turn_age = self._of_worker(Gauge, "turn_age_seconds", "Seconds since the loop last turned")
         self.client_errors = self._of_worker(
-            Counter, "client_errors", "What the Kafka clients complained of, by kind of error", "kind"
+            Counter, "client_errors", "Errors reported by the Kafka clients, by kind", "kind"
         )
-        self.throttled = self._of_worker(Counter, "throttled", "Requests that a broker has slowed down")
+        self.throttled = self._of_worker(Counter, "throttled", "Requests that a broker has throttled")
         self.unknown_fields = self._of_worker(
-            Counter, "unknown_fields", "Events with a field of which nothing is read, where that is counted", "field"
+            Counter, "unknown_fields", "Events with a field that is not read, with --unknown-fields count", "field"
         )
         self.broker_seconds = self._of_worker(
             Gauge, "broker_round_trip_seconds", "Mean round trip to a broker, of the group member's client", "broker"
         )
         self.fetched = self._of_worker(Gauge, "fetched_records", "Records fetched that the loop has not taken yet")
-        build = Info("driftway_build", "Versions, and the way to Kafka", WORKER, registry=self.registry)
+        build = Info("driftway_build", "Versions, and the Kafka client", WORKER, registry=self.registry)
         build.labels(*self._worker).info(
             {
                 "version": _version(),
@@ -179,19 +189,19 @@ class WorkerMetrics:
         return kind(f"driftway_{name}", text, labels, registry=self.registry, **buckets)  # type: ignore[arg-type]
 
     def partition_metric(self, metric: Kind, partition: int, *more: str) -> Kind:
-        """The one of a partition."""
+        """Return the metric of a partition."""
         return metric.labels(*self._worker, str(partition), *more)
 
     def worker_metric(self, metric: Kind, *more: str) -> Kind:
-        """The one of the worker."""
+        """Return the metric of the worker."""
         return metric.labels(*self._worker, *more)
 
     def advanced(
         self, task: Task, records: Records | None, outputs: Outputs | None, skipped: int = 0, waited: bool = False
     ) -> None:
-        """Count a batch that a task took, None: of what had waited; and the offsets before it that had no record.
+        """Count a batch that a task took, None for events that had waited, and `skipped` offsets before it.
 
-        `waited`: where nothing was emitted, events wait for labels; else they were relearned.
+        A batch without outputs waits for labels if `waited`; otherwise it was relearned.
         """
         partition, n = task.partition, 0 if records is None else len(records)
         self.partition_metric(self.records, partition).inc(n)
@@ -208,13 +218,13 @@ class WorkerMetrics:
             self.partition_metric(self.share_bytes, partition).inc(
                 sum(len(one.key) + len(one.value) for one in outputs.shares)
             )
-            if (told := task.model.exchange.oldest_sent_at) is not None:
-                self.partition_metric(self.share_staleness, partition).set(max(0.0, time.time() - told / 1000))
+            if (sent_at := task.model.exchange.oldest_sent_at) is not None:
+                self.partition_metric(self.share_staleness, partition).set(max(0.0, time.time() - sent_at / 1000))
         if records is not None:
             self._invisible.setdefault(partition, deque()).append((outputs.next_offset, records.timestamps[0]))
 
     def committed(self, task: Task, seconds: float) -> None:
-        """Note a commit that took `seconds`: what was before it is visible now."""
+        """Count a commit that took `seconds`; batches before it are visible now."""
         partition, now = task.partition, 1000 * time.time()
         self.partition_metric(self.commit_seconds, partition).observe(seconds)
         self.partition_metric(self.state_bytes, partition).set(task.state_bytes)
@@ -224,13 +234,13 @@ class WorkerMetrics:
             self.partition_metric(self.latency, partition).observe(max(0.0, (now - unseen.popleft()[1]) / 1000))
 
     def failed(self, task: Task, what: str, verdict: ErrorAction) -> None:
-        """Count a commit or a restore that failed, as `what` says."""
+        """Count a failed commit or restore, as `what` says."""
         counter = self.restore_failures if what.startswith("restore") else self.commit_failures
         self.partition_metric(counter, task.partition, verdict.value).inc()
         self.partition_metric(self.fences, task.partition).inc(verdict.value == "fenced")
 
     def aborted(self, task: Task) -> None:
-        """Count a transaction that somebody else has to abort."""
+        """Count an open transaction that is left for a takeover to abort."""
         self.partition_metric(self.aborts, task.partition).inc(task.checkpoint.open)
         self._invisible.pop(task.partition, None)
 
@@ -238,10 +248,10 @@ class WorkerMetrics:
         """Count a restore that took `seconds`."""
         self.partition_metric(self.restores, task.partition, "memory" if found.model is None else "log").inc()
         self.partition_metric(self.restore_seconds, task.partition).observe(seconds)
-        self.partition_metric(self.mends, task.partition).inc(found.missing_outputs is not None)
+        self.partition_metric(self.output_repairs, task.partition).inc(found.missing_outputs is not None)
 
     def state(self, task: Task) -> None:
-        """Show the state that a task is in; one that is closed is shown no more, nor is anything else of it."""
+        """Show a task's state; if it is closed, remove all metrics of its partition."""
         if task.state.value == "closed":
             self._invisible.pop(task.partition, None)
             for metric in self._partitioned:
@@ -251,7 +261,7 @@ class WorkerMetrics:
             self.partition_metric(self.task_state, task.partition, state).set(task.state.value == state)
 
     def refresh(self, tasks: list[Task], health: HealthMonitor) -> None:
-        """Refresh what moves by itself, and the rolling metrics; called when someone looks."""
+        """Update metrics that change with time, and rolling metrics; called when they are read."""
         self.worker_metric(self.reachable).set(health.reachable)
         self.worker_metric(self.turn_age).set(health.idle_seconds)
         for partition, lag in lags(tasks, health.ends).items():
@@ -264,7 +274,7 @@ class WorkerMetrics:
                     if isinstance(value, int | float):
                         self.partition_metric(self.rolling, task.partition, learner, metric).set(value)
             for figure, value in task.model.delay_metrics().items():
-                self.partition_metric(self.late_labels, task.partition, figure).set(value)
+                self.partition_metric(self.delayed_labels, task.partition, figure).set(value)
             for figure, value in ({} if task.model.exchange is None else task.model.exchange.figures()).items():
                 self.partition_metric(self.shares, task.partition, figure).set(value)
             for learner, shares in task.model.experts().items():
@@ -272,30 +282,30 @@ class WorkerMetrics:
                     self.partition_metric(self.expert_share, task.partition, learner, expert).set(share)
 
     def unknown_fields_seen(self, fields: Mapping[str, int]) -> None:
-        """Count fields of which nothing is read: each with the events that had it."""
+        """Count unknown fields, which are not read: field -> events that had it."""
         for field, count in fields.items():
             self.worker_metric(self.unknown_fields, field).inc(count)
 
     def client_error(self, kind: str) -> None:
-        """Count an error that a client told by itself."""
+        """Count an error that a client reported by itself."""
         self.worker_metric(self.client_errors, kind).inc()
 
     def request_throttled(self) -> None:
-        """Count a request that a broker has slowed down."""
+        """Count a request that a broker has throttled."""
         self.worker_metric(self.throttled).inc()
 
     def statistics(self, text: str) -> None:
-        """What the group member's client says of itself; its `stats_cb`."""
-        told = json.loads(text)
-        for broker in told.get("brokers", {}).values():
+        """Record the statistics of the group member's client; its `stats_cb`."""
+        stats = json.loads(text)
+        for broker in stats.get("brokers", {}).values():
             if broker.get("nodeid", -1) >= 0:
                 self.worker_metric(self.broker_seconds, str(broker["nodeid"])).set(broker["rtt"]["avg"] / 1e6)
-        waiting = (p["fetchq_cnt"] for t in told.get("topics", {}).values() for p in t["partitions"].values())
+        waiting = (p["fetchq_cnt"] for t in stats.get("topics", {}).values() for p in t["partitions"].values())
         self.worker_metric(self.fetched).set(sum(waiting))
 
 
 def lags(tasks: Collection[Task], ends: Mapping[int, int]) -> dict[int, int]:
-    """Partition -> offsets between what is committed and the log's end, where that is known."""
+    """Return partition -> offsets between the committed one and the log's end, where that is known."""
     return {task.partition: max(0, ends[task.partition] - task.committed) for task in tasks if task.partition in ends}
 
 
@@ -309,7 +319,7 @@ def _version() -> str:
 
 
 def readiness(tasks: list[Task], reachable: bool) -> tuple[bool, dict[str, Any]]:
-    """Whether every assigned task is running and the cluster answers, and what to say about it."""
+    """Whether every assigned task is running and the cluster answers, and the details of that."""
     states = {str(task.partition): task.state.value for task in tasks}
     ready = reachable and all(state == "running" for state in states.values())
     return ready, {

@@ -1,4 +1,4 @@
-"""What the log tells of the work itself: each new kind of rejection, a line every minute, a summary at the end."""
+"""Log the worker's progress: each new kind of rejection, a line every minute, a summary at the end."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from driftway.worker.wire.rejections import format_counts, kind_of, shown
 
 PROGRESS_SECONDS = 60.0
 REJECTED_SECONDS = 5.0
-"""Between two lines about rejections of kinds that are known already."""
+"""Least interval between two lines about rejections of known kinds."""
 DRIFT_SECONDS = 1.0
-"""Likewise about drifts."""
+"""Least interval between two lines about drifts."""
 SHOWN_BYTES = 120
-"""Of an event that is shown as an example."""
+"""Bytes that are shown of an example event."""
 NOTHING_USABLE = 100
-"""Rejections without a single usable event before, after which the log says what was expected."""
+"""Rejections without any usable event after which the log says what was expected."""
 
 
 class ProgressLog:
-    """Counts what a worker does, and says it.
+    """Counts and logs what a worker does.
 
     Parameters
     ----------
     event_log : EventLog
         The log.
     input_topic : str
-        What is read.
+        The input topic.
     expected : str
         What a usable event looks like, in words.
     clock : callable
-        Seconds that never go back.
+        Monotonic time in seconds.
     """
 
     def __init__(
@@ -46,14 +46,14 @@ class ProgressLog:
         self._clock = clock
         self._began = self._progress_at = self._rejections_at = clock()
         self.rows = self._rows_before = 0
-        """Input records that were predicted or rejected, since the start and until the last line."""
+        """Input records that were predicted or rejected: since the start, and up to the last progress line."""
         self.kinds: Counter[str] = Counter()
         """Rejections by kind."""
         self._unreported: Counter[str] = Counter()
         self._unreported_drifts, self._drift_at = 0, float("-inf")
 
     def count(self, partition: int, records: int, rejected: Iterable[RejectedEvent]) -> None:
-        """Count a batch, and say at once of which new kind a rejection is."""
+        """Count a batch, and log the first rejection of each kind at once."""
         self.rows += records
         for one in rejected:
             kind = kind_of(one.reason)
@@ -73,7 +73,7 @@ class ProgressLog:
             self.event_log.event("nothing usable so far", rejected=self.rows, expected=self.expected)
 
     def report_drifts(self, partition: int, alarms: Collection[DriftAlarm]) -> None:
-        """Say that a detector has called a drift; of many in a second only one, and how many there were besides."""
+        """Log a drift alarm; of many in a second only one, with the number of the others."""
         for alarm in alarms:
             now = self._clock()
             if now - self._drift_at < DRIFT_SECONDS:
@@ -84,12 +84,12 @@ class ProgressLog:
             self._unreported_drifts, self._drift_at = 0, now
 
     def report_unknown_fields(self, partition: int, first: Mapping[str, int]) -> None:
-        """Say of which fields nothing is read, each with the offset of the first event that has it."""
+        """Log unknown fields, which are not read, each with the offset of the first event that has it."""
         for field, offset in first.items():
             self.event_log.event("unknown field", field=field, at=f"{self.input}/{partition}@{offset}")
 
     def tick(self, tasks: Collection[Task], ends: Mapping[int, int]) -> None:
-        """Say what is due, of tasks whose partitions' logs end at `ends`."""
+        """Log what is due; `ends` are the ends of the partitions' logs."""
         now = self._clock()
         if self._unreported and now - self._rejections_at >= REJECTED_SECONDS:
             self._report_rejected(now)
@@ -102,7 +102,7 @@ class ProgressLog:
             self._progress_at, self._rows_before = now, self.rows
 
     def end(self, tasks: Collection[Task]) -> None:
-        """The summary."""
+        """Log the summary."""
         now = self._clock()
         if self._unreported:
             self._report_rejected(now)
@@ -113,7 +113,7 @@ class ProgressLog:
             self.event_log.event("nothing usable", rejected=self.rows, expected=self.expected)
 
     def _report_rejected(self, now: float) -> None:
-        self.event_log.event("rejected more", reasons=format_counts(self._unreported), total=sum(self.kinds.values()))
+        self.event_log.event("more rejected", reasons=format_counts(self._unreported), total=sum(self.kinds.values()))
         self._unreported.clear()
         self._rejections_at = now
 
@@ -124,7 +124,7 @@ class ProgressLog:
 
 
 def example(value: bytes | None) -> str:
-    """The beginning of an event, fit for a log."""
+    """Return the beginning of an event, made printable for the log."""
     if value is None:
         return "null"
     text = shown(value[:SHOWN_BYTES].decode(errors="replace"))
@@ -132,7 +132,7 @@ def example(value: bytes | None) -> str:
 
 
 def windowed(tasks: Collection[Task]) -> tuple[str, float] | None:
-    """The champion's metric over its window and its mean over partitions; None while there is none."""
+    """Return the champion's windowed metric and its mean over partitions; None while there is none."""
     for metric in ("window_accuracy", "window_mse"):
         points = (next(iter(task.model.latest_points().values()), {}) for task in tasks if task.running)
         found = [point[metric] for point in points if isinstance(point.get(metric), float)]

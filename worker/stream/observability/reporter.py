@@ -1,4 +1,4 @@
-"""Everything that tells what a worker does: metrics, the log's progress_log, the health, what clients complain of."""
+"""All reporting on a worker: metrics, progress log, health, and errors of the clients."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from driftway.worker.wire.schema.unknown_fields import COUNT, UnknownFields
 
 
 class Reporter:
-    """What a worker's loop tells of itself, in one place.
+    """Passes what happens in a worker's loop to metrics, log and health.
 
     Parameters
     ----------
     settings : WorkerSettings
-        Whose.
+        The worker's.
     event_log : EventLog
         The log.
     metrics : WorkerMetrics
@@ -42,22 +42,22 @@ class Reporter:
         model = settings.model
         counted = settings.unknown_fields == COUNT
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
-        complaints = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
-        self.callbacks: dict[str, Any] = {"error_cb": complaints.error, "throttle_cb": complaints.throttled}
-        """Properties of every client that are called."""
+        client_errors = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
+        self.callbacks: dict[str, Any] = {"error_cb": client_errors.error, "throttle_cb": client_errors.throttled}
+        """Properties of every client that are callbacks."""
 
     def begin(self) -> dict[str, Any]:
-        """Look from now on; the group member's client has these callbacks."""
+        """Start monitoring; return the callbacks for the group member's client."""
         self.health.begin()
         return {**self.callbacks, "stats_cb": self.metrics.statistics}
 
     def turned(self) -> None:
-        """The loop has turned.
+        """Record a turn of the loop.
 
         Raises
         ------
         Unreachable
-            The cluster has been silent for longer than the worker waits.
+            The cluster has been silent for longer than --give-up-after.
         """
         self.health.require_reachable()
         self.health.heartbeat(committed=not any(task.uncommitted for task in self._tasks.values()))
@@ -66,30 +66,30 @@ class Reporter:
     def advanced(
         self, task: Task, records: Records | None, outputs: Outputs | None, skipped: int, waited: bool = False
     ) -> None:
-        """A task took records; what it emitted, None while it only relearns; offsets before them without a record.
+        """Record that a task took records: its outputs, None if it emitted nothing, and `skipped` offsets before.
 
-        `waited`: with None they wait for labels.
+        Records without outputs wait for labels if `waited`; otherwise they were relearned.
         """
         self.metrics.advanced(task, records, outputs, skipped, waited)
         if outputs is not None:
             self.progress_log.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
             self.progress_log.report_drifts(task.partition, outputs.alarms)
         if self._unknown is not None and records is not None:
-            # Whatever a restore only learns again lies before what is committed.
+            # What a restore only relearns is below the committed offset.
             seen = self._unknown.count(records.after(int(records.offsets.searchsorted(task.committed))))
             self.metrics.unknown_fields_seen(seen.events)
             self.progress_log.report_unknown_fields(task.partition, seen.first)
 
     def committed(self, task: Task, seconds: float) -> None:
-        """A commit that took `seconds` succeeded."""
+        """Record a successful commit that took `seconds`."""
         self.metrics.committed(task, seconds)
         self.health.heartbeat(committed=True)
 
     def end(self) -> None:
-        """Look no more, and say what was done."""
+        """Stop monitoring, and log the summary."""
         self.health.end()
         self.progress_log.end(list(self._tasks.values()))
 
     def refresh(self) -> None:
-        """Bring up to date what the endpoint shows; called from its thread."""
+        """Update what the endpoint shows; called from its thread."""
         self.metrics.refresh(list(self._tasks.values()), self.health)

@@ -1,1 +1,1 @@
-"""One partition's life: its task, its restore, its commits."""
+"""One partition: its task, restore and commits."""

@@ -2,7 +2,7 @@
 
 The offset commit carries the snapshot pointer here too, so a restored learner stands exactly at the committed
 offset and learns every row once; only the outputs between the last commit and the crash appear twice. None is missing:
-a commit whose outputs were not all delivered does not happen.
+the offset is committed only after all outputs were delivered.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class AtLeastOnceCheckpoint(Checkpoint):
     member : Member
         Commits the offsets.
     callbacks : mapping
-        Properties of the client that are called.
+        Client properties that are callbacks, such as `error_cb`.
     """
 
-    every_report = True  # without a transaction nothing else tells of a record that was refused
+    every_report = True  # without a transaction, only this shows that a record was refused
 
     def __init__(
         self,
@@ -48,14 +48,14 @@ class AtLeastOnceCheckpoint(Checkpoint):
         """Offset and metadata of the next commit."""
 
     def acquire(self, deadline: Deadline) -> None:
-        """Make a producer; there is nobody to fence."""
+        """Create a producer; there is nobody to fence."""
         self.new_producer()
 
     def _begin(self) -> None:
-        """Nothing to open: outputs are visible as soon as the broker has them."""
+        """Do nothing: outputs are visible as soon as the broker has them."""
 
     def _send_offsets(self, record: CommitRecord, group_metadata: Any, deadline: Deadline) -> dict[str, OffsetRange]:
-        """Nothing to join: the offset is committed on its own, as the last step."""
+        """Keep the offset; it is committed on its own, as the last step."""
         text = None if record.pointer is None else record.pointer.text() + AT_LEAST_ONCE_SUFFIX
         self._next_commit = record.offset, text
         return {}

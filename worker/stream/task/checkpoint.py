@@ -5,17 +5,17 @@ The six steps, in this order and under these names in logs, code and fault tests
     BEGUN              a transaction is open on the partition's producer
     OUTPUTS_PRODUCED   predictions, accuracy points, drift alarms, shares and rejections are handed to the client
     SNAPSHOT_PRODUCED  so are the chunks of a snapshot, when one is due
-    FLUSHED            the broker has all of them, and its reports of where they are prove it
-    OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once also
-                       writes a record of it all, the position, beside the snapshots
+    FLUSHED            the broker has all of them, which the offsets in its delivery reports prove
+    OFFSETS_SENT       the input offset, with the pointer as its metadata, has joined the transaction; exactly-once has
+                       also written a commit record beside the snapshots
                        (`driftway.worker.state.changelog.commit_record`)
     COMMITTED          the broker has committed
 
-A worker that dies before COMMITTED leaves nothing that a read_committed reader sees: the next owner of the
+A worker that dies before COMMITTED leaves nothing that read_committed readers see: the next owner of the
 partition initialises the same transactional id, which fences the dead one and aborts what it left open.
 
-A producer is never used again after a transaction that failed: its numbers may be those of messages that the broker has
-(docs/decisions/0018). Nothing is aborted either: the next one's takeover does that.
+A producer is never reused after a failed transaction: it might repeat sequence numbers that the broker has already seen
+(docs/decisions/0018). Nor is the transaction aborted here: the next producer's takeover does that.
 """
 
 from __future__ import annotations
@@ -48,33 +48,33 @@ from driftway.worker.wire.rejections import headers_of
 
 Answer = TypeVar("Answer")
 QUEUE_MESSAGES = 200_000
-"""Records that a producer may hold; about two batches of the loop, some tens of MB."""
+"""Capacity of a producer's queue in records: about two batches of the loop, some tens of MB."""
 MAX_UNREPORTED = 20_000
-"""Delivered records whose reports may wait for the commit: its flush goes through them beside the loop."""
+"""Records whose delivery reports may wait for the commit, whose flush polls them beside the loop."""
 ROOM_SECONDS = 5.0
-"""How long the loop waits for room in the client's queue: then the broker takes nothing, and the commit says so."""
+"""How long the loop waits for space in the client's queue; after that the broker counts as not accepting records."""
 END_SECONDS = 5.0
-"""For the reports of what a discarded producer had not delivered."""
+"""Timeout for the delivery reports of a discarded producer."""
 FLUSH_SECONDS, PROGRESS_SECONDS = 0.5, 5.0
-"""A flush is asked for in pieces; while each finds fewer records left, the commit has so much time again."""
+"""Slice of a flush, and the time that the commit has at least left after each slice that made progress."""
 
 PRODUCER_TUNING = {
-    # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` waits without
-    # end for one of them (librdkafka 5511). Where brokers have moved, the next producer finds them.
+    # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` then waits
+    # forever for one of them (librdkafka 5511). If brokers have moved, the next producer finds them.
     "metadata.recovery.strategy": "none",
-    # Nothing is visible before its commit, and a commit's flush does not linger: requests may as well be full ones. One
-    # of a partition is on its way at a time; while another is ready the client's thread asks again and again instead
-    # of waiting (docs/decisions/0029).
+    # Nothing is visible before its commit, whose flush does not linger, so requests may as well be full. Only one per
+    # partition is in flight at a time; while another is ready, the client's thread spins instead of waiting
+    # (docs/decisions/0029).
     "linger.ms": 100,
     "compression.type": "none",
     "queue.buffering.max.messages": QUEUE_MESSAGES,
-    # Never the limit that is met first: a record refused in the middle of a batch would leave a hole.
+    # Never the limit that is reached first: a record refused in the middle of a batch would leave a gap.
     "queue.buffering.max.kbytes": 1_048_576,
 }
 
 
 class Step(enum.Enum):
-    """Where a commit stands."""
+    """The steps of a commit, see the module's docstring."""
 
     BEGUN = "begun"
     OUTPUTS_PRODUCED = "outputs produced"
@@ -95,17 +95,17 @@ class CommitRequest:
     Parameters
     ----------
     previous : int
-        The offset of the commit before.
+        Offset of the previous commit.
     offset : int
         The next input offset to read.
     snapshot : bytes or None
-        A snapshot standing at `offset`, if one is due.
+        A snapshot of the state at `offset`, if one is due.
     pointer : Pointer or None
         The newest committed snapshot; kept if `snapshot` is None.
     order : MergeOrder or None
-        In which order events and labels were taken since that; None: there is one topic.
+        Order in which events and labels were merged since that snapshot; None without a label topic.
     rounds : int or None
-        How often the learners have met those of other partitions; None: they share nothing.
+        Exchange rounds so far; None if nothing is shared.
     """
 
     previous: int
@@ -117,10 +117,10 @@ class CommitRequest:
 
 
 class Checkpoint:
-    """One partition's way out: a producer, and the steps that make what it wrote visible.
+    """One partition's producer, and the steps that make its records visible.
 
-    What differs between the guarantees (modules `exactly_once` and `at_least_once`) is how a partition is acquired, and
-    what sending offsets and concluding mean.
+    The guarantees (modules `exactly_once` and `at_least_once`) differ in how a partition is acquired, how offsets are
+    sent, and how a commit is finished.
 
     Parameters
     ----------
@@ -129,13 +129,13 @@ class Checkpoint:
     partition : int
         Outputs go to the same partition number as the input.
     own : dict
-        Client properties of the guarantee.
+        Client properties that the guarantee requires.
     probe : Probe or None
         See `Probe`.
     """
 
     every_report = False
-    """Whether every record's delivery is to be reported, not the first and last ones only."""
+    """Whether every record gets a delivery report, not only the first and last of a topic."""
 
     def __init__(self, settings: WorkerSettings, partition: int, own: Properties, probe: Probe | None = None) -> None:
         self.settings = settings
@@ -145,9 +145,9 @@ class Checkpoint:
         """Whether outputs have been produced since the last commit."""
         self.bytes_since_snapshot = 0
         self.ends: dict[str, int] = {}
-        """Topic -> an offset below which nothing of the open transaction is; set by a restore and by commits."""
+        """Topic -> lower bound for the offsets of the open transaction; set by a restore and by commits."""
         self.step = Step.COMMITTED
-        """What was reached last: tells where a call is stuck."""
+        """The last step reached; shows where a call is stuck."""
         self._probe = probe
         self._own = own
         self._sender: Sender | None = None
@@ -160,12 +160,12 @@ class Checkpoint:
         return self._sender
 
     def new_producer(self) -> None:
-        """Throw the producer away and make a new one.
+        """Discard the producer and create a new one.
 
         Raises
         ------
         UsageFailure
-            A client property is not valid, or does not go with a transaction.
+            A client property is invalid, or incompatible with transactions.
         """
         self.close_producer()
         ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
@@ -175,25 +175,25 @@ class Checkpoint:
             self._sender = make_sender(self.settings.client, properties, self.partition, self.every_report)
 
     def close_producer(self) -> None:
-        """Let go of the producer; what it had not delivered is dropped, beside whoever calls this."""
+        """Discard the producer and its undelivered records, on a thread of its own."""
         left, self._sender = [self._sender], None
         self.open = False
         if left != [None]:
             threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
 
     def _advance_to(self, step: Step) -> None:
-        """Note the step, and tell the probe."""
+        """Record the step and call the probe."""
         self.step = step
         if self._probe is not None:
             self._probe(step, self.partition)
 
     def produce(self, outputs: Outputs) -> None:
-        """Hand the outputs over; the transaction was begun by whoever acquired the partition, or committed last.
+        """Produce outputs into the transaction that `acquire` or the last commit began.
 
         Raises
         ------
         KafkaException, TaskError
-            To be judged by `driftway.worker.kafka.error_handling`; the checkpoint has to be acquired again.
+            To be classified by `driftway.worker.kafka.error_handling`; the checkpoint must be acquired again.
         """
         if not self.open:
             self.open = True
@@ -201,12 +201,12 @@ class Checkpoint:
         with_cause(self, partial(self.send, outputs))
 
     def commit(self, request: CommitRequest, group_metadata: Any, deadline: Deadline) -> Pointer | None:
-        """Take what was produced since the last commit through the remaining steps.
+        """Commit what was produced since the last commit: execute the remaining steps.
 
         Parameters
         ----------
         request : CommitRequest
-            What it says.
+            What to commit beside the outputs.
         group_metadata : object
             The consumer's group metadata: a second, independent fence.
         deadline : Deadline
@@ -220,16 +220,16 @@ class Checkpoint:
         Raises
         ------
         KafkaException, TaskError
-            To be judged by `driftway.worker.kafka.error_handling`; the checkpoint has to be acquired again.
+            To be classified by `driftway.worker.kafka.error_handling`; the checkpoint must be acquired again.
         """
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)
-        position = CommitRecord(request.offset, request.previous, pointer, spans, rounds=request.rounds)
+        record = CommitRecord(request.offset, request.previous, pointer, spans, rounds=request.rounds)
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
-            position = replace(position, labels=self.topics.labels, order=since)
-        written = with_cause(self, partial(self._send_offsets, position, group_metadata, deadline))
+            record = replace(record, labels=self.topics.labels, order=since)
+        written = with_cause(self, partial(self._send_offsets, record, group_metadata, deadline))
         self._advance_to(Step.OFFSETS_SENT)
         self._finish_commit(deadline)
         self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
@@ -240,7 +240,7 @@ class Checkpoint:
         return pointer
 
     def _deliver(self, request: CommitRequest, deadline: Deadline) -> tuple[dict[str, OffsetRange], Pointer | None]:
-        """The snapshot, if one is due, and all records delivered: where they are, and the newest snapshot."""
+        """Deliver the snapshot, if one is due, and all records; return their ranges and the newest snapshot."""
         chunks = 0 if request.snapshot is None else self.send_snapshot(request.snapshot)
         if request.snapshot is not None and request.order is not None:
             key = order_key(self.partition, request.order.begin.offset)
@@ -253,15 +253,15 @@ class Checkpoint:
         return spans, request.pointer if state is None else Pointer(state.first, chunks, request.offset)
 
     def acquire(self, deadline: Deadline) -> None:
-        """Take the partition over from whoever owned it, with a new producer; may block."""
+        """Take the partition over from its previous owner with a new producer; may block."""
         raise NotImplementedError
 
     def _begin(self) -> None:
-        """Open what the next outputs go into."""
+        """Begin the transaction for the next outputs, if there are transactions."""
         raise NotImplementedError
 
     def _send_offsets(self, record: CommitRecord, group_metadata: Any, deadline: Deadline) -> dict[str, OffsetRange]:
-        """Let the input offset join the outputs; where what was written for it lies."""
+        """Add the input offset to the commit; return the ranges of records written for it."""
         raise NotImplementedError
 
     def _finish_commit(self, deadline: Deadline) -> None:
@@ -280,19 +280,19 @@ class Checkpoint:
             keys, values = zip(*((alarm.key, alarm.value) for alarm in outputs.alarms), strict=True)
             self._send(topics.alarms, ListColumn(values), ListColumn(keys))
         if outputs.shares:
-            keys, values = zip(*((minute.key, minute.value) for minute in outputs.shares), strict=True)
+            keys, values = zip(*((record.key, record.value) for record in outputs.shares), strict=True)
             self._send(topics.shares, ListColumn(values), ListColumn(keys))
         if outputs.rejected:
             values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
-            whys = [headers_of(bad, topics.input, self.partition, topics.labels) for bad in outputs.rejected]
-            self._send(topics.rejected, ListColumn(values), ListColumn(keys), whys)
+            reasons = [headers_of(bad, topics.input, self.partition, topics.labels) for bad in outputs.rejected]
+            self._send(topics.rejected, ListColumn(values), ListColumn(keys), reasons)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()
         if len(self.sender) > MAX_UNREPORTED:
             self.sender.poll(0)
 
     def _send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
-        """Hand records to the client in order, never more than its queue has room for."""
+        """Hand records to the client in order, never more than fit into its queue."""
         n, start = len(values), 0
         while start < n:
             end = min(n, start + self._room(1))
@@ -302,17 +302,17 @@ class Checkpoint:
             start = end
 
     def _room(self, wanted: int) -> int:
-        """Free places in the client's queue, after waiting until `wanted` are free.
+        """Wait until the client's queue has space for `wanted` records; return its free space.
 
         Raises
         ------
         TimedOut
-            The broker takes nothing.
+            The broker accepts no records.
         """
-        patience = Deadline(ROOM_SECONDS)
+        deadline = Deadline(ROOM_SECONDS)
         while (free := QUEUE_MESSAGES - len(self.sender)) < wanted:
-            if patience.passed:
-                raise TimedOut("the broker takes no outputs, and the client's queue is full")
+            if deadline.passed:
+                raise TimedOut("the broker accepts no outputs, and the client's queue is full")
             self.sender.poll(0.01)
         return free
 
@@ -331,7 +331,7 @@ class Checkpoint:
         Raises
         ------
         TimedOut
-            It has not, inside the deadline, and nothing was getting on any more.
+            The deadline has passed, and no progress was being made.
         """
         left = len(self.sender)
         while True:
@@ -341,18 +341,18 @@ class Checkpoint:
             if left < before:
                 deadline.extend(PROGRESS_SECONDS)
             if deadline.passed:
-                raise TimedOut("the broker did not take the outputs in time")
+                raise TimedOut("the broker did not confirm the outputs in time")
 
 
 def with_cause(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
-    """Call, and let a failure to write be known by its cause: an output refused for good must not be tried for ever.
+    """Call; if a transaction broke, raise its cause: an output refused for good must not be retried forever.
 
     Raises
     ------
     Failure
-        An output may not be written.
+        Writing to an output is not authorized.
     KafkaException
-        Whatever else broke the open transaction; to be judged by `driftway.worker.kafka.error_handling`.
+        Whatever else broke the open transaction; to be classified by `driftway.worker.kafka.error_handling`.
     """
     try:
         return call()
@@ -360,15 +360,15 @@ def with_cause(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
         raise
     except Exception as error:
         failed = error
-    # Not in the handler: what the client raises while an exception is handled keeps that one for ever, with all that
-    # its frames hold (docs/upstream/confluent-kafka-kept-exceptions.md).
+    # Outside the handler: what the client raises while an exception is handled keeps that one alive forever, with all
+    # that its frames hold (docs/upstream/confluent-kafka-kept-exceptions.md).
     if checkpoint.open and checkpoint.settings.guarantee == EXACTLY_ONCE:
         _check_transaction(checkpoint)
     raise failed
 
 
 def _check_transaction(checkpoint: Checkpoint) -> None:
-    """Ask by beginning again: refused as out of place in a sound transaction, with the cause in a broken one."""
+    """Raise a broken transaction's cause, found by beginning again, which fails with _STATE if it is sound."""
     try:
         checkpoint.sender.begin_transaction()
     except KafkaException as error:
@@ -376,18 +376,18 @@ def _check_transaction(checkpoint: Checkpoint) -> None:
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             where = f"{checkpoint.topics.input}/{checkpoint.partition}"
             outputs, why = ", ".join(checkpoint.topics.outputs()), error.args[0].str()
-            raise Failure(f"{where}: one of {outputs} may not be written: {why}") from None
+            raise Failure(f"{where}: no permission to write to one of {outputs}: {why}") from None
         if code != KafkaError._STATE:
             raise
 
 
 def _end(left: list[Sender]) -> None:
-    """Drop what a sender holds. The last reference to it ends here, which waits for its threads.
+    """Discard a sender. The last reference to it is dropped here, which waits for its threads.
 
-    Every record is reported before: a callback that the client never calls is kept for ever.
+    All delivery reports are polled first: a callback that the client never calls is kept alive forever.
     """
-    sender, patience = left.pop(), Deadline(END_SECONDS)
+    sender, deadline = left.pop(), Deadline(END_SECONDS)
     sender.drop()
-    while len(sender) and not patience.passed:
+    while len(sender) and not deadline.passed:
         with contextlib.suppress(KafkaException, SystemError):
             sender.poll(0.05)

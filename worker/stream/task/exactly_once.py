@@ -1,7 +1,7 @@
 """Exactly-once: one transactional producer per partition, so that taking a partition over is one call.
 
-Outputs, snapshot, position and offset are one transaction. The position is written twice: to the group's coordinator,
-and into the partition's own log, which is believed (`driftway.worker.stream.task.restore`).
+Outputs, snapshot, commit record and offset are one transaction. The offset is written twice: to the group's coordinator
+and, in the commit record, to the partition's own log, which decides (`driftway.worker.stream.task.restore`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ CONNECT_SECONDS = 0.07
 FIRST_TRY_SECONDS = 0.05
 """First wait for `init_transactions`, doubled each time; it takes 4 ms if the last owner left nothing open."""
 UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
-"""Answers to `init_transactions` that only mean: not yet."""
+"""Errors of `init_transactions` that only mean "not yet"."""
 
 
 class ExactlyOnceCheckpoint(Checkpoint):
-    """A partition's transactional producer; parameters as `AtLeastOnceCheckpoint`, which needs a consumer besides."""
+    """A partition's transactional producer; parameters as `AtLeastOnceCheckpoint`, without `member`."""
 
     def __init__(
         self,
@@ -50,20 +50,20 @@ class ExactlyOnceCheckpoint(Checkpoint):
         super().__init__(settings, partition, own, probe)
 
     def acquire(self, deadline: Deadline) -> None:
-        """New producer, `init_transactions`: fences the last owner and aborts what it left open; then begin.
+        """Fence the last owner and abort its transaction by `init_transactions` of a new producer; then begin.
 
-        While the coordinator is aborting, the client asks it again only every 500 ms, a new client at once.
+        While the coordinator is aborting, a client retries only every 500 ms, but a new client asks at once.
         """
-        patience = FIRST_TRY_SECONDS
+        timeout = FIRST_TRY_SECONDS
         self._connect(deadline)
-        while (waits_for := self._try_init_transactions(min(patience, deadline.remaining()), deadline)) is not None:
-            if waits_for == KafkaError.CONCURRENT_TRANSACTIONS:
+        while (code := self._try_init_transactions(min(timeout, deadline.remaining()), deadline)) is not None:
+            if code == KafkaError.CONCURRENT_TRANSACTIONS:
                 self._connect(deadline)
-            patience *= 2  # a broker that is slow to answer must not be asked ever anew
+            timeout *= 2  # a slow broker needs time to answer
         self._begin()
 
     def _try_init_transactions(self, seconds: float, deadline: Deadline) -> int | None:
-        """Try once; None, or the error code for which to try again."""
+        """Try once; return None on success, or the code of an error to retry."""
         try:
             self.sender.init_transactions(seconds)
         except KafkaException as error:
@@ -71,8 +71,8 @@ class ExactlyOnceCheckpoint(Checkpoint):
             if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 seconds = self._timeout_ms / 1000
                 raise UsageFailure(
-                    f"the broker lets no transaction stay open for {seconds:g} s, twice --commit-interval "
-                    f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its max.transaction.timeout.ms is less"
+                    f"the broker does not let a transaction stay open for {seconds:g} s, twice --commit-interval "
+                    f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its max.transaction.timeout.ms is lower"
                 ) from None
             if deadline.passed or not (code in UNDECIDED or classify(error.args[0]) is ErrorAction.RETRY):
                 raise
@@ -80,26 +80,26 @@ class ExactlyOnceCheckpoint(Checkpoint):
         return None
 
     def _connect(self, deadline: Deadline) -> None:
-        """A new producer that knows its broker.
+        """Create a producer and wait until it is connected.
 
-        One that knows none yet looks for its coordinator again only after 500 ms. That is over when the metadata is
-        there and the client has had time to settle: asked within 20 ms it still took 500, after 60 ms it takes 10.
+        Without a broker, a client retries its coordinator lookup only after 500 ms. Loading the metadata and a short
+        pause avoid that: a lookup within 20 ms still took 500 ms, one after 60 ms takes 10.
         """
-        made = time.monotonic()
+        created_at = time.monotonic()
         self.new_producer()
         query(lambda: self.sender.load_metadata(self.topics.input, deadline.remaining()), deadline)
-        time.sleep(max(0.0, made + CONNECT_SECONDS - time.monotonic()))
+        time.sleep(max(0.0, created_at + CONNECT_SECONDS - time.monotonic()))
 
     def abort(self, deadline: Deadline) -> None:
-        """Abort, where nobody takes over soon who would do it; the producer ends with it."""
+        """Abort the transaction, where no takeover will do so soon, and close the producer."""
         retry(lambda: self.sender.abort_transaction(deadline.remaining()), deadline)
         self.close_producer()
 
     def abort_hanging(self, topic: str, deadline: Deadline) -> None:
-        """Decide what a topic holds of an older transaction of ours that the coordinator no longer knows: it is void.
+        """Abort an older transaction of ours in a topic that the coordinator no longer knows; then acquire again.
 
-        A coordinator that has lost its memory sends no marker, and readers wait for one without end. The marker of any
-        later transaction of the same producer settles the older one too: this one is for nothing else. Acquire again.
+        A coordinator that lost its state writes no marker, and readers wait for one forever. The marker of any later
+        transaction of the same producer ends the older one too, so this one is made only to be aborted.
         """
         self.sender.send_one(topic, b"", commit_record_key(self.partition))
         self.flush(deadline)
@@ -109,18 +109,18 @@ class ExactlyOnceCheckpoint(Checkpoint):
         self.sender.begin_transaction()
 
     def _send_offsets(self, record: CommitRecord, group_metadata: Any, deadline: Deadline) -> dict[str, OffsetRange]:
-        """The offset goes to the coordinator and, with everything else that it may forget, into the log."""
+        """Send the offset to the coordinator, and write it to the log with all else that the coordinator may lose."""
         snapshots, sender, pointer = self.topics.snapshots, self.sender, record.pointer
         sender.send_one(snapshots, record.write(), commit_record_key(self.partition))
         offsets: dict[str, tuple[int, str | None]] = {
             self.topics.input: (record.offset, None if pointer is None else pointer.text())
         }
         if record.labels is not None and record.order is not None:
-            offsets[record.labels] = record.order.end.label, None  # for whoever looks at the group's lag
+            offsets[record.labels] = record.order.end.label, None  # only for tools that show the group's lag
         retry(lambda: sender.send_offsets(offsets, group_metadata, deadline.remaining()), deadline)
         self.flush(deadline)
-        behind = 0 if pointer is None else pointer.first + pointer.chunks
-        return sender.ranges({snapshots: max(behind, self.ends.get(snapshots, 0))})
+        snapshot_end = 0 if pointer is None else pointer.first + pointer.chunks
+        return sender.ranges({snapshots: max(snapshot_end, self.ends.get(snapshots, 0))})
 
     def _finish_commit(self, deadline: Deadline) -> None:
         retry(lambda: self.sender.commit_transaction(deadline.remaining()), deadline)

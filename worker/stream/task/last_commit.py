@@ -1,4 +1,4 @@
-"""What the last commit says of itself: in the partition's own log, which counts, and to the group's coordinator."""
+"""Read the last commit: from the partition's own log, which is authoritative, and from the group's coordinator."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
 
 STALE_SECONDS = 2.0
-"""How long a coordinator may name another offset than the log before it is not believed."""
+"""How long a coordinator whose offset differs from the log is asked again before the log decides."""
 MOVED_SECONDS = 10.0
-"""How long before somebody must have set the group, or removed its offset: then a policy is asked for."""
+"""The same if the offset has no metadata of ours: then somebody has set or removed it, and a policy decides."""
 STALE_WAIT_SECONDS = 0.2
 GROWTH_SECONDS = 5.0
-"""For an output that has been grown to be known so."""
+"""How long to wait for a topic's new partitions to appear in the metadata."""
 
 
 class LastCommit(NamedTuple):
-    """Where the partition was committed last, as far as anything says so."""
+    """The partition's last commit, according to its log and to the coordinator."""
 
     record: CommitRecord | None
-    """Of the partition's own log; None: there is none, or commits are no transactions."""
+    """Newest commit record in the partition's own log; None if there is none, or commits are no transactions."""
     offset: int | None
-    """What the coordinator names; None: nothing is committed, or it is gone."""
+    """The coordinator's offset; None if nothing is committed, or it is gone."""
     pointer: Pointer | None
-    """The snapshot that the committed metadata names; None: somebody else has set the offset."""
+    """The snapshot that the committed metadata names; None if another program has set the offset."""
     at_least_once: bool
     """Whether the metadata says that it was committed without a transaction."""
     note: str | None
-    """What was odd about the coordinator's answer."""
+    """What was unusual about the coordinator's answer, for the log."""
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a worker has committed it by a transaction, which leaves a record."""
+        """Whether a worker committed it in a transaction, which also writes a commit record."""
         return self.offset is not None and self.pointer is not None and not self.at_least_once
 
 
 def read_last_commit(context: RestoreContext) -> LastCommit:
-    """Read both once everything that was written until now is decided.
+    """Read both, once all transactions so far are committed or aborted.
 
     Raises
     ------
     CannotRestore
-        Labels came out of another topic.
+        Labels came from a topic other than `--label-topic`.
     TaskError, KafkaException
-        To be judged by `driftway.worker.kafka.error_handling`.
+        To be classified by `driftway.worker.kafka.error_handling`.
     """
     record = _newest_record(context)
     labels = "" if record is None else record.labels or ""
     if labels and labels != context.settings.label_topic:
         raise CannotRestore(
-            f"cannot restore {context.where}: labels came out of topic {labels}: start with --label-topic {labels}"
+            f"cannot restore {context.where}: labels were read from topic {labels}: start with --label-topic {labels}"
         )
     (offset, metadata), note = _settled_offset(
         context.settings.input, context.partition, context.reader, record, context.deadline
@@ -71,7 +71,7 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
 
 
 def _newest_record(context: RestoreContext) -> CommitRecord | None:
-    """The newest record of all that was in the log when nobody else could write any more; None: there is none."""
+    """Return the newest commit record, or None if there is none; nobody else can write any more by now."""
     settings, partition, deadline = context.settings, context.partition, context.deadline
     topic, labels = settings.topics.snapshots, (settings.label_topic,) if settings.label_topic else ()
     for name in (*settings.topics.outputs(), *labels):
@@ -90,23 +90,23 @@ def _newest_record(context: RestoreContext) -> CommitRecord | None:
 
 
 def _require_readable(context: RestoreContext) -> None:
-    """Whoever may not read what is written must learn it at the first start, not at the second."""
+    """Read from all outputs, so that a missing permission shows at the first start, not at the second."""
     for topic in context.settings.topics.outputs():
         end = watermarks(context.reader, topic, context.partition, context.deadline)[1]
         first_visible(context.reader, topic, context.partition, end, context.deadline)
 
 
 def _require_partition(context: RestoreContext, topic: str) -> None:
-    """See that an output has the partition; a reader that has no metadata would also wait a second for it."""
+    """Require a topic's partition, adding it if needed; without the metadata readers would wait a second."""
     settings, growth = context.settings, Deadline(GROWTH_SECONDS)
     count = context.partitions_of(topic)
-    if 0 < count <= context.partition < (wanted := context.partitions_of(settings.input)):
-        grow_topics(settings.bootstrap, settings.passthrough, [topic], wanted)
+    if 0 < count <= context.partition < (needed := context.partitions_of(settings.input)):
+        grow_topics(settings.bootstrap, settings.passthrough, [topic], needed)
         while (count := context.partitions_of(topic)) <= context.partition and not growth.passed:
             time.sleep(STALE_WAIT_SECONDS)
     if count <= context.partition:
         raise TopicMissing(
-            f"topic {topic} has {count} partitions, and none for partition {context.partition} of "
+            f"topic {topic} has {count} partitions, but none for partition {context.partition} of "
             f"{settings.input}: give it as many as the input has"
         )
 
@@ -114,9 +114,9 @@ def _require_partition(context: RestoreContext, topic: str) -> None:
 def _settled_offset(
     topic: str, partition: int, reader: Consumer, last: CommitRecord | None, deadline: Deadline
 ) -> tuple[tuple[int | None, str | None], str | None]:
-    """The committed offset and its metadata, asked for until they fit the last commit; a note if they did not at once.
+    """Query the committed offset and metadata until they match the last commit; add a note if not at once.
 
-    A commit by hand has no metadata of ours, and one without a transaction has no position: these are what they are.
+    A commit without a transaction writes no record, so its offset is accepted even if it differs from the last one.
     """
     began = time.monotonic()
     answer = at_first = committed_offset(reader, topic, partition, deadline)
@@ -132,7 +132,7 @@ def _settled_offset(
         answer = committed_offset(reader, topic, partition, deadline)
     waited = time.monotonic() - began
     if patience() == STALE_SECONDS and last is not None:
-        return answer, f"the broker says offset {answer[0]}, the log of the last commit {last.offset}, which counts"
+        return answer, f"the broker says offset {answer[0]}, the log of the last commit {last.offset}, which is used"
     if answer == at_first:
         return answer, None
-    return answer, f"the broker said offset {at_first[0]} first, and {answer[0]} after {waited:.1f} s"
+    return answer, f"the broker said offset {at_first[0]} at first, and {answer[0]} after {waited:.1f} s"

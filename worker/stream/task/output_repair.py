@@ -1,9 +1,9 @@
-"""Outputs of a commit that nobody sees: found at a restore, and written again before anything new.
+"""Find the last commits' outputs that readers cannot see, at a restore, and write them again before anything new.
 
-A commit is one transaction in several logs, and each log learns of its end by a marker of its own. A transaction
-coordinator that comes back with half of its memory may commit the offset, the state and the position, and abort what
-lies in the predictions (docs/decisions/0018). So a restore asks for the records that the last commit says it has
-written; what is not there is computed once more from the rows, and written.
+A commit is one transaction in several logs, each of which gets its own end marker. A transaction coordinator that comes
+back with incomplete state may commit the offset, the snapshot and the commit record, and abort the predictions
+(docs/decisions/0018). So a restore looks for the records that the last commit claims to have written; missing ones are
+computed again from the rows, and written.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.rejections import answered_offset
 
 Key = tuple[int, bytes | None]
-"""What an output answers: an input offset, and for points, alarms and labels out of a topic of their own what tells
-those apart that stand at one offset."""
+"""Identity of an output: its input offset and, for points, alarms and labels of the label topic, what distinguishes
+those at one offset."""
 
 
 @dataclass(frozen=True)
 class MissingOutputs:
-    """What is to be written again.
+    """Outputs to write again.
 
     Parameters
     ----------
     since, until : int
-        Input offsets: outputs of the rows between are missing.
+        Input offsets; outputs of rows from `since` to before `until` are missing.
     present : mapping
-        Topic with missing outputs -> those of them that are there all the same. Of other topics nothing is missing.
+        Topic with missing outputs -> keys of those that are there nevertheless. Other topics miss nothing.
     """
 
     since: int
@@ -52,29 +52,29 @@ class MissingOutputs:
     present: Mapping[str, Collection[Key]] = field(default_factory=dict)
 
     def select(self, outputs: Outputs, topics: Topics) -> Outputs:
-        """What of `outputs`, all of rows before `until`, has to be written."""
-        made = Outputs(outputs.next_offset)
-        if (there := self.present.get(topics.predictions)) is not None:
-            kept = np.array([(offset, None) not in there for offset in outputs.offsets.tolist()], np.bool_)
-            made.offsets = outputs.offsets[kept]
-            made.predictions, made.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
-            made.headers = chosen_headers(outputs.headers, kept)
-        if (there := self.present.get(topics.accuracy)) is not None:
-            made.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in there]
-        if (there := self.present.get(topics.alarms)) is not None:
-            made.alarms = [alarm for alarm in outputs.alarms if (alarm.offset, alarm.key) not in there]
-        if (there := self.present.get(topics.rejected)) is not None:
-            made.rejected = [bad for bad in outputs.rejected if bad.answered_offset not in there]
-        return made
+        """Return what must be written of `outputs`, all of rows before `until`."""
+        selected = Outputs(outputs.next_offset)
+        if (present := self.present.get(topics.predictions)) is not None:
+            kept = np.array([(offset, None) not in present for offset in outputs.offsets.tolist()], np.bool_)
+            selected.offsets = outputs.offsets[kept]
+            selected.predictions, selected.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
+            selected.headers = chosen_headers(outputs.headers, kept)
+        if (present := self.present.get(topics.accuracy)) is not None:
+            selected.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in present]
+        if (present := self.present.get(topics.alarms)) is not None:
+            selected.alarms = [alarm for alarm in outputs.alarms if (alarm.offset, alarm.key) not in present]
+        if (present := self.present.get(topics.rejected)) is not None:
+            selected.rejected = [bad for bad in outputs.rejected if bad.answered_offset not in present]
+        return selected
 
 
 class HangingTransaction(Exception):
-    """Outputs of a commit are neither committed nor aborted, and nobody is going to say which.
+    """Outputs of a commit are neither committed nor aborted, and no marker is going to come.
 
     Parameters
     ----------
     topic : str
-        Where.
+        The topic of these outputs.
     """
 
     def __init__(self, topic: str) -> None:
@@ -83,12 +83,12 @@ class HangingTransaction(Exception):
 
 
 def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOutputs | None:
-    """Outputs of the last commits that are not visible; None: all are, or commits leave no record of them.
+    """Return outputs of the last commits that are not visible; None if all are, or without a commit record.
 
     Raises
     ------
     KafkaException, TimedOut
-        The broker does not deliver.
+        The broker did not deliver in time.
     """
     if context.transactions is None or not last.in_transaction or last.record is None:
         return None
@@ -104,28 +104,28 @@ def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOu
 
 
 class OutputCheck:
-    """Looks at the outputs of a partition's last commits.
+    """Checks the outputs of a partition's last commits.
 
     Parameters
     ----------
     topics : Topics
-        Of the group; what is not among its outputs any more, as alarms without detectors, is not looked at.
+        The group's; topics no longer among its outputs, such as alarms without detectors, are not checked.
     partition : int
-        Which.
+        The partition's number.
     readers : tuple
-        One that is given committed records only, and one that is given all.
+        A read_committed and a read_uncommitted reader.
     deadline : Deadline
-        For all of it.
+        For all calls together.
     """
 
     def __init__(self, topics: Topics, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
         self._topics, self._partition, self._deadline = topics, partition, deadline
         self._reader, self._uncommitted_reader = readers
         self.resolved_topics: set[str] = set()
-        """Topics in which nothing hangs any more."""
+        """Topics whose hanging transaction has been aborted."""
 
     def find_missing(self, newest: CommitRecord) -> MissingOutputs | None:
-        """What is missing; None: all outputs of the last commit are there, and before it those of the ones before.
+        """Return what is missing, checking commits backwards to a complete one; None if the newest is complete.
 
         Parameters
         ----------
@@ -135,36 +135,36 @@ class OutputCheck:
         Raises
         ------
         HangingTransaction
-            The broker does not decide.
+            A transaction stays undecided.
         KafkaException, TimedOut
-            It does not deliver.
+            The broker did not deliver in time.
         """
-        since, there, looked_at = newest.offset, dict[str, set[Key]](), list[CommitRecord]()
-        for position in self._commits_back(newest):
-            hidden = self._hidden_topics(position)
+        since, present, incomplete = newest.offset, dict[str, set[Key]](), list[CommitRecord]()
+        for record in self._commits_back(newest):
+            hidden = self._hidden_topics(record)
             if not hidden:
                 break
-            since = position.offset if position.previous is None else position.previous
-            looked_at.append(position)
-            there |= {topic: set() for topic in hidden}
-        for position in looked_at:  # what one of them has lost, another of them may have
-            for topic in there.keys() & position.outputs.keys():
-                there[topic] |= self._keys(topic, position.outputs[topic])
-        return MissingOutputs(since, newest.offset, there) if there else None
+            since = record.offset if record.previous is None else record.previous
+            incomplete.append(record)
+            present |= {topic: set() for topic in hidden}
+        for record in incomplete:  # a topic that lost one commit's outputs may have another's
+            for topic in present.keys() & record.outputs.keys():
+                present[topic] |= self._keys(topic, record.outputs[topic])
+        return MissingOutputs(since, newest.offset, present) if present else None
 
     def _commits_back(self, newest: CommitRecord) -> Iterator[CommitRecord]:
-        """The commits from the newest back, as long as the log holds the one directly before."""
-        position, depth = newest, 1
+        """Yield commits from the newest backwards, as long as the log holds the one directly before."""
+        record, depth = newest, 1
         while True:
-            yield position
+            yield record
             depth += 1
             found = commit_records(self._reader, self._topics.snapshots, self._partition, self._deadline, depth)
-            if len(found) < depth or found[depth - 1].offset != position.previous:
+            if len(found) < depth or found[depth - 1].offset != record.previous:
                 return
-            position = found[depth - 1]
+            record = found[depth - 1]
 
     def _hidden_topics(self, position: CommitRecord) -> list[str]:
-        """Topics of which the first or the last output of a commit is hidden."""
+        """Return topics in which the commit's first or last output is hidden."""
         outputs = {topic: span for topic, span in position.outputs.items() if topic in self._topics.outputs()}
         for topic, span in outputs.items():
             decided = await_stable(
@@ -175,7 +175,7 @@ class OutputCheck:
         return [topic for topic, span in outputs.items() if self._is_hidden(topic, span)]
 
     def _is_hidden(self, topic: str, span: OffsetRange) -> bool:
-        """Whether records are aborted, or cut off; those that retention or compaction has taken were there once."""
+        """Whether records were aborted or truncated; those removed by retention or compaction do not count."""
         low, end = watermarks(self._reader, topic, self._partition, self._deadline)
         ends = [offset for offset in (span.first, span.last) if offset >= low]
         if any(offset >= end for offset in ends):
@@ -187,7 +187,7 @@ class OutputCheck:
         return any(seen and not given for seen, given in zip(there, committed, strict=True))
 
     def _keys(self, topic: str, span: OffsetRange) -> set[Key]:
-        """What the visible records of a span answer, as far as retention has left them."""
+        """Return keys of the visible records of a span, as far as retention has left them."""
         found: set[Key] = set()
         place, where = (topic, self._partition), f"{topic}/{self._partition}"
         first = max(span.first, watermarks(self._reader, topic, self._partition, self._deadline)[0])
@@ -198,17 +198,17 @@ class OutputCheck:
 
 
 def _rejected(message: Any) -> Key:
-    """What a rejection answers."""
+    """Return the key of a rejection."""
     return answered_offset(dict(message.headers() or ()))
 
 
 def _key(message: Any) -> Key:
-    """What a prediction, a point or an alarm answers; the headers of a prediction are its event's."""
+    """Return the key of a prediction, point or alarm; the headers of a prediction are its event's."""
     value = message.value() or b""
     if is_packed(value):
         return int(decode_predictions([value]).offset[0]), None
-    told = read_json(value)
-    return int(told["offset"]), None if "prediction" in told else message.key()
+    fields = read_json(value)
+    return int(fields["offset"]), None if "prediction" in fields else message.key()
 
 
 def _offset(point: bytes) -> int:

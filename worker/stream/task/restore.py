@@ -1,19 +1,19 @@
-"""From a committed offset back to a model: who owned the partition last decides nothing, the log decides all.
+"""Restore a partition: rebuild its model at the committed offset from the log, whoever owned it last.
 
-1. Acquire (`exactly_once`): fence the last owner, so that nothing can be committed behind our back.
-2. Read the last commit (`last_commit`), once everything that was written until then is decided: what it says of itself
-   in the partition's own log. The group's coordinator is asked for the committed offset C too. Where it names another
-   one, although a worker committed it, it is asked again for a while; then the log counts.
-3. See that the outputs of that commit are there (`output_repair`); what is missing is written again.
+1. Acquire (`exactly_once`): fence the last owner, so that it can commit nothing more.
+2. Read the last commit (`last_commit`) once all earlier transactions are decided: its commit record in the partition's
+   own log. The group's coordinator is asked for the committed offset C too. If that differs, although a worker
+   committed it, it is asked again for a while; then the log counts.
+3. Check that the outputs of that commit are there (`output_repair`); missing ones are written again.
 4. Bring a model to C (`restore_plan`): load the snapshot that the pointer names, at S <= C, or keep the state in
    memory, if that stands at C.
-5. Find what goes in beside the events from S on (`side_inputs`): other partitions' models, and labels.
-6. The loop then reads S..C once more, learning without emitting; from C on it emits.
+5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
+6. The loop then replays S..C, learning without emitting; from C on it emits.
 
-A damaged snapshot is an accident: an older one of the same history, or the log itself where it still reaches back
-to its first row, gives the same bits, and the restore says so in its note. Anything else (another learner, an offset
-committed by hand, rows that retention has taken) is somebody's decision: it is refused (exit 4), naming the option
-that chooses otherwise; a restore never turns into a cold start by itself.
+A damaged snapshot is an accident: an older one of the same history, or the log itself if it still holds the first row,
+gives the same bits, and the restore's note says so. Anything else (another learner, an offset committed by hand, rows
+removed by retention) needs a decision by the user: the restore is refused (exit 4), naming the option that allows it. A
+restore never becomes a cold start by itself.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ def restore(
     Parameters
     ----------
     settings, partition, checkpoint
-        Whose.
+        The task's.
     make_model : callable
-        Makes an empty one.
+        Makes a model in its initial state.
     deadline : Deadline
-        For all of it; extended while records come.
+        For the complete restore; extended while records arrive.
     in_memory_offset : int or None
-        The committed offset of which the task has the state in memory; None: of none.
+        Committed offset of the state that the task has in memory; None if there is none.
 
     Raises
     ------
     CannotRestore
         A policy refuses.
     KafkaException, TaskError
-        To be judged by `driftway.worker.kafka.error_handling`.
+        To be classified by `driftway.worker.kafka.error_handling`.
     """
     checkpoint.acquire(deadline)
     with restore_context(settings, partition, checkpoint, make_model, deadline) as context:
@@ -82,9 +82,9 @@ def restore(
 
 
 def _begin_history(context: RestoreContext, found: RestoreResult) -> None:
-    """Mark that older snapshots are of another history; an empty topic says by itself that this one began at 0.
+    """Mark that older snapshots are of another history; one from offset 0 in an empty topic needs no mark.
 
-    One with a claim in it is as good as empty. What began at the log's end is marked always: the end moves on.
+    A topic with only an ownership claim counts as empty. A start at the log's end is always marked, since that moves.
     """
     settings, partition = context.settings, context.partition
     low, high = watermarks(context.reader, settings.topics.snapshots, partition, context.deadline)

@@ -1,4 +1,4 @@
-"""What every step of a restore works with: whose partition it is, two readers of its logs, and one deadline."""
+"""What the steps of a restore share: the partition, two readers of its logs, and one deadline."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 
 UNDECIDED_SECONDS = 5.0
-"""How long an undecided record of a commit is waited for; its marker comes within milliseconds, if it comes at all."""
+"""How long to wait for the marker of an undecided transaction; it comes within milliseconds, if it comes at all."""
 
 
 @dataclass(frozen=True)
 class RestoreContext:
-    """A restore's partition, its clients and its time.
+    """A restore's partition, clients and deadline.
 
     Parameters
     ----------
     settings, partition, checkpoint, make_model, deadline
         As `driftway.worker.stream.task.restore.restore`.
     reader, uncommitted_reader : Consumer
-        One that is given committed records only, and one that is given all.
+        A read_committed and a read_uncommitted reader.
     """
 
     settings: WorkerSettings
@@ -44,16 +44,16 @@ class RestoreContext:
 
     @property
     def where(self) -> str:
-        """Topic and partition, for sentences."""
+        """Topic and partition, for messages."""
         return f"{self.settings.input}/{self.partition}"
 
     @property
     def transactions(self) -> ExactlyOnceCheckpoint | None:
-        """The checkpoint, if its commits are transactions: only these have commit records, and can be repaired."""
+        """The checkpoint if its commits are transactions, else None: only these have commit records to restore by."""
         return self.checkpoint if isinstance(self.checkpoint, ExactlyOnceCheckpoint) else None
 
     def partitions_of(self, topic: str) -> int:
-        """How many partitions a topic has, as both readers know it."""
+        """Return how many partitions a topic has, as known to both readers."""
 
         def count(reader: Consumer) -> int:
             found = query(lambda: reader.list_topics(topic, self.deadline.remaining()), self.deadline)
@@ -62,14 +62,14 @@ class RestoreContext:
         return min(map(count, (self.reader, self.uncommitted_reader)))
 
     def note_ends(self) -> dict[str, int]:
-        """Where the logs of the outputs end now: what the new producer writes lies behind."""
+        """Record and return the present ends of the outputs' logs; the new producer writes behind them."""
         assert self.transactions is not None  # noqa: S101
         outputs = self.settings.topics.outputs()
         self.checkpoint.ends = log_ends(self.uncommitted_reader, outputs, self.partition, self.deadline)
         return self.checkpoint.ends
 
     def resolve_hanging(self, topic: str) -> None:
-        """Let a later transaction decide what hangs in a topic, and acquire anew."""
+        """Abort a hanging transaction in a topic, and acquire the checkpoint again."""
         assert self.transactions is not None  # noqa: S101
         self.transactions.abort_hanging(topic, self.deadline)
         self.checkpoint.acquire(self.deadline)
@@ -84,8 +84,8 @@ def restore_context(
     make_model: Callable[[], Model],
     deadline: Deadline,
 ) -> Iterator[RestoreContext]:
-    """Readers for one restore, closed after it."""
+    """Open the readers of one restore, and close them after it."""
     with closing(open_reader(settings)) as reader, closing(open_reader(settings, ANY)) as uncommitted_reader:
-        # As in `acquire`: metadata first, or the coordinator is looked for too late.
+        # As in `acquire`: load the metadata first, or the coordinator lookup is delayed.
         query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
         yield RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader)

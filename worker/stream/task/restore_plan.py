@@ -1,4 +1,4 @@
-"""Where a partition goes on: a model that stands at the committed offset, or what a policy says where there is none."""
+"""Decide where a partition continues: with a model at the committed offset, or as a policy says if there is none."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from driftway.worker.stream.task.restore_context import RestoreContext
 
 @dataclass(frozen=True)
 class SharingState:
-    """What a partition knows of its rounds with others.
+    """A partition's state of the model exchange with others.
 
     Parameters
     ----------
     log : list of bytes or None
-        Its own records in the topic of shares, as far as they are to be repeated.
+        Its own records in the shares topic that are to be replayed.
     partitions : int
-        How many partitions share.
+        Number of partitions in the exchange.
     ends : dict
-        Partition -> offset behind what was received from it; its own: behind its last record.
+        Partition -> offset after the last record received from it; for its own, the end of the log.
     """
 
     log: list[bytes | None]
@@ -39,32 +39,32 @@ class SharingState:
 
 @dataclass(frozen=True)
 class RestoreResult:
-    """Where a task stands after its restore.
+    """Result of a restore: where the task continues, and with what.
 
     Parameters
     ----------
     model : Model or None
-        State at `position`; None: what the task remembers stands there.
+        Model at `position`; None if the state that the task has in memory is at that offset.
     position : int
         Next input offset to learn (S, or C when there is nothing to replay).
     committed : int
-        C: rows before it have been emitted already and are learned in silence.
+        C: rows below it were emitted already and are learned without emitting.
     pointer : Pointer or None
         The newest committed snapshot; None makes the first commit write one.
     note : str or None
-        What was done instead of the ordinary, to be logged.
+        What was done differently from an ordinary restore, for the log.
     history_start : int or None
-        Where a new history of the partition begins; None: the old one goes on.
+        Where a new history of the partition begins; None if the old one continues.
     keeps_learned : bool
-        Whether the new history begins with what the old one has learned.
+        Whether the new history starts with the model learned in the old one.
     missing_outputs : MissingOutputs or None
-        Outputs from `committed` on that are to be written again; None: none is missing.
+        Outputs from `committed` on that are to be written again; None if none are missing.
     start : int or None
-        The first input offset from `position` on that a reader is given, or the log's end: what must come next.
+        First visible input offset at or after `position`, or the log's end: where the next row must come from.
     merger : LabelMerger or None
-        Where labels out of a topic of their own go in, from `position` on; None: there is no such topic.
+        Merges labels of the label topic from `position` on; None without such a topic.
     sharing : SharingState or None
-        What it shares with the learners of other partitions; None: they share nothing.
+        State of the model exchange; None if nothing is shared.
     """
 
     model: Model | None
@@ -82,22 +82,22 @@ class RestoreResult:
 
 @dataclass
 class RestorePlan:
-    """The ways to a model that stands at the committed offset, or to a refusal.
+    """Finds a model for the committed offset, or refuses.
 
     Parameters
     ----------
     context : RestoreContext
         What the steps of the restore share.
     last : LastCommit
-        Where the partition was committed last.
+        The partition's last commit.
     committed : int
-        C; 0 while it is not known.
+        C; 0 if nothing is committed.
     low, high : int
-        The first offset that the input's log holds, and the one after its last.
+        First offset that the input's log holds, and the one after its last.
     pointer : Pointer or None
-        What the last commit names.
+        The snapshot that the last commit names.
     scan : SnapshotScan or None
-        What was found in the topic of snapshots, once it was looked through.
+        Result of scanning the snapshot topic; None until it was scanned.
     """
 
     context: RestoreContext
@@ -110,11 +110,11 @@ class RestorePlan:
 
     @classmethod
     def of(cls, context: RestoreContext, last: LastCommit) -> Self:
-        """The plan of a restore that knows the last commit."""
+        """Make the plan for a given last commit."""
         low, high = watermarks(context.reader, context.settings.input, context.partition, context.deadline)
         committed, pointer, record = last.offset or 0, last.pointer, last.record
         if record is not None and (last.offset is None or last.in_transaction):
-            committed = record.offset  # the partition's own log counts, not the coordinator
+            committed = record.offset  # the partition's own log decides, not the coordinator
             pointer = None if last.offset is None else record.pointer or pointer
         return cls(context, last, committed, low, high, pointer)
 
@@ -124,9 +124,9 @@ class RestorePlan:
         Parameters
         ----------
         missing : MissingOutputs or None
-            Outputs of the last commits that are not there.
+            Outputs of the last commits that are missing.
         in_memory_offset : int or None
-            The committed offset of which the task has the state in memory.
+            Committed offset of the state that the task has in memory.
 
         Raises
         ------
@@ -137,11 +137,13 @@ class RestorePlan:
         if last.offset is None:
             return self.without_offset()
         if self.context.transactions is not None and last.in_transaction and last.record is None:
-            return self.by_policy(f"offset {last.offset} was committed by a worker, but its own log does not say so")
+            return self.by_policy(
+                f"offset {last.offset} was committed by a worker, but its own log has no record of it"
+            )
         shares = self.context.settings.topics.shares
         if missing is not None and shares in missing.present:
             return self.by_policy(
-                f"what the learners combined with their own until offset {missing.until} is gone from {shares}"
+                f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
             )
         if missing is not None:
             found = self.before_lost_outputs(missing)
@@ -154,7 +156,7 @@ class RestorePlan:
         return replace(found, note="; ".join(part for part in (last.note, found.note) if part) or None)
 
     def without_offset(self) -> RestoreResult:
-        """Nothing is committed: a new group begins by its option, an offset that is gone is somebody's decision."""
+        """Without a committed offset, start a new group as `--start` says; for a lost offset a policy decides."""
         if self.last.record is not None:
             return self.by_policy(
                 f"the group's offset is gone (deleted, or expired); the last one was {self.committed}"
@@ -163,13 +165,13 @@ class RestorePlan:
         start = (
             first_offset(self.context.settings, self.context.partition, self.low, self.high) if begun is None else begun
         )
-        note = None if begun is None else f"beginning at offset {begun} as before: nothing was committed since"
+        note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
         return RestoreResult(
             self.context.make_model(), start, start, None, note, history_start=start if begun is None else None
         )
 
     def _began_at_the_end(self) -> int | None:
-        """Where the group has begun at the log's end, and died before its first commit; None: it has not."""
+        """Return where the group started at the log's end and died before its first commit; None if it did not."""
         if self.context.settings.start != LATEST:
             return None
         topic, scan = self.context.settings.topics.snapshots, SnapshotScan(self.context.partition, 0, self.high)
@@ -180,7 +182,7 @@ class RestorePlan:
         return found.history_start
 
     def from_pointer_or_fallback(self) -> RestoreResult:
-        """The snapshot that the pointer names, or what may stand in for it."""
+        """Load the snapshot that the pointer names, or fall back if it cannot be used."""
         try:
             return self.from_pointer()
         except BadSnapshot as error:
@@ -188,28 +190,28 @@ class RestorePlan:
         return (damaged and (self.from_older_snapshot(reason) or self.from_log_start(reason))) or self.by_policy(reason)
 
     def before_lost_outputs(self, missing: MissingOutputs) -> RestoreResult:
-        """A model that stands before the rows whose outputs are missing; without one they stay so, if so told."""
+        """Load a model from before the rows with missing outputs; without one a policy may let them stay missing."""
         topics = ", ".join(missing.present)
-        reason = f"what the commits from offset {missing.since} to {missing.until} wrote to {topics} is not there"
+        reason = f"what the commits from offset {missing.since} to {missing.until} wrote to {topics} is missing"
         before = replace(self, committed=missing.since, pointer=None)
         found = before.from_older_snapshot(reason) or before.from_log_start(reason)
         if found is None and self.context.settings.if_unrestorable == REPLAY:
             found = before.by_policy(reason)
         if found is None:
-            return self.by_policy(f"{reason}, and no snapshot or log reaches back to where it could be computed again")
-        return replace(found, missing_outputs=missing, note=f"{found.note}; writing again what is missing")
+            return self.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
+        return replace(found, missing_outputs=missing, note=f"{found.note}; writing the missing outputs again")
 
     def from_pointer(self) -> RestoreResult:
-        """The ordinary way: the snapshot that the pointer names."""
+        """Load the snapshot that the pointer names."""
         pointer, committed = self.pointer, self.committed
         if pointer is None:
             raise BadSnapshot(f"offset {committed} was committed without a snapshot (a reset, or another program)")
         if pointer.state_offset > committed:
-            raise BadSnapshot(f"offset {committed} lies before its snapshot at {pointer.state_offset} (a reset)")
+            raise BadSnapshot(f"offset {committed} is before its snapshot at {pointer.state_offset} (a reset)")
         return RestoreResult(self._load(pointer), pointer.state_offset, committed, pointer)
 
     def from_older_snapshot(self, reason: str) -> RestoreResult | None:
-        """An older snapshot of the same history. Without pointer: the compactor may take it, so a new one is due."""
+        """Load an older snapshot of the same history. Compaction may delete it, so no pointer: a new one is due."""
         for place in self._scan_older().candidates:
             try:
                 model = self._load(place)
@@ -220,7 +222,7 @@ class RestorePlan:
         return None
 
     def from_log_start(self, reason: str) -> RestoreResult | None:
-        """The whole log, where it still holds every row and the history began with the first."""
+        """Relearn the complete log, if it still holds every row and the history began with the first."""
         began = self._scan_older().history_start
         if began is None and self.context.settings.start in (EARLIEST, 0):
             began = 0
@@ -237,12 +239,12 @@ class RestorePlan:
             low = max(low, self.context.settings.start)
         if self.context.settings.if_unrestorable == REPLAY:
             start = min(low, committed)
-            note = f"{reason}; relearning the log from offset {start}, as told"
+            note = f"{reason}; relearning the log from offset {start}, as configured"
             return self.from_older_snapshot(reason) or RestoreResult(
                 self.context.make_model(), start, committed, None, note, history_start=start
             )
         if self.context.settings.if_unrestorable == FRESH:
-            note = f"{reason}; starting with {learner}, as told"
+            note = f"{reason}; starting with {learner}, as configured"
             return RestoreResult(self.context.make_model(), committed, committed, None, note, history_start=committed)
         raise CannotRestore(
             f"cannot restore {self.context.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset "
@@ -255,16 +257,16 @@ class RestorePlan:
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
         if self.context.settings.if_offset_lost == REFUSE:
             raise CannotRestore(
-                f"cannot restore {self.context.where}: {needed}; --if-offset-lost earliest goes on at {low}, latest at "
-                f"{high}"
+                f"cannot restore {self.context.where}: {needed}; --if-offset-lost earliest continues at {low}, latest "
+                f"at {high}"
             )
         if self.context.settings.if_offset_lost == EARLIEST:
             start = low
             committed = found.committed if low <= found.committed <= high else low
-        else:  # what the log still holds from the learner's own offset on is learned on the way to the end
+        else:  # rows that the log still holds from the learner's offset on are learned before the end
             start = found.position if low <= found.position <= high else high
             committed = high
-        notes = [found.note, f"{needed}; going on at {committed}, as told"]
+        notes = [found.note, f"{needed}; continuing at {committed}, as configured"]
         note = "; ".join(part for part in notes if part)
         return RestoreResult(
             found.model,
@@ -277,16 +279,16 @@ class RestorePlan:
         )
 
     def _load(self, place: Pointer) -> Model:
-        """A model standing at a snapshot."""
+        """Load a snapshot into a new model."""
         topic, model = self.context.settings.topics.snapshots, self.context.make_model()
         blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, place, self.context.deadline))
         _, position = snapshot.read(blob, model)
         if position != place.state_offset:
-            raise DamagedSnapshot(f"the snapshot stands at offset {position}, its pointer at {place.state_offset}")
+            raise DamagedSnapshot(f"the snapshot is at offset {position}, its pointer at {place.state_offset}")
         return model
 
     def _scan_older(self) -> SnapshotScan:
-        """Look, once, for snapshots before the pointer's, or in the whole topic if there is no pointer."""
+        """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""
         if self.scan is None:
             topic = self.context.settings.topics.snapshots
             first, end = watermarks(self.context.reader, topic, self.context.partition, self.context.deadline)
@@ -303,7 +305,7 @@ def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) 
     Raises
     ------
     CannotRestore
-        At an offset that the log does not hold.
+        The log does not hold the offset to start at.
     """
     if isinstance(settings.start, str):
         return low if settings.start == EARLIEST else high

@@ -1,8 +1,7 @@
-"""What went wrong with each partition, when it may try again, and when to give up: failing for ever is a state, too.
+"""Track failures per partition: when to retry, and when to give up.
 
-A partition whose commit or restore failed is restored: at once the first time, later ever more slowly, until a commit
-succeeds. One that was fenced waits until the group should have said who owns it; if it stays ours, it is restored as
-well.
+A partition whose commit or restore failed is restored: at once the first time, then after growing pauses, until a
+commit succeeds. A fenced partition waits until the group should have reassigned it; if it stays ours, it is restored.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from driftway.worker.errors import Failure, Fenced, Unreachable
 from driftway.worker.kafka.error_handling import ErrorAction
 
 FENCED_PAUSE_SECONDS = 3.0
-"""A fenced partition should be revoked or lost by then; otherwise it is ours, and the fence a late predecessor's."""
+"""Pause after a fence; a partition that is still ours then was fenced by a late request of its last owner."""
 FENCE_WINDOW_SECONDS = 30.0
-"""Fences further apart have nothing to do with each other."""
+"""Fences further apart than this are unrelated."""
 MAX_FENCES = 5
-"""Times in succession that a partition may be fenced without moving; the next time somebody else must be at work."""
+"""Fences in succession without a reassignment; at the next one, some process outside the group must be the cause."""
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 2.0
-"""Before the second restore in succession, doubled each time. A broker that is back is not to be kept waiting."""
+"""Pause before the second restore in succession, doubled each time up to a short maximum: the broker may be back."""
 MIN_FAILURES = 3
 """Failures in succession before a partition is given up, however long they took."""
 
@@ -32,77 +31,77 @@ class _FailureStreak:
     since: float
     count: int = 0
     timeouts: int = 0
-    """How many of them were silence; the others were refusals."""
+    """How many of them were timeouts; the others were refusals."""
     sentences: dict[bool, str] = field(default_factory=dict)
-    """The latest of those unanswered (True), and of refusals (False)."""
+    """The latest message of timeouts (True), and of refusals (False)."""
     retry_at: float = 0.0
     pending: bool = False
 
 
 class RetryPolicy:
-    """The partitions that are in trouble.
+    """Failing partitions, and when each may be restored again.
 
     Parameters
     ----------
     give_up_after : float
-        Seconds without any success of a partition.
+        Seconds without a successful commit after which a partition is given up.
     """
 
     def __init__(self, give_up_after: float) -> None:
         self._give_up_after = give_up_after
         self._streaks: dict[int, _FailureStreak] = {}
         self._fences: dict[int, tuple[int, float]] = {}
-        """Partition -> fences in succession, and when the last one was."""
+        """Partition -> fences in succession, and the time of the last one."""
 
     def record_failure(self, partition: int, verdict: ErrorAction, sentence: str) -> None:
-        """Something of a partition has failed now.
+        """Record that a commit or restore has failed, and schedule the next restore.
 
         Raises
         ------
         Failure
-            Too often, or for too long: Fenced, Unreachable, or what is refused.
+            Too often, or for too long: Fenced, Unreachable, or a plain one with the refusal's message.
         """
         now = time.monotonic()
-        trouble = self._streaks.setdefault(partition, _FailureStreak(now))
-        trouble.count += 1
-        trouble.timeouts += verdict is ErrorAction.UNKNOWN
-        trouble.sentences[verdict is ErrorAction.UNKNOWN] = sentence
+        streak = self._streaks.setdefault(partition, _FailureStreak(now))
+        streak.count += 1
+        streak.timeouts += verdict is ErrorAction.UNKNOWN
+        streak.sentences[verdict is ErrorAction.UNKNOWN] = sentence
         if verdict is ErrorAction.FENCED:
             pause = FENCED_PAUSE_SECONDS
             self._count_fence(partition, now, sentence)
         else:
-            doubled = FIRST_PAUSE_SECONDS * 2 ** (trouble.count - 2)
-            pause = min(doubled, MAX_PAUSE_SECONDS) if trouble.count > 1 else 0.0
-        trouble.pending, trouble.retry_at = True, now + pause
-        lasted = now - trouble.since
-        if trouble.count >= MIN_FAILURES and lasted >= self._give_up_after:
-            # What failed most: an outage aborts a commit before it is one, and on a busy machine a restore between two
-            # refusals may run out of its time.
-            silent = 2 * trouble.timeouts > trouble.count
-            kind, sentence = Unreachable if silent else Failure, trouble.sentences[silent]
-            raise kind(f"nothing has succeeded for {lasted:.0f} s, {trouble.count} times in succession: {sentence}")
+            doubled = FIRST_PAUSE_SECONDS * 2 ** (streak.count - 2)
+            pause = min(doubled, MAX_PAUSE_SECONDS) if streak.count > 1 else 0.0
+        streak.pending, streak.retry_at = True, now + pause
+        lasted = now - streak.since
+        if streak.count >= MIN_FAILURES and lasted >= self._give_up_after:
+            # The majority decides: an outage may first abort a commit, and on a busy machine a restore between two
+            # refusals may time out.
+            timed_out = 2 * streak.timeouts > streak.count
+            kind, sentence = Unreachable if timed_out else Failure, streak.sentences[timed_out]
+            raise kind(f"nothing has succeeded for {lasted:.0f} s, {streak.count} times in a row: {sentence}")
 
     def due(self) -> list[int]:
-        """Partitions that may be restored now; each is told once."""
+        """Return partitions that may be restored now, each once."""
         now = time.monotonic()
-        found = [p for p, trouble in self._streaks.items() if trouble.pending and trouble.retry_at <= now]
+        found = [p for p, streak in self._streaks.items() if streak.pending and streak.retry_at <= now]
         for partition in found:
             self._streaks[partition].pending = False
         return found
 
     def restore_timeout(self, partition: int) -> float:
         """Seconds that a restore of the partition may take."""
-        trouble = self._streaks.get(partition)
-        if trouble is None:
+        streak = self._streaks.get(partition)
+        if streak is None:
             return self._give_up_after
-        return max(self._give_up_after / 4, trouble.since + self._give_up_after - time.monotonic())
+        return max(self._give_up_after / 4, streak.since + self._give_up_after - time.monotonic())
 
     def succeeded(self, partition: int) -> None:
-        """A commit of the partition did."""
+        """Record that a commit of the partition succeeded."""
         self._streaks.pop(partition, None)
 
     def reset(self, partition: int) -> None:
-        """The partition has another owner now, or is assigned anew."""
+        """Forget the failures of a partition that moved away or was newly assigned."""
         self._streaks.pop(partition, None)
         self._fences.pop(partition, None)
 
@@ -111,4 +110,4 @@ class RetryPolicy:
         times = times + 1 if now - latest < FENCE_WINDOW_SECONDS else 1
         self._fences[partition] = times, now
         if times > MAX_FENCES:
-            raise Fenced(f"{sentence} (for the {times}th time in succession, by somebody who is not in the group)")
+            raise Fenced(f"{sentence} (for the {times}th time in a row, by somebody outside the group)")

@@ -1,6 +1,6 @@
-"""What goes into a partition beside its events: labels from a topic of their own, and other partitions' models.
+"""A partition's inputs beside its events: labels of the label topic, and other partitions' models.
 
-Both are taken at places of the input that are written down, so that whoever relearns the rows takes them there too.
+The input offsets at which they were merged are recorded, so that a replay merges them at the same places.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from driftway.worker.stream.task.restore_plan import RestorePlan, RestoreResult,
 
 
 def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
-    """With the rounds that the model is to repeat, all of which must be there; else --if-unrestorable decides.
+    """Add the exchange rounds that the model must replay; if one is missing, --if-unrestorable decides.
 
     Raises
     ------
     CannotRestore
-        They are not there, and a policy refuses.
+        A round is missing, and the policy refuses.
     """
     gone, found = _rounds(found, plan)
     if gone is not None:
@@ -37,20 +37,20 @@ def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
 
 
 def _rounds(found: RestoreResult, plan: RestorePlan) -> tuple[str | None, RestoreResult]:
-    """Which round is gone, in words, None: none is; and the result with the rounds that are there."""
-    anew, exchange = found.history_start is not None, None if found.model is None else found.model.exchange
+    """Return a message about a missing round, or None, and the result with the rounds that are there."""
+    new_history, exchange = found.history_start is not None, None if found.model is None else found.model.exchange
     record = plan.last.record
-    sharing, last = _sharing_state(plan.context, anew), None if record is None else record.rounds
+    sharing, last = _sharing_state(plan.context, new_history), None if record is None else record.rounds
     found = replace(found, sharing=sharing)
-    if anew or exchange is None:
+    if new_history or exchange is None:
         return None, found
-    lacks = first_missing([*map(read_record_header, sharing.log)], exchange.round_number, found.position, last)
+    missing = first_missing([*map(read_record_header, sharing.log)], exchange.round_number, found.position, last)
     topic = plan.context.settings.topics.shares
-    return None if lacks is None else f"what the learners combined in round {lacks} is gone from {topic}", found
+    return None if missing is None else f"the updates combined in round {missing} are gone from {topic}", found
 
 
-def _sharing_state(context: RestoreContext, anew: bool) -> SharingState:
-    """What the topic of shares says; `anew`: of a history of which nothing is to be repeated."""
+def _sharing_state(context: RestoreContext, new_history: bool) -> SharingState:
+    """Read the exchange state from the shares topic; with `new_history`, a new history, there is nothing to replay."""
     topic, partition = context.settings.topics.shares, context.partition
     end = watermarks(context.uncommitted_reader, topic, partition, context.deadline)[1]
     if not await_stable(context.reader, topic, partition, end, context.deadline, UNDECIDED_SECONDS):
@@ -58,16 +58,16 @@ def _sharing_state(context: RestoreContext, anew: bool) -> SharingState:
     log = [value for _, value in read_partition(context.reader, topic, partition, context.deadline)]
     last = read_record_header(log[-1]) if log else None
     ends = {} if last is None else last.consumed
-    return SharingState([] if anew else log, context.partitions_of(topic), ends | {partition: end})
+    return SharingState([] if new_history else log, context.partitions_of(topic), ends | {partition: end})
 
 
 def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
-    """With the places at which labels go in, from where a model was found to stand.
+    """Add the merger of labels, starting where the restored model is.
 
     Raises
     ------
     CannotRestore
-        Their order is not known any more, or their log has lost some.
+        Their order is no longer known, or their log has lost some.
     """
     context, record = plan.context, plan.last.record
     topic = context.settings.label_topic
@@ -87,9 +87,9 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
 
 
 def _order(found: RestoreResult, context: RestoreContext, last: MergeOrder | None, low: int, high: int) -> MergeOrder:
-    """In which order labels were taken from a model's position on, and are to be taken once more."""
+    """Return the order in which labels were merged from the model's position on, for the replay."""
     position, committed = found.position, found.committed
-    if last is None:  # no label was taken yet
+    if last is None:  # no label was merged yet
         begin = MergePosition(position, high if context.settings.start == LATEST else low)
         return MergeOrder(begin, (MergePosition(committed, begin.label),) if position < committed else ())
     known: MergeOrder | None = last
@@ -101,6 +101,6 @@ def _order(found: RestoreResult, context: RestoreContext, last: MergeOrder | Non
     if found.history_start is not None:
         return MergeOrder(MergePosition(position, last.end.label if position == committed else low))
     raise CannotRestore(
-        f"cannot restore {context.where}: {topic} does not say in which order labels were taken from offset "
+        f"cannot restore {context.where}: {topic} does not say in which order labels were merged from offset "
         f"{position} on"
     )

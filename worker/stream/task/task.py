@@ -1,4 +1,4 @@
-"""One partition's life: its model, its position, its checkpoint.
+"""One partition's task: its model, position, checkpoint and lifecycle.
 
                  assigned            restored            reached C
     (nothing) ───────────► CREATED ───────────► RESTORING ─────────► RUNNING
@@ -8,16 +8,16 @@
                                                                         ▼
                                                                      CLOSED
 
-CREATED: the partition is paused while `driftway.worker.stream.task.restore` works beside the loop. RESTORING: rows from
-the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted;
-after a restore that found outputs missing, first those of rows that were committed already.
+CREATED: the partition is paused while `driftway.worker.stream.task.restore` runs beside the loop. RESTORING: rows from
+the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted; if
+the restore found outputs of committed rows missing, these are emitted first.
 
-A commit that failed leads back to CREATED too: the log says whether it happened. If it did not, the state that the
-task remembers of the commit before is the one to go on from; else the snapshot is.
+A failed commit leads back to CREATED too, and the log says whether it happened. If it did not, the task continues from
+the state of the previous commit, which it keeps in memory; otherwise from the snapshot.
 
-A commit is a wait for the broker, so learning goes on meanwhile: `begin_commit` takes down the state,
-`PendingCommit.run` takes it through the steps on another thread, and what is learned until `end_commit` is held back
-for the next transaction.
+A commit mostly waits for the broker, so learning continues meanwhile: `begin_commit` copies the state,
+`PendingCommit.run` executes the commit steps on another thread, and outputs are buffered until `end_commit` produces
+them into the next transaction.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ from driftway.worker.stream.task.restore_plan import RestoreResult
 from driftway.worker.wire.events import Records
 
 LARGE_STATE = 2 * 2**20
-"""Bytes of state up to which a snapshot costs less than 2 % of the rows between two; larger ones are written rarer."""
+"""Bytes of state up to which a snapshot costs less than 2 % of learning the rows between two; larger ones are rarer."""
 RELEARN_SECONDS = 0.25
-"""Learning after which a snapshot is due however few rows it was: restoring must stay a matter of a second."""
+"""Learning time after which a snapshot is due however few rows it was, so that a restore takes about a second."""
 BATCH_SECONDS = 0.0005
-"""What a batch takes whatever it holds; a restore relearns in few large ones."""
+"""Fixed cost of a batch, not counted as learning time: a restore relearns in few large batches."""
 SNAPSHOT_SHARE = 0.05
-"""Share of the bytes written that snapshots of a slow stream may take."""
+"""Largest share of snapshots in the bytes that a slow stream writes."""
 
 
 class State(enum.Enum):
-    """See the drawing in the module's docstring."""
+    """See the diagram in the module's docstring."""
 
     CREATED = "created"
     RESTORING = "restoring"
@@ -70,17 +70,17 @@ NEXT = {
 
 @dataclass(frozen=True)
 class WorkDone:
-    """Rows learned since the last restore began, and how long that took."""
+    """Rows learned since the last restore from the log, and the time that took."""
 
     rows: int = 0
     seconds: float = 0.0
     rounds: int = 0
-    """With the learners of other partitions."""
+    """Exchange rounds with other partitions."""
 
 
 @dataclass(frozen=True)
 class PendingCommit:
-    """The task as it stood when a commit began; also the checkpoint, for the task may be given another one."""
+    """A task's state when a commit began, and the checkpoint it had then: it may get another one meanwhile."""
 
     checkpoint: Checkpoint
     request: CommitRequest
@@ -93,12 +93,12 @@ class PendingCommit:
         return self.request.offset
 
     def run(self, group_metadata: Any, deadline: Deadline) -> Pointer | None:
-        """Take it through its steps; touches nothing of the task, so it may run beside `Task.step`.
+        """Execute the commit steps; touches nothing of the task, so it may run beside `Task.advance`.
 
         Raises
         ------
         KafkaException, TaskError
-            To be judged by `driftway.worker.kafka.error_handling`.
+            To be classified by `driftway.worker.kafka.error_handling`.
         """
         return self.checkpoint.commit(self.request, group_metadata, deadline)
 
@@ -111,9 +111,9 @@ class Task:
     settings : WorkerSettings
         The worker's.
     partition : int
-        Whose task this is.
+        The partition's number.
     checkpoint : Checkpoint
-        The partition's way out.
+        The partition's producer and commit steps.
     """
 
     def __init__(self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint) -> None:
@@ -130,21 +130,21 @@ class Task:
         self._snapshot_at = time.monotonic()
         self._work = self._work_at_snapshot = WorkDone()
         self.committing = False
-        """Whether a commit is on its way; outputs are then held back."""
+        """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
-        """The committed offset at which the state in memory stands that a failed commit leads back to."""
+        """Committed offset of the state kept in memory for the case of a failed commit; None if there is none."""
         self.snapshot_bytes = 0
-        """Bytes of the snapshot that was part of the last commit; 0: it had none."""
+        """Bytes of the last commit's snapshot; 0 if it had none."""
         self._buffered_outputs: list[Outputs] = []
         self._missing_outputs: MissingOutputs | None = None
         self.merger: LabelMerger | None = None
-        """Where labels out of a topic of their own go in; None: there is none, or nothing has been restored yet."""
+        """Merges labels of the label topic; None without such a topic, or while nothing is restored."""
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
 
     def new_model(self) -> Model:
-        """A model that has learned nothing yet."""
+        """Return a model in its initial state."""
         return Model(self.settings.model, self.partition, self.settings.group)
 
     def move(self, state: State) -> None:
@@ -153,7 +153,7 @@ class Task:
         Raises
         ------
         RuntimeError
-            The drawing does not have that arrow.
+            The diagram has no such arrow.
         """
         if state not in NEXT[self.state]:
             raise RuntimeError(f"a task cannot go from {self.state.value} to {state.value}")
@@ -161,7 +161,7 @@ class Task:
 
     @property
     def accepts_records(self) -> bool:
-        """Whether rows may be given to it."""
+        """Whether the task accepts rows."""
         return self.state in (State.RESTORING, State.RUNNING)
 
     @property
@@ -170,16 +170,16 @@ class Task:
         return self.state is State.RUNNING
 
     def restore_from(self, found: RestoreResult) -> None:
-        """Take over what a restore found; the loop seeks to where the next row is, and resumes the partition."""
+        """Apply a restore's result; the loop then seeks to the next row and resumes the partition."""
         if found.model is None:
             self.model.load(self._saved)
         else:
             self.model, self.in_memory_offset = found.model, None
             self._snapshot_at = time.monotonic()
             self._work = self._work_at_snapshot = WorkDone()
-        if self.model.exchange is not None and (met := found.sharing) is not None:
-            self.model.exchange.replay(met.log, found.position)
-            self.model.exchange.start(met.partitions, met.ends)
+        if self.model.exchange is not None and (sharing := found.sharing) is not None:
+            self.model.exchange.replay(sharing.log, found.position)
+            self.model.exchange.start(sharing.partitions, sharing.ends)
         self._pointer, self._missing_outputs, self.merger = found.pointer, found.missing_outputs, found.merger
         self.position, self.committed = found.position, found.committed
         self.move(State.RESTORING)
@@ -187,10 +187,10 @@ class Task:
             self._run()
 
     def advance(self, records: Records | None) -> Outputs | None:
-        """Take the next records; return what was emitted, None while restoring.
+        """Process the next records; return the emitted outputs, or None if nothing was emitted.
 
-        Records before `position` were delivered twice by the client and are ignored. None: go on with those that have
-        waited for labels.
+        Records below `position` were delivered before and are skipped. None continues with events that waited for
+        labels.
         """
         if self.merger is not None:
             records = self.merger.take(records, time.monotonic())
@@ -200,45 +200,45 @@ class Task:
         if first:
             records = records.after(first)
         if self.state is State.RESTORING:
-            seen = int(records.offsets.searchsorted(self.committed))
-            if seen:
-                self._learn(records.before(seen), emit=False)
-            if len(records) > seen or self.position >= self.committed:
+            relearned = int(records.offsets.searchsorted(self.committed))
+            if relearned:
+                self._learn(records.before(relearned), emit=False)
+            if len(records) > relearned or self.position >= self.committed:
                 self._run()
-            records = records.after(seen)
+            records = records.after(relearned)
         if len(records) == 0:
             return None
         missing = 0 if self._missing_outputs is None else int(records.offsets.searchsorted(self._missing_outputs.until))
-        mended = [self._learn(records.before(missing), emit=True)] if missing else []
+        repaired = [self._learn(records.before(missing), emit=True)] if missing else []
         if missing == len(records):
-            return mended[0]
+            return repaired[0]
         self._missing_outputs = None
-        return joined(*mended, self._learn(records.after(missing), emit=True))
+        return joined(*repaired, self._learn(records.after(missing), emit=True))
 
     @property
     def exchange(self) -> ModelExchange | None:
-        """What its learners share with those of other partitions; None: nothing, or not now."""
+        """The model exchange with other partitions; None if nothing is shared, or the task is not restored."""
         return self.model.exchange if self.accepts_records else None
 
     @property
     def due_at(self) -> float:
-        """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is on its way."""
+        """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is in flight."""
         waits = self.checkpoint.open and not self.committing
         return self._first_output_at + self.settings.commit_interval if waits else float("inf")
 
     @property
     def uncommitted(self) -> bool:
-        """Whether outputs wait for a commit to succeed."""
+        """Whether outputs wait for a commit, or events for labels."""
         return self.running and (self.checkpoint.open or self.committing or self.awaits_labels)
 
     @property
     def awaits_labels(self) -> bool:
-        """Whether events wait for labels that are to be taken before them."""
+        """Whether events wait for labels that must be merged before them."""
         return self.merger is not None and self.merger.waiting_events > 0
 
     @property
     def buffered_rows(self) -> int:
-        """Rows learned since the commit on its way began."""
+        """Rows learned since the commit in flight began."""
         return sum(outputs.rows for outputs in self._buffered_outputs)
 
     @property
@@ -252,7 +252,7 @@ class Task:
         return time.monotonic() - self._snapshot_at
 
     def begin_commit(self, closing: bool = False) -> PendingCommit:
-        """Take down what is to be committed: everything up to `position`."""
+        """Capture what is to be committed: everything up to `position`."""
         saved = self.model.save()
         blob = snapshot.write(self.model, saved, self.position) if self._snapshot_due(saved, closing) else None
         self.committing = True
@@ -262,12 +262,12 @@ class Task:
         return PendingCommit(self.checkpoint, due, saved, self._work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
-        """The commit is visible and can no longer be rewound: hand over what was held back.
+        """Record a successful commit, and produce the outputs buffered meanwhile.
 
         Raises
         ------
         KafkaException, TaskError
-            They cannot be handed over.
+            The buffered outputs cannot be produced.
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         self.in_memory_offset = commit.position
@@ -281,14 +281,14 @@ class Task:
             self.checkpoint.produce(outputs)
 
     def reset(self) -> None:
-        """Nothing about the last commit is certain: back to CREATED, to be restored from the log."""
+        """Go back to CREATED, to be restored: whether the last commit happened is not known."""
         self._take_buffered()
         self.merger = None
         self.checkpoint.open = False
         self.move(State.CREATED)
 
     def close(self) -> None:
-        """Let go, without commit."""
+        """Close the task without a commit."""
         self._take_buffered()
         self.checkpoint.close_producer()
         self.move(State.CLOSED)
@@ -317,20 +317,20 @@ class Task:
         return outputs
 
     def _take_buffered(self) -> list[Outputs]:
-        """No commit is on its way any more; return what was held back meanwhile."""
+        """Mark that no commit is in flight; return the outputs buffered meanwhile."""
         held, self._buffered_outputs, self.committing = self._buffered_outputs, [], False
         return held
 
     def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
-        """At once for the first commit and the last; on a busy stream by work done; on a slow one by time, if small."""
+        """Whether a snapshot is due: at the first and last commit, after enough work, or if small after a time."""
         if self._pointer is None or closing:
             return True
         size = max(1.0, saved.nbytes / LARGE_STATE)
         rows = self._work.rows - self._work_at_snapshot.rows
         seconds = self._work.seconds - self._work_at_snapshot.seconds
         if self._work.rounds - self._work_at_snapshot.rounds >= KEY_SLOTS // 4:
-            return True  # compaction leaves so many of them several times over
+            return True  # compaction keeps four times as many rounds to replay
         if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
             return True
-        late = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
-        return late and saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot
+        overdue = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
+        return overdue and saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot

@@ -1,1 +1,1 @@
-"""Texts of JSON: numbers and other tokens, in kernels."""
+"""Read and write JSON text in kernels: numbers, other tokens, output buffers."""

@@ -1,4 +1,4 @@
-"""Records that are a fixed head and a text of any length, written into one buffer in one kernel call."""
+"""Write records of a fixed-size head and a text of any length into one buffer, in one kernel call."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from driftway.worker.wire.json_tokens.tokens import LOWER_N
 
 
 def append_text(heads: Text, text: Text, bounds: Integers) -> PooledColumn:
-    """Each row's head followed by its JSON text, which is left out where it is null.
+    """Append each row's JSON text to its head, unless the text is null.
 
     Parameters
     ----------
     heads : u1[n, bytes]
-        What each record begins with; n > 0.
+        Beginning of each record; n > 0.
     text : u1[bytes]
-        Where the texts lie.
+        Buffer with the texts.
     bounds : i8[2, n]
         Bounds of each row's text; none is empty.
     """
@@ -31,14 +31,14 @@ def append_text(heads: Text, text: Text, bounds: Integers) -> PooledColumn:
 
 @kernel
 def _append_text(heads: Text, text: Text, bounds: Integers, out: Text, ends: Integers) -> None:
-    """Shapes as in `append_text`; out u1[bytes] and ends i8[n], where each record ends in it, are written."""
+    """Write the records to out u1[bytes] and their ends to ends i8[n]. Other shapes as in `append_text`."""
     q = 0
     for i in range(heads.shape[0]):
         for p in range(heads.shape[1]):
             out[q + p] = heads[i, p]
         q += heads.shape[1]
         start, end = bounds[0, i], bounds[1, i]
-        if text[start] != LOWER_N:  # the only JSON that begins with an n is null
+        if text[start] != LOWER_N:  # only null begins with an n
             shift = q - start
             for p in range(start, end):
                 out[p + shift] = text[p]

@@ -1,7 +1,7 @@
-"""Records that kernels have written into one buffer, which is written anew once they are sent.
+"""Pool of buffers into which kernels write records; a buffer is reused once its records are sent.
 
-The allocator would take a buffer's pages from the system and give them back every time, which takes longer than writing
-them (decoding to encoding, 10,000 rows a batch: 1,200 page faults and 1.5 µs a row; kept: 60 and 1.2).
+Otherwise the allocator gets a buffer's pages from the system and returns them every time, which takes longer than
+writing them (decoding to encoding, 10,000 rows a batch: 1,200 page faults and 1.5 µs a row; with the pool: 60 and 1.2).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from driftway.worker.wire.columns import BufferColumn, Integers, Text
 
 MOST_KEPT = 32 * 2**20
-"""Bytes of the largest buffer that is kept for another batch."""
+"""Size in bytes of the largest buffer that is kept for reuse."""
 KEPT = 4
-"""Buffers that wait to be written; outputs held back by a commit have their own."""
+"""Most free buffers kept; outputs that wait for a commit still own theirs."""
 FEW_TURNS = 16
-"""Rows per change of length from which on it pays to cut runs of equal length at once."""
+"""Least mean number of rows per run of equal lengths for which it pays to cut a run at once."""
 
 _free: list[Text] = []
 
 
 def take_buffer(size: int) -> Text:
-    """A u1[size or more] that holds anything, and is the caller's."""
+    """Return an uninitialized u1[size or more], owned by the caller."""
     try:
         buffer = _free.pop()
     except IndexError:
@@ -33,7 +33,7 @@ def take_buffer(size: int) -> Text:
 
 
 def give_buffer(buffer: Text) -> None:
-    """Let another batch write it."""
+    """Return a buffer to the pool."""
     if len(_free) < KEPT and len(buffer) <= MOST_KEPT:
         _free.append(buffer)
 
@@ -44,11 +44,11 @@ class PooledColumn(BufferColumn):
     Parameters
     ----------
     buffer : u1[bytes]
-        The records, one after the other.
+        The concatenated records.
     ends : i8[n]
         Where each record ends.
     to_list : callable
-        Given both, with n > 0, the records as objects: which way is the fastest depends on what they look like.
+        Converts both, for n > 0, to a list of records; the fastest method depends on the records.
     """
 
     def __init__(self, buffer: Text, ends: Integers, to_list: Callable[[Text, Integers], list[bytes]]) -> None:
@@ -73,13 +73,13 @@ class PooledColumn(BufferColumn):
 
 
 def slices(text: Text, ends: Integers) -> list[bytes]:
-    """The rows of a text as bytes, whatever their widths: text u1[bytes], ends i8[n] where each row ends."""
+    """Return the rows of a text as bytes, for any widths: text u1[bytes], ends i8[n] where each row ends."""
     written, stops = text[: int(ends[-1])].tobytes(), ends.tolist()
     return [written[start:end] for start, end in zip([0, *stops], stops, strict=False)]
 
 
 def runs(text: Text, ends: Integers) -> list[bytes]:
-    """As `slices`, faster where many neighbours have the same width: n > 0."""
+    """Return what `slices` does, faster if many neighbouring rows have equal widths; n > 0."""
     n = len(ends)
     lengths = np.diff(ends, prepend=0)
     turns = np.flatnonzero(np.diff(lengths)) + 1
@@ -89,6 +89,6 @@ def runs(text: Text, ends: Integers) -> list[bytes]:
     for first, last in pairwise([0, *turns.tolist(), n]):
         width = int(lengths[first])
         end = int(ends[last - 1])
-        # Opaque items become `bytes` inside numpy, five times as fast as slices do.
+        # numpy converts opaque items to `bytes` five times as fast as slicing does.
         records += text[end - (last - first) * width : end].view(f"V{width}").tolist()
     return records

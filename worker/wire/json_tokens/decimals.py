@@ -1,9 +1,9 @@
-"""Decimal text to the nearest float64, in kernels: the exact fast path, then Eisel-Lemire.
+"""Convert decimal text to the nearest float64 in kernels: the exact fast path, then Eisel-Lemire.
 
-What these cannot decide (more than 19 significant digits, subnormal or overflowing results, rare ties) is reported as
-undecided and left to orjson, so that a number has the same bits whichever path reads it.
+Numbers that these cannot decide (more than 19 significant digits, subnormal or overflowing results, rare ties) are left
+to orjson, so that a number has the same bits whichever path reads it.
 
-Positions and digits are words (uint64), also where they are small: numba makes a float of uint64 + int64.
+Positions and digits are words (uint64) even where they are small: numba makes a float of uint64 + int64.
 
 Source: Lemire, Number Parsing at a Gigabyte per Second, Software: Practice and Experience 51, 2021.
 """
@@ -24,7 +24,7 @@ Text = NDArray[np.uint8]
 
 
 def _powers_of_five() -> Words:
-    """128-bit truncated significands of 5^q: u8[q, 2], high word first; 5^-1 to 5^-27 rounded up."""
+    """Return 128-bit truncated significands of 5^q: u8[q, 2], high word first; 5^-1 to 5^-27 rounded up."""
     table = np.zeros((LARGEST_POWER - SMALLEST_POWER + 1, 2), np.uint64)
     for q in range(SMALLEST_POWER, LARGEST_POWER + 1):
         if q < 0:
@@ -52,12 +52,12 @@ EXPONENT_BIAS = 1023
 EXACT_INTEGERS = np.uint64(1 << 53)
 MOST_DIGITS = np.uint64(19)
 NOWHERE = ALL_ONES
-"""The position of what is not there, or is left to orjson."""
+"""Position returned for something that is absent, or left to orjson."""
 
 PLUS, MINUS, POINT, UPPER_E, LOWER_E = 43, 45, 46, 69, 101
 ZERO_DIGIT = np.uint64(48)
 
-# Of eight bytes at once, the first in the lowest byte.
+# Constants for eight bytes at once, the first in the lowest byte.
 EIGHT_ZERO_DIGITS, BEYOND_NINE = np.uint64(0x3030303030303030), np.uint64(0x4646464646464646)
 HIGH_BITS = np.uint64(0x8080808080808080)
 BYTE, TWO_BYTES, SEVEN_BYTES = np.uint64(8), np.uint64(16), np.uint64(56)
@@ -68,7 +68,7 @@ HUNDRED_MILLION = np.uint64(10**8)
 
 @kernel_without_refcounts
 def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The 128-bit product of two words: (high, low)."""
+    """Return the 128-bit product of two words: (high, low)."""
     a0, a1 = a & LOW_HALF, a >> HALF
     b0, b1 = b & LOW_HALF, b >> HALF
     low = a0 * b0
@@ -79,7 +79,7 @@ def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 
 @kernel_without_refcounts
 def nearest(w: np.uint64, q: np.int64) -> float:
-    """The float64 nearest to w * 10^q for w > 0; NaN where this cannot be decided here."""
+    """Return the float64 nearest to w * 10^q for w > 0; NaN if it cannot be decided here."""
     if q < SMALLEST_POWER or q > LARGEST_POWER:
         return math.nan
     zeros = 0
@@ -99,7 +99,7 @@ def nearest(w: np.uint64, q: np.int64) -> float:
     shift = upper + np.uint64(9)
     mantissa = high >> shift
     exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - zeros
-    if exponent >= EXPONENT_BIAS:  # from SMALLEST_POWER on, none is too small
+    if exponent >= EXPONENT_BIAS:  # q >= SMALLEST_POWER, so it is never too small
         return math.nan
     # Exactly half way between two doubles: round to even.
     if low <= ONE and -4 <= q <= 23 and mantissa & THREE == ONE and mantissa << shift == high:
@@ -114,10 +114,10 @@ def nearest(w: np.uint64, q: np.int64) -> float:
 def read_number(text: Text, p: np.uint64) -> tuple[np.uint64, float]:
     """Read a JSON number at text[p:]: (position after it, value); position NOWHERE if left to orjson.
 
-    Digits are read eight at a time: text has eight more bytes after the number, the first of them no part of it.
+    Digits are read eight at a time: text must have eight more bytes after the number, whose first ends the number.
     """
     negative = text[p] == MINUS
-    p += np.uint64(negative)  # added, not branched on: no sign can be foretold
+    p += np.uint64(negative)  # added, not branched on: signs are unpredictable
     first, w = p, ZERO
     digit = np.uint64(text[p]) - ZERO_DIGIT
     while digit <= NINE:
@@ -154,7 +154,7 @@ def read_number(text: Text, p: np.uint64) -> tuple[np.uint64, float]:
 
 @fragment
 def _digits(text: Text, p: np.uint64, w: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """Read on after digits of value w: (position after the digits, value of all of them, modulo 2^64)."""
+    """Read the digits that follow digits of value w: (position after them, value of all, modulo 2^64)."""
     word = load8(text, p)
     others = _no_digits(word)
     while others == ZERO:
@@ -163,7 +163,7 @@ def _digits(text: Text, p: np.uint64, w: np.uint64) -> tuple[np.uint64, np.uint6
         word = load8(text, p)
         others = _no_digits(word)
     bits = trailing_zeros(others) & SEVEN_BYTES
-    # Moved up, behind zeros; in two steps, for 64 bits are more than a shift can do.
+    # Shifted up, so that zeros precede the digits; in two steps, since a shift by 64 bits is undefined.
     word = ((word - EIGHT_ZERO_DIGITS) << BYTE) << (SEVEN_BYTES - bits)
     read = bits >> THREE
     return p + read, w * WHOLE_POWERS_OF_TEN[read] + _value(word)
@@ -171,20 +171,20 @@ def _digits(text: Text, p: np.uint64, w: np.uint64) -> tuple[np.uint64, np.uint6
 
 @fragment
 def _no_digits(word: np.uint64) -> np.uint64:
-    """The high bit of bytes that are no digits; right up to the first of them, which may carry into those after it."""
+    """Set the high bit of bytes that are not digits; valid up to the first of them, which may carry into later ones."""
     return ((word + BEYOND_NINE) | (word - EIGHT_ZERO_DIGITS)) & HIGH_BITS
 
 
 @fragment
 def _value(word: np.uint64) -> np.uint64:
-    """The number that eight digits 0 to 9 spell: made to pairs, these to fours, these to the number."""
+    """Return the number with these eight digits, combined to pairs, then to groups of four, then to the number."""
     word = word * TEN + (word >> BYTE)
     return ((word & EVERY_OTHER_PAIR) * FIRST_PAIRS + ((word >> TWO_BYTES) & EVERY_OTHER_PAIR) * LAST_PAIRS) >> HALF
 
 
 @fragment
 def _significant(text: Text, p: np.uint64, end: np.uint64) -> np.uint64:
-    """How many digits of the number text[p:end] are left without the zeros in front."""
+    """Count the digits of the number text[p:end] without leading zeros."""
     digits, seen = ZERO, False
     while p < end:
         if text[p] != POINT:
@@ -196,7 +196,7 @@ def _significant(text: Text, p: np.uint64, end: np.uint64) -> np.uint64:
 
 @fragment
 def _exponent(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
-    """Read what stands behind the e of a number: (position after it, value); NOWHERE without digits or with over 3."""
+    """Read a number's exponent after the e: (position after it, value); NOWHERE without digits or with over 3."""
     minus = text[p] == MINUS
     if minus or text[p] == PLUS:
         p += ONE

@@ -1,7 +1,7 @@
-"""Tokens of JSON in kernels: what is not as simple as it mostly is gets no position, and is left to orjson.
+"""Read JSON tokens in kernels; for anything but the common simple form they return NOWHERE and leave it to orjson.
 
-No fragment steps over a byte that it has not recognised, and none recognises a zero byte: so all of them stop at the
-end of a text that ends with one.
+No fragment skips a byte that it has not recognised, and none recognises a zero byte, so all of them stop at the end of
+a text that ends with one.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OPEN, CLOSE, OPEN_LIST, CLOSE_LIST = 123, 125, 91, 93
 LOWER_N = 110
 SPACE, TAB, NEWLINE, RETURN = 32, 9, 10, 13
 LEAST_LEADER, LAST_LEADER, FIRST_MIDDLE, LAST_MIDDLE = 0xC2, 0xF4, 0x80, 0xBF
-"""Bytes of UTF-8: the first of a letter that has several, and those after it."""
+"""Ranges of UTF-8 bytes: the first byte of a multi-byte character, and its continuation bytes."""
 MOST_INTEGER_DIGITS = np.uint64(18)
 
 
 def load_word(text: bytes) -> np.uint64:
-    """Up to eight bytes as `load8` finds them."""
+    """Return up to eight bytes as the word that `load8` reads."""
     return np.uint64(int.from_bytes(text, "little"))
 
 
@@ -54,7 +54,7 @@ LOW_BITS, SPACES, QUOTES, BACKSLASHES = (
 
 @fragment
 def same(text: Text, p: np.uint64, other: Text, start: np.uint64, end: np.uint64) -> bool:
-    """Whether other[start:end], at least one byte and none of them zero, stands at text[p:]."""
+    """Whether text[p:] begins with other[start:end], which has at least one byte and no zero byte."""
     while end - start > EIGHT:
         if load8(text, p) != load8(other, start):
             return False
@@ -66,7 +66,7 @@ def same(text: Text, p: np.uint64, other: Text, start: np.uint64, end: np.uint64
 
 @fragment
 def skip(text: Text, p: np.uint64) -> np.uint64:
-    """The position of the next byte that is not white space."""
+    """Return the position of the next byte that is not white space."""
     while text[p] <= SPACE and (text[p] == SPACE or text[p] == NEWLINE or text[p] == RETURN or text[p] == TAB):
         p += ONE
     return p
@@ -74,7 +74,7 @@ def skip(text: Text, p: np.uint64) -> np.uint64:
 
 @fragment
 def string(text: Text, p: np.uint64) -> np.uint64:
-    """The position after an ASCII string without escapes whose quote is at p, or NOWHERE."""
+    """Return the position after an ASCII string without escapes whose quote is at p, or NOWHERE."""
     p += ONE
     eight = load8(text, p)
     others = _no_letters(eight)
@@ -87,7 +87,7 @@ def string(text: Text, p: np.uint64) -> np.uint64:
 
 @fragment
 def any_string(text: Text, p: np.uint64) -> np.uint64:
-    """The position after a string of UTF-8 without escapes whose quote is at p, or NOWHERE."""
+    """Return the position after a UTF-8 string without escapes whose quote is at p, or NOWHERE."""
     p += ONE
     while True:
         others = _no_letters(load8(text, p))
@@ -104,9 +104,9 @@ def any_string(text: Text, p: np.uint64) -> np.uint64:
 
 @fragment
 def _letter(text: Text, p: np.uint64) -> np.uint64:
-    """The position after a letter of two to four bytes, or NOWHERE if it is not UTF-8.
+    """Return the position after a character of two to four bytes, or NOWHERE if it is not UTF-8.
 
-    Source: The Unicode Standard, table 3-7: none that fewer bytes can say, no surrogates, none beyond U+10FFFF.
+    Source: The Unicode Standard, table 3-7: no overlong forms, no surrogates, nothing beyond U+10FFFF.
     """
     first, second = text[p], text[p + ONE]
     low, high, more = FIRST_MIDDLE, LAST_MIDDLE, ZERO
@@ -131,14 +131,14 @@ def _letter(text: Text, p: np.uint64) -> np.uint64:
 
 @fragment
 def _no_letters(eight: np.uint64) -> np.uint64:
-    """The high bit of quotes, backslashes, controls and non-ASCII; right up to the first, as in `_no_digits`."""
+    """Set the high bit of quotes, backslashes, controls and non-ASCII; valid up to the first, as in `_no_digits`."""
     marks = ((eight ^ QUOTES) - LOW_BITS) | ((eight ^ BACKSLASHES) - LOW_BITS)
     return (marks | (eight - SPACES) | eight) & HIGH_BITS
 
 
 @fragment
 def integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
-    """Read a canonical integer that fits 64 bits: (position after it, value); NOWHERE if it is not (also for -0)."""
+    """Read an integer of up to 18 digits in canonical form (not -0): (position after it, value), else NOWHERE."""
     negative = text[p] == MINUS
     p += np.uint64(negative)
     first, value = p, np.int64(0)
@@ -156,7 +156,7 @@ def integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
 
 @fragment
 def literal(text: Text, p: np.uint64) -> np.uint64:
-    """The position after null, true or false, or NOWHERE."""
+    """Return the position after null, true or false, or NOWHERE."""
     eight = load8(text, p)
     if eight & FOUR_BYTES == NULL or eight & FOUR_BYTES == TRUE:
         return p + FOUR

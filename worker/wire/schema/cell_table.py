@@ -1,4 +1,4 @@
-"""Values of a batch of events, by event and place: what kind each is, its number, and where its text stands."""
+"""Values of a batch by event and place: the kind of each, its number, and the bounds of its text."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.schema.paths import ABSENT
 
 NOTHING, NULL, NUMBER, FALSE, TRUE, TEXT, NESTED = range(7)
-"""Kinds: nothing there, null, a number, false, true, a text, an object or a list."""
+"""Kinds of value: absent, null, a number, false, true, a text, an object or a list."""
 
 
 MOST_KEPT = 1 << 22
-"""Bytes that each partition may keep: 5,000 events of 30 places."""
+"""Most bytes kept per partition: 5,000 events of 30 places."""
 
 
 class CellTable(NamedTuple):
@@ -24,37 +24,37 @@ class CellTable(NamedTuple):
     kind: NDArray[np.uint8]
     """u1[n, m]."""
     number: NDArray[np.float64]
-    """f8[n, m], of a NUMBER; it may be infinite, from an integer that no float64 holds."""
+    """f8[n, m]: value of a NUMBER; infinite if it is an integer beyond the range of float64."""
     start: Integers
-    """i8[n, m]: where a TEXT begins in the batch's text, behind its quote; of a scanned NUMBER where that begins."""
+    """i8[n, m]: start of a TEXT in the batch's text, after its opening quote; also the start of a scanned NUMBER."""
     end: Integers
-    """i8[n, m]: where a TEXT ends, before its quote."""
+    """i8[n, m]: end of a TEXT, before its closing quote."""
 
     @classmethod
     def of(cls, n: int, m: int) -> CellTable:
-        """Of which nothing is known."""
+        """Allocate cells, all NOTHING."""
         return cls(np.zeros((n, m), np.uint8), np.empty((n, m)), np.empty((n, m), np.int64), np.empty((n, m), np.int64))
 
     def first(self, n: int) -> CellTable:
-        """Those of the first n events, of which nothing is known any more."""
+        """Return the cells of the first n events, reset to NOTHING."""
         self.kind[:n] = NOTHING
         return CellTable(self.kind[:n], self.number[:n], self.start[:n], self.end[:n])
 
 
 class CellBuffer:
-    """Keeps cells from batch to batch: the pages of new ones took as long as the events in them.
+    """Reuses cells from batch to batch: mapping the pages of new ones took as long as reading the events.
 
     Parameters
     ----------
     places : int
-        m.
+        Number of places, m.
     """
 
     def __init__(self, places: int) -> None:
         self._kept, self._places = CellTable.of(0, places), places
 
     def cells(self, n: int) -> CellTable:
-        """Of n events, of which nothing is known; those of the call before are no longer to be used."""
+        """Return cells of n events, all NOTHING; those of the previous call must no longer be used."""
         if n > len(self._kept.kind):
             made = CellTable.of(n, self._places)
             if sum(column.nbytes for column in made) > MOST_KEPT:
@@ -64,19 +64,19 @@ class CellBuffer:
 
 
 class ExtraText:
-    """Texts that stand in no event as they are, gathered to be put behind the batch's text.
+    """Collects texts that no event contains verbatim, to be appended to the batch's text.
 
     Parameters
     ----------
     end : int
-        Length of that text.
+        Length of the batch's text.
     """
 
     def __init__(self, end: int) -> None:
         self._end, self.texts = end, list[bytes]()
 
     def add(self, text: bytes) -> tuple[int, int]:
-        """Where a text will stand. A quote follows it, at which readers of numbers stop."""
+        """Add a text and return its bounds. A quote follows it, at which readers of numbers stop."""
         start = self._end
         self.texts.append(text)
         self.texts.append(b'"')
@@ -85,7 +85,7 @@ class ExtraText:
 
 
 def put(cells: CellTable, i: int, j: int, value: Any, tail: ExtraText) -> None:
-    """Write a value of Python's, as orjson reads it, into a cell."""
+    """Write a Python value, as orjson parses it, into a cell."""
     cells.kind[i, j] = kind_of(value)
     if isinstance(value, str):
         cells.start[i, j], cells.end[i, j] = tail.add(value.encode(errors="replace"))
@@ -97,7 +97,7 @@ def put(cells: CellTable, i: int, j: int, value: Any, tail: ExtraText) -> None:
 
 
 def kind_of(value: Any) -> int:
-    """The kind of a value of Python's."""
+    """Return the kind of a Python value."""
     if value is ABSENT:
         return NOTHING
     if value is None:

@@ -1,4 +1,4 @@
-"""Cells to columns of numbers, one kernel for each kind of feature."""
+"""Convert cells to columns of numbers, with a kernel for each kind of feature."""
 
 from __future__ import annotations
 
@@ -21,58 +21,58 @@ from driftway.worker.wire.schema.times import NOT_A_TIME
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
-"""i1[n, features]: what became of each value."""
+"""i1[n, features]: outcome of reading each value."""
 
 GOOD, MISSING, WRONG, INFINITE, NEEDS_PARSER = range(5)
-"""What became of a value: read, not there, of another kind, not finite, or left to Python."""
+"""Outcomes of reading a value: read, missing, of a wrong kind, not finite, or left to Python."""
 WORD_OF_FALSE, WORD_OF_TRUE = b"false", b"true"
 OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 HASHED_NUMBER = np.uint64(1)
-"""Goes before the bits of a number, so that 1 and "1" are hashed as what they are."""
+"""Hashed before the bits of a number, so that numbers and texts have different hashes."""
 
 
 class Categories(NamedTuple):
-    """Texts to compare with, and the numbers that they are."""
+    """Texts to compare with, and the numbers that they represent."""
 
     text: Text
-    """One after the other, and SPARE bytes."""
+    """Concatenated texts, then SPARE bytes."""
     bounds: Words
-    """u8[k + 1]."""
+    """u8[k + 1]: start of each text, then the end of the last."""
     number: Floats
-    """f8[k], NaN of a text that is no number."""
+    """f8[k], NaN if the text is not a number."""
     truth: Integers
-    """i8[2]: which of them false and true are; -1: none."""
+    """i8[2]: indices of the categories of false and true; -1: none."""
     others: int
-    """The one that all other values are; -1: none."""
+    """Index of the category of all other values; -1: none."""
 
     @classmethod
     def of(cls, names: tuple[str, ...], with_others: bool = True) -> Categories:
-        """In this order; OTHERS takes what is none of them, unless it is a name as others."""
+        """Build categories in this order; if `with_others`, OTHERS stands for all values that are not listed."""
         texts = [name.encode() for name in names]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         numbers = [as_number(name) for name in names]
         values = [math.nan if isinstance(number, str) else float(number) for number in numbers]
         truth = [texts.index(word) if word in texts else -1 for word in (WORD_OF_FALSE, WORD_OF_TRUE)]
         others = names.index(OTHERS) if with_others and OTHERS in names else -1
-        whole = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
-        return cls(whole, bounds, np.array(values), np.array(truth, np.int64), others)
+        all_text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
+        return cls(all_text, bounds, np.array(values), np.array(truth, np.int64), others)
 
 
 class FeatureSlot(NamedTuple):
     """Where a feature is read and written."""
 
     place: int
-    """Of its cells."""
+    """Its place in the cells."""
     feature: int
-    """Its number, the column of its codes."""
+    """Its index, which is its column in the codes."""
     column: int
-    """Its first one in a row."""
+    """Its first column in a row."""
     width: int
-    """How many columns it has."""
+    """Its number of columns."""
 
 
 class FeatureSlots(NamedTuple):
-    """Of several features of one column each."""
+    """Slots of several features of one column each."""
 
     feature: Integers
     place: Integers
@@ -80,14 +80,14 @@ class FeatureSlots(NamedTuple):
 
     @classmethod
     def of(cls, spots: Sequence[FeatureSlot]) -> FeatureSlots:
-        """The same by columns, i8[k] each."""
+        """Convert slots to columns, i8[k] each."""
         rows = [(spot.feature, spot.place, spot.column) for spot in spots]
         return cls(*np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T))
 
 
 @kernel_without_refcounts
 def read_numbers(cells: CellTable, spots: FeatureSlots, text: Text, X: Floats, codes: Codes) -> bool:
-    """Numbers, truth values as 0 and 1, numbers in text; whether none is HARD.
+    """Read numbers, truth values as 0 and 1, and numbers in text; return whether none is NEEDS_PARSER.
 
     Shapes: X f8[n, columns], NaN where not GOOD; codes i1[n, features].
     """
@@ -118,7 +118,7 @@ def read_numbers(cells: CellTable, spots: FeatureSlots, text: Text, X: Floats, c
 
 
 def number_in_text(text: bytes) -> tuple[float, int]:
-    """What `read_numbers` leaves: (value, code) of a text that is a number in a wider sense than JSON's."""
+    """Read a text that `read_numbers` left, which may be a number that JSON does not allow: (value, code)."""
     stripped = text.decode(errors="replace").strip()
     if not stripped:
         return math.nan, MISSING
@@ -132,7 +132,7 @@ def number_in_text(text: bytes) -> tuple[float, int]:
 def read_categories(
     cells: CellTable, spot: FeatureSlot, text: Text, known: Categories, out: Integers, codes: Codes
 ) -> None:
-    """Which category each value is, -1: none. Shapes: out i8[n], codes i1[n, features]."""
+    """Write the index of each value's category, -1: none. Shapes: out i8[n], codes i1[n, features]."""
     for i in range(out.shape[0]):
         kind = cells.kind[i, spot.place]
         out[i] = known.others
@@ -156,7 +156,7 @@ def read_categories(
 
 @fragment
 def _index_of(text: Text, start: int, end: int, known: Categories) -> int:
-    """Which category's text text[start:end] is, or -1."""
+    """Return the index of the category whose text is text[start:end], or -1."""
     size = np.uint64(end - start)
     for k in range(known.number.shape[0]):
         first, last = known.bounds[k], known.bounds[k + 1]
@@ -167,7 +167,7 @@ def _index_of(text: Text, start: int, end: int, known: Categories) -> int:
 
 @kernel_without_refcounts
 def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
-    """Labels of categories; none of them is WRONG. Shapes: index i8[n], codes i1[n, 1], y f8[n, 1]."""
+    """Write class indices; a label that is no category is WRONG. Shapes: index i8[n], codes i1[n, 1], y f8[n, 1]."""
     for i in range(y.shape[0]):
         known = codes[i, 0] == GOOD and index[i] >= 0
         y[i, 0] = float(index[i]) if known else math.nan
@@ -177,7 +177,7 @@ def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
 
 @kernel_without_refcounts
 def one_hot(index: Integers, spot: FeatureSlot, codes: Codes, X: Floats) -> None:
-    """1 in the column of the index, none for -1; NaN in all where not GOOD. Shapes: index i8[n], X f8[n, columns]."""
+    """Write 1 to the column of the index, if >= 0; NaN to all if not GOOD. Shapes: index i8[n], X f8[n, columns]."""
     for i in range(X.shape[0]):
         good = codes[i, spot.feature] == GOOD
         for k in range(spot.width):
@@ -188,7 +188,7 @@ def one_hot(index: Integers, spot: FeatureSlot, codes: Codes, X: Floats) -> None
 
 @kernel_without_refcounts
 def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out: Integers, codes: Codes) -> None:
-    """Which of `count` each value's hash chooses: FNV-1a of the text, or of a number's bits.
+    """Write each value's hash modulo `count`: FNV-1a of the text, or of a number's bits.
 
     Shapes: out i8[n], codes i1[n, features].
     """
@@ -216,7 +216,7 @@ def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out
 
 @kernel_without_refcounts
 def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integers, codes: Codes, X: Floats) -> None:
-    """Each value as a whole number below `count`: itself if it is one, else its hash; NaN where not GOOD.
+    """Write each value as a whole number below `count`: itself if it is one, else its hash; NaN where not GOOD.
 
     Shapes: hashed i8[n], codes i1[n, features], X f8[n, columns].
     """
@@ -233,7 +233,7 @@ def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integer
 
 @kernel_without_refcounts
 def judge_times(cells: CellTable, spot: FeatureSlot, times: Integers, codes: Codes) -> None:
-    """What became of a place's times. Shapes: times i8[n], codes i1[n, features]."""
+    """Write the outcome of reading a place's times. Shapes: times i8[n], codes i1[n, features]."""
     for i in range(times.shape[0]):
         kind, code = cells.kind[i, spot.place], GOOD
         if times[i] == NOT_A_TIME:

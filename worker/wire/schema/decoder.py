@@ -1,4 +1,4 @@
-"""Batches of events as a schema reads them: extracted to cells, by kernel or by orjson, then converted to columns."""
+"""Decode events by a schema: values are extracted to cells, by a kernel or a parser, then converted to columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DELETED = "debezium: the row was deleted"
 
 
 class Decoded(NamedTuple):
-    """Columns of n events; those of an event with a reason are undefined."""
+    """Columns of n events; rows of events with a reason are undefined."""
 
     X: Floats
     """f8[n, columns], without indicators; NaN: missing."""
@@ -38,7 +38,7 @@ class Decoded(NamedTuple):
 
 
 class SchemaDecoder:
-    """Reads events by a schema.
+    """Decodes events by a schema.
 
     Parameters
     ----------
@@ -47,11 +47,11 @@ class SchemaDecoder:
     target : Target
         What labels mean.
     loads : callable
-        Value bytes to Python's objects. Raises `Reject`.
+        Parses value bytes to Python objects. Raises `Reject`.
     dumps : callable
-        Python's objects to JSON. Raises `Reject`.
+        Encodes Python objects as JSON. Raises `Reject`.
     scanned : bool
-        Whether values are JSON, which a kernel reads where it can.
+        Whether values are JSON, which a kernel scans where possible.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class SchemaDecoder:
         self._converter = ColumnConverter(schema, target, self._places)
 
     def decode(self, records: Records, late: bool = False) -> Decoded:
-        """Every event becomes a row or gets a reason that names the field. How records are cut changes nothing.
+        """Decode records; unusable events get a reason that names the field, however calls split the records.
 
-        If labels may come late, an event with an id and a label, and none of the features, is one.
+        With `late`, an event with an id and a label, and none of the features, is the label of an earlier event.
         """
         from driftway.worker.wire.schema import fields
 
@@ -102,18 +102,18 @@ class SchemaDecoder:
             self._put_beside(path, records, cells, tail, ids, reasons)
         if tail.texts:
             text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
-        labels = self._late_labels(cells) if late else None
+        labels = self._delayed_labels(cells) if late else None
         X, y, t = self._converter.convert(records, cells, text, reasons, labels)
         return Decoded(X, y, (text, ids), t, reasons, np.zeros(n, np.bool_) if labels is None else labels)
 
-    def _late_labels(self, cells: CellTable) -> NDArray[np.bool_]:
+    def _delayed_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""
         found: NDArray[np.bool_] = (cells.kind[:, self._feature_places] == NOTHING).all(axis=1)
         found &= (cells.kind[:, self._id_and_label] > NULL).all(axis=1)
         return found
 
     def _by_python(self, records: Records, i: int, cells: CellTable, tail: ExtraText, ids: Integers) -> None:
-        """Write what orjson, or another parser, finds in an event into row i."""
+        """Parse event i with orjson, or another parser, and write its values into row i."""
         value = records.values[i]
         if value is None:
             raise Reject(NULL_VALUE)
@@ -134,7 +134,7 @@ class SchemaDecoder:
     def _put_beside(
         self, path: Path, records: Records, cells: CellTable, tail: ExtraText, ids: Integers, reasons: dict[int, str]
     ) -> None:
-        """Write what stands beside the values, in keys, headers or timestamps."""
+        """Write values from the records' keys, headers or timestamps."""
         j = self._places[path]
         if path.source == TIMESTAMP:
             cells.kind[:, j] = NUMBER
@@ -166,12 +166,12 @@ class SchemaDecoder:
 
 
 def row_of(event: dict[str, Any], envelope: str) -> dict[str, Any]:
-    """The object in an event that its row is.
+    """Return the object in an event that is its row.
 
     Raises
     ------
     Reject
-        There is none.
+        The event has no row.
     """
     if not envelope:
         return event
@@ -189,14 +189,14 @@ def row_of(event: dict[str, Any], envelope: str) -> dict[str, Any]:
 
 
 def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
-    """What stands in the envelope: in `payload` if it is there, else in the event."""
+    """Return a value of the envelope: from `payload` if it is there, else from the event."""
     payload = event.get(PAYLOAD)
     found = look_up(payload, steps) if isinstance(payload, dict) else ABSENT
     return look_up(event, steps) if found is ABSENT else found
 
 
 def _build_index(schema: EventSchema) -> FieldIndex | None:
-    """The names on the way to all places; None if a way is longer than a kernel goes, or leads to two places."""
+    """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places."""
     from driftway.worker.wire.schema.field_index import DEEPEST, build_field_index
 
     ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}

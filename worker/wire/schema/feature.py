@@ -1,4 +1,4 @@
-"""A feature of an event: where its value stands, what kind it is, and which columns of a row it becomes."""
+"""A feature of an event: the path of its value, its kind, and the columns of a row that it becomes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     HOUR_CIRCLE: ("hour-sin", "hour-cos"),
     WEEKDAY_CIRCLE: ("weekday-sin", "weekday-cos"),
 }
-"""Part of a time -> the columns it makes."""
+"""Part of a time -> the columns it becomes."""
 WIDEST_HASH = 1 << 20
 MOST_INDEX = 1 << 53
-"""Beyond, not every whole number is a float64."""
+"""Above this, not every whole number is a float64."""
 NUMBERS, ONE_OF, HASH, INDEX, TIME = "number", "one-of", "hash", "index", "time"
 OTHERS = "*"
 """The category of all values that are not listed."""
@@ -33,14 +33,14 @@ OTHERS = "*"
 
 @dataclass(frozen=True, eq=False)
 class MissingPolicy:
-    """What stands for a value that an event lacks.
+    """What replaces a missing value.
 
     Parameters
     ----------
     word : str
         REJECT: nothing, the event is rejected. MEAN: the mean of the values so far. LAST: the last one. Empty: `value`.
     value : float
-        A constant.
+        The constant, if `word` is empty.
     """
 
     word: str = REJECT
@@ -49,7 +49,7 @@ class MissingPolicy:
     def __str__(self) -> str:
         return self.word or repr(self.value).removesuffix(".0")
 
-    # A word's value is NaN. From Python 3.13 on a dataclass compares field by field, so that it would not equal itself.
+    # With a word, `value` is NaN. From Python 3.13 on dataclasses compare field by field: it would not equal itself.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MissingPolicy) and str(self) == str(other)
 
@@ -58,12 +58,12 @@ class MissingPolicy:
 
     @classmethod
     def parse(cls, text: str) -> MissingPolicy:
-        """Read ``reject``, ``mean``, ``last`` or a number.
+        """Parse ``reject``, ``mean``, ``last`` or a number.
 
         Raises
         ------
         UsageFailure
-            It is none of these.
+            The text is none of these.
         """
         if text in (REJECT, MEAN, LAST):
             return cls(text)
@@ -73,35 +73,35 @@ class MissingPolicy:
 
 
 def indicator_of(name: str) -> str:
-    """What the column is called that says whether a value was missing."""
+    """Return the name of the column that marks where a value was missing."""
     return f"{name} missing"
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One field of an event that is learned from.
+    """A field of an event that is a feature.
 
     Parameters
     ----------
     path : Path
-        Where its value stands.
+        Path of its value.
     name : str
-        What its columns are called; its path unless another is given.
+        Name of its columns; the path unless another name is given.
     kind : str
-        NUMBERS: a number, also true, false and a number in text. ONE_OF: a column for each of the `categories`, 1 where
-        it is the value. HASH: `width` columns, 1 in the one that the value's hash chooses. INDEX: one whole number
-        below `width`: a number that is one already, of anything else the hash. TIME: `parts` of a time in ISO 8601 or
-        in seconds, ms, us or ns since 1970.
+        NUMBERS: a number, also true, false and a number in text. ONE_OF: a column for each of the `categories`, 1 in
+        that of the value. HASH: `width` columns, 1 in the one selected by the value's hash. INDEX: one whole number
+        below `width`: the value if it is such a number, else its hash. TIME: `parts` of a time in ISO 8601 or in
+        seconds, ms, us or ns since 1970.
     categories : tuple of str
-        Of ONE_OF; OTHERS as the last takes what is not listed.
+        For ONE_OF; OTHERS as the last one takes all values that are not listed.
     width : int
-        Of HASH and INDEX.
+        For HASH and INDEX.
     parts : tuple of str
-        Of TIME, in UTC; keys of PARTS.
+        For TIME, in UTC; keys of PARTS.
     missing : MissingPolicy or None
-        None: as the schema says for all.
+        None: the policy of the schema.
     indicator : bool
-        One more column, 1 where the value was missing.
+        Add a column with 1 where the value was missing.
     """
 
     path: Path
@@ -115,7 +115,7 @@ class Feature:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of what it becomes, without its indicator."""
+        """Names of its columns, without the indicator."""
         if self.kind == ONE_OF:
             return tuple(f"{self.name}={category}" for category in self.categories)
         if self.kind == HASH:
@@ -136,12 +136,12 @@ class Feature:
 
     @classmethod
     def parse(cls, text: str) -> Feature:
-        """Read ``PATH[:OPTION,..]``: one-of=A|B, hash=N, index=N, time=PART|PART, missing=POLICY, indicator, as=NAME.
+        """Parse ``PATH[:OPTION,..]``: one-of=A|B, hash=N, index=N, time=PART|PART, missing=POLICY, indicator, as=NAME.
 
         Raises
         ------
         UsageFailure
-            It is not written so.
+            The text does not have this form.
         """
         path, end = Path.begin(text)
         given: dict[str, str] = {}
@@ -149,7 +149,7 @@ class Feature:
             word, equals, value = option.partition("=")
             word = word.strip()
             if word not in OPTIONS or bool(equals) == (word == "indicator") or (equals and not value):
-                raise UsageFailure(f"feature {text}: {option!r} is none of {', '.join(OPTIONS.values())}")
+                raise UsageFailure(f"feature {text}: {option!r} is not one of {', '.join(OPTIONS.values())}")
             if word in given:
                 raise UsageFailure(f"feature {text}: {word} is given twice")
             given[word] = value
@@ -183,9 +183,7 @@ OPTIONS = {
 def _categories(text: str, words: str) -> tuple[str, ...]:
     found = tuple(words.split("|"))
     if "" in found or len(set(found)) < len(found) or OTHERS in found[:-1]:
-        raise UsageFailure(
-            f"feature {text}: name different categories, separated by |, and {OTHERS} as the last if at all"
-        )
+        raise UsageFailure(f"feature {text}: name distinct categories, separated by |, with {OTHERS} only as the last")
     return found
 
 

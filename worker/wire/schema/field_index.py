@@ -1,4 +1,4 @@
-"""The names on the ways to all places of a schema, as a kernel looks them up."""
+"""Index of the names on the paths to all places of a schema, for look-up in kernels."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from driftway.worker.wire.json_tokens.tokens import same
 
 NO_NAME = -1
 DEEPEST = 60
-"""Steps of a path that a kernel follows."""
+"""Most steps of a path that a kernel follows."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 TURN, REST = np.uint64(29), np.uint64(35)
 LEAST_ROOM = 4
-"""Places in a node's table for each of its names, so that few share one."""
+"""Least number of slots per name in a node's table, so that few names collide."""
 
 
 class FieldIndex(NamedTuple):
-    """A node for each object on the way, with the names that are looked for in it."""
+    """A node for each object on the paths, with the names to look for in it."""
 
     text: Text
-    """JSON texts of all names, and SPARE bytes."""
+    """Concatenated JSON texts of all names, then SPARE bytes."""
     bounds: Words
-    """u8[k + 1]: where each begins, and the last one's end."""
+    """u8[k + 1]: start of each text, then the end of the last."""
     table: Integers
-    """i8[nodes, room]: at a name's hash, and behind it, its number; NO_NAME ends the search."""
+    """i8[nodes, slots]: hash tables of name numbers with linear probing; NO_NAME ends the search."""
     child: Integers
-    """i8[k]: the node of the object that the name leads to, or NO_NAME."""
+    """i8[k]: node of the object that the name leads to, or NO_NAME."""
     place: Integers
-    """i8[k]: the place of the schema whose value stands there, or NO_NAME."""
+    """i8[k]: place of the schema whose value has this name, or NO_NAME."""
     seen: Integers
-    """i8[k], written by the scanner: the last event that had the name."""
+    """i8[k], written by the scanner: the last event that had the name, where `place` is NO_NAME."""
     owner: Integers
-    """i8[k + 1]: the node that the name is in; of the last, which is no name, NO_NAME."""
+    """i8[k + 1]: node that has the name; NO_NAME for entry k, which is no name."""
     next: Integers
-    """i8[k + 1], written by the scanner: the name that came after it last; k stands for an event's begin. It only says
-    what is tried first."""
+    """i8[k + 1], written by the scanner: the name that last followed this one; entry k is the start of an event. A hint
+    for what to try first."""
     stack: Integers
-    """i8[DEEPEST], written by the scanner: the nodes above."""
+    """i8[DEEPEST], written by the scanner: the enclosing nodes."""
     row: int
-    """The node whose object is the row; an event has exactly one."""
+    """Node whose object is the row; an event has exactly one."""
 
 
 def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]]) -> FieldIndex:
-    """Make it.
+    """Build the index.
 
     Parameters
     ----------
     ways : sequence of (steps, place)
-        From the event's outermost object; several may lead to one place.
+        Paths from the event's outermost object; several may lead to one place.
     roots : sequence of steps
-        Where the row may stand; () alone: the event is the row.
+        Possible paths of the row; () alone: the event is the row.
     """
     nodes: list[dict[str, int]] = [{}]
     names, child, place = list[str](), list[int](), list[int]()
@@ -87,8 +87,8 @@ def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequen
     texts = [json.dumps(name, ensure_ascii=False).encode() for name in names]
     bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
     text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
-    room = 1 << max(1, (LEAST_ROOM * max(map(len, nodes)) - 1).bit_length())
-    table = np.full((len(nodes), room), NO_NAME, np.int64)
+    slots = 1 << max(1, (LEAST_ROOM * max(map(len, nodes)) - 1).bit_length())
+    table = np.full((len(nodes), slots), NO_NAME, np.int64)
     owner = {name: node for node, found in enumerate(nodes) for name in found.values()}
     k = len(names)
     owners = np.array([*(owner[name] for name in range(k)), NO_NAME], np.int64)
@@ -100,7 +100,7 @@ def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequen
 
 @fragment
 def find_name(text: Text, p: np.uint64, end: np.uint64, tree: FieldIndex, node: int) -> int:
-    """The number of the name whose JSON text is text[p:end], if the node has it, else NO_NAME."""
+    """Return the number of the node's name whose JSON text is text[p:end], or NO_NAME."""
     table = tree.table[node]
     last = np.uint64(table.shape[0] - 1)
     at = _hash(text, p, end) & last
@@ -116,7 +116,7 @@ def find_name(text: Text, p: np.uint64, end: np.uint64, tree: FieldIndex, node: 
 
 @kernel_without_refcounts
 def _enter(text: Text, bounds: Words, owner: Integers, table: Integers) -> None:
-    """Write each name's number into the table of its node. Shapes: owner i8[k], table i8[nodes, room]."""
+    """Write each name's number into the table of its node. Shapes: owner i8[k], table i8[nodes, slots]."""
     last = np.uint64(table.shape[1] - 1)
     for name in range(owner.shape[0]):
         at = _hash(text, bounds[name], bounds[name + 1]) & last
@@ -127,7 +127,7 @@ def _enter(text: Text, bounds: Words, owner: Integers, table: Integers) -> None:
 
 @fragment
 def _hash(text: Text, p: np.uint64, end: np.uint64) -> np.uint64:
-    """Of text[p:end], at least one byte."""
+    """Hash text[p:end], which has at least one byte."""
     h = end - p
     while end - p > EIGHT:
         h = (h ^ load8(text, p)) * FACTOR

@@ -1,8 +1,8 @@
-"""Fields of JSON events straight into cells, in one kernel call per batch.
+"""Scan fields of JSON events straight into cells, in one kernel call per batch.
 
-An event is read so if it is an object whose names and texts have no escapes, that has none of the names on the schema's
-ways twice, and whose row is there once. Everything else is marked and left to orjson, which decides.
-What the schema does not name is passed over, nested as it may be, but must be JSON.
+An event is plain if it is an object whose names and texts have no escapes, with exactly one row and with none of the
+names on the schema's paths twice. All others are marked and left to orjson, which decides.
+Fields that the schema does not name are skipped, nested or not, but must be JSON.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NOTHING, NULL,
 from driftway.worker.wire.schema.field_index import NO_NAME, FieldIndex, find_name
 
 DEEPEST = np.uint64(63)
-"""Objects and lists in each other that are passed over."""
+"""Most levels of nested objects and lists in a skipped value."""
 
 
 def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tuple[Text, NDArray[np.bool_]]:
-    """Read the fields of a schema.
+    """Scan the fields of a schema.
 
     Parameters
     ----------
@@ -46,19 +46,19 @@ def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tupl
     tree : FieldIndex
         The schema's names, which lead to m places.
     cells : CellTable
-        Of n events by m places, of which nothing is known; written.
+        n events by m places, all NOTHING; written.
 
     Returns
     -------
     text : u1[bytes]
-        What the cells' bounds are in; it ends with TAIL.
+        The text that the cells' bounds refer to; it ends with TAIL.
     plain : bool[n]
-        False where the event was left to orjson; its cells are then undefined.
+        False where the event is left to orjson; its cells are then undefined.
     """
     plain = np.empty(len(values), np.bool_)
     text = values.to_terminated()
     if not _scan(text, tree, cells, plain):
-        # An event with a zero byte is no JSON, so nothing is lost with it.
+        # An event that contains a zero byte is not JSON, so it may be blanked.
         text = ListColumn([value if value and END not in value else b"" for value in values]).to_terminated()
         cells.kind[:] = NOTHING
         _scan(text, tree, cells, plain)
@@ -67,7 +67,7 @@ def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tupl
 
 @kernel_without_refcounts
 def _scan(text: Text, tree: FieldIndex, cells: CellTable, plain: NDArray[np.bool_]) -> bool:
-    """Read event after event; False if one has a zero byte inside, where it seemed to end. Shapes as above."""
+    """Scan all events; False if an event contains a zero byte, which looks like its end. Shapes as above."""
     p = ZERO
     null = np.uint64(len(text) - SPARE)
     for name in range(tree.seen.shape[0]):
@@ -86,7 +86,7 @@ def _scan(text: Text, tree: FieldIndex, cells: CellTable, plain: NDArray[np.bool
 
 @fragment
 def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int) -> np.uint64:
-    """Read one event into row i; the position after it, or NOWHERE if it is not plain."""
+    """Scan one event into row i; return the position after it, or NOWHERE if it is not plain."""
     p = skip(text, p)
     if text[p] != OPEN:
         return NOWHERE
@@ -99,7 +99,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
         if not ended:
             if text[p] != QUOTE:
                 return NOWHERE
-            # Fields mostly come in the order of the event before.
+            # Fields mostly have the order of the previous event.
             name = int(tree.next[last])
             if tree.owner[name] == node and same(text, p, tree.text, tree.bounds[name], tree.bounds[name + 1]):
                 p += tree.bounds[name + 1] - tree.bounds[name]
@@ -126,7 +126,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
                 if place == NO_NAME:
                     tree.seen[name] = i
                 if child != NO_NAME and text[p] == OPEN_LIST:
-                    return NOWHERE  # a step may be a place in it
+                    return NOWHERE  # a step may be an index into the list
                 if child != NO_NAME and text[p] == OPEN:
                     if place != NO_NAME:
                         cells.kind[i, place] = NESTED
@@ -157,7 +157,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
 
 @fragment
 def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int) -> np.uint64:
-    """Read a value into a cell; the position after it, or NOWHERE."""
+    """Read a value into a cell; return the position after it, or NOWHERE."""
     if text[p] == QUOTE:
         end = any_string(text, p)
         cells.kind[i, place] = TEXT
@@ -180,9 +180,9 @@ def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int) -> np
 
 @kernel_without_refcounts
 def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
-    """Bounds of the JSON text of each event's id, i8[2, n]: of a text, of an integer, of a null where there is none.
+    """Write bounds of the JSON text of each event's id, i8[2, n]: a text, an integer, or a null if there is no id.
 
-    Of any other id orjson's text is not the event's: that event is not plain.
+    Any other id is written by orjson differently than in the event, so that event is marked as not plain.
     """
     null = len(text) - SPARE
     for i in range(plain.shape[0]):
@@ -200,10 +200,10 @@ def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDA
 
 @kernel_without_refcounts
 def pass_over(text: Text, p: np.uint64) -> np.uint64:
-    """The position after a JSON value at p, or NOWHERE if it is not as simple as it mostly is."""
-    objects, depth = ZERO, ZERO  # a bit for each object or list that is open: is it an object?
+    """Return the position after a JSON value at p, or NOWHERE if it is not of the common simple form."""
+    objects, depth = ZERO, ZERO  # a bit for each open object or list: 1 for an object
     while True:
-        # A value stands at p.
+        # A value begins at p.
         if text[p] == OPEN or text[p] == OPEN_LIST:
             if depth == DEEPEST:
                 return NOWHERE
@@ -227,7 +227,7 @@ def pass_over(text: Text, p: np.uint64) -> np.uint64:
             return NOWHERE
         if depth == ZERO:
             return p
-        # It has ended: so may what is around it.
+        # The value has ended; the objects and lists around it may end, too.
         p = skip(text, p)
         while text[p] == (CLOSE if objects & ONE else CLOSE_LIST):
             objects >>= ONE
@@ -246,7 +246,7 @@ def pass_over(text: Text, p: np.uint64) -> np.uint64:
 
 @fragment
 def _past_name(text: Text, p: np.uint64) -> np.uint64:
-    """The position of the value behind a name and a colon, or NOWHERE."""
+    """Return the position of the value after a name and a colon, or NOWHERE."""
     if text[p] != QUOTE:
         return NOWHERE
     p = any_string(text, p)

@@ -1,4 +1,4 @@
-"""Where a value stands in an event: a path into the JSON value, or beside it."""
+"""Paths of values: into an event's JSON value, or to the key, headers or timestamp of its record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BARE = re.compile(r'[^.":@\s](?:[^.":]*[^.":\s])?')
 
 
 class Absent:
-    """What is found where nothing is."""
+    """Type of ABSENT, which `look_up` returns where there is no value."""
 
 
 ABSENT = Absent()
@@ -24,15 +24,15 @@ ABSENT = Absent()
 
 @dataclass(frozen=True)
 class Path:
-    """The way to a value.
+    """The path to a value.
 
     Parameters
     ----------
     steps : tuple of str
-        Names of fields, the outermost first; a whole number is also the place in a list, from 0.
+        Names of fields, the outermost first; a whole number is also an index into a list, from 0.
     source : str
-        ROW: the event's row, which is the whole event unless an envelope is around it. ENVELOPE: the envelope. KEY,
-        HEADER (whose name is the first step), TIMESTAMP: of the record.
+        ROW: the event's row, which is the entire event unless it has an envelope. ENVELOPE: the envelope. KEY, HEADER
+        (its name is the first step), TIMESTAMP: those of the record.
     """
 
     steps: tuple[str, ...]
@@ -44,12 +44,12 @@ class Path:
 
     @classmethod
     def parse(cls, text: str) -> Path:
-        """Read ``a."b.c".0``, ``@key``, ``@key.a``, ``@header.NAME``, ``@timestamp``, ``@envelope.a``.
+        """Parse ``a."b.c".0``, ``@key``, ``@key.a``, ``@header.NAME``, ``@timestamp``, ``@envelope.a``.
 
         Raises
         ------
         UsageFailure
-            It is none of these.
+            The text is none of these.
         """
         path, end = cls.begin(text)
         if end < len(text):
@@ -58,12 +58,12 @@ class Path:
 
     @classmethod
     def begin(cls, text: str) -> tuple[Path, int]:
-        """The path that a text begins with, and where it ends: at a colon, or at the text's end.
+        """Parse the path at the beginning of a text; return it and its end: a colon, or the text's end.
 
         Raises
         ------
         UsageFailure
-            It begins with none.
+            The text does not begin with a path.
         """
         steps, at = [], 0
         while True:
@@ -93,19 +93,19 @@ class Path:
             return cls(tuple(steps))
         source, rest = steps[0][1:], tuple(steps[1:])
         if source not in SOURCES:
-            raise UsageFailure(f"path {text}: @{source} is none of {', '.join('@' + known for known in SOURCES)}")
+            raise UsageFailure(f"path {text}: @{source} is not one of {', '.join('@' + known for known in SOURCES)}")
         if (source == HEADER and len(rest) != 1) or (source == TIMESTAMP and rest) or (source == ENVELOPE and not rest):
             raise UsageFailure(f"path {text}: write @header.NAME, @timestamp or @envelope.FIELD")
         return cls(rest, source)
 
 
 def _written(step: str) -> str:
-    """A step as a path writes it."""
+    """Return a step as written in a path, quoted if necessary."""
     return step if BARE.fullmatch(step) else '"' + step.replace("\\", r"\\").replace('"', r"\"") + '"'
 
 
 def look_up(value: Any, steps: tuple[str, ...]) -> Any:
-    """What stands at the end of the steps, or ABSENT."""
+    """Return the value at the end of the steps, or ABSENT."""
     for step in steps:
         if isinstance(value, dict):
             value = value.get(step, ABSENT)

@@ -1,4 +1,4 @@
-"""Cells to rows: the columns of a schema's features, labels and times, and reasons for what cannot be used."""
+"""Convert cells to rows: columns of a schema's features, labels and times, and reasons for unusable values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from driftway.worker.wire.schema.paths import Path
 from driftway.worker.wire.schema.schema import EventSchema
 
 MICROS = 1000
-"""In a millisecond."""
+"""Per millisecond."""
 LARGEST_EXACT = 2.0**53
 NOT_OF_KIND = {
     NUMBERS: "is not a number",
@@ -38,7 +38,7 @@ NOT_OF_KIND = {
     TIME: "is not a time",
 }
 SHOWN_LABEL = 40
-"""Characters of a label in a reason."""
+"""Most characters of a label in a reason."""
 
 
 class Converted(NamedTuple):
@@ -47,13 +47,13 @@ class Converted(NamedTuple):
     X: Floats
     """f8[n, columns], NaN: missing."""
     y: Floats
-    """f8[n], NaN: not known."""
+    """f8[n], NaN: unknown."""
     t: Integers
     """i8[n], in ms, or NO_TIME."""
 
 
 class ColumnConverter:
-    """Converts what was extracted.
+    """Converts extracted cells to columns.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ColumnConverter:
     target : Target
         What labels mean.
     places : mapping of Path to int
-        Where in the cells each path's values are.
+        Place in the cells of each path's values.
     """
 
     def __init__(self, schema: EventSchema, target: Target, places: Mapping[Path, int]) -> None:
@@ -90,7 +90,7 @@ class ColumnConverter:
         reasons: dict[int, str],
         labels: NDArray[np.bool_] | None = None,
     ) -> Converted:
-        """Columns of all events; those that cannot be used get a reason, unless they have one, or are mere `labels`."""
+        """Convert all events; unusable ones get a reason unless they have one. Features of `labels` are ignored."""
         n = len(records)
         X, codes = np.empty((n, self._width)), np.empty((n, len(self._features)), np.int8)
         t = np.empty(n, np.int64)
@@ -120,12 +120,12 @@ class ColumnConverter:
 
     @staticmethod
     def _now(records: Records, t: Integers) -> Integers:
-        """When an event happened, in us: as it says, else as its record does."""
+        """Return each event's time in us: its own, else its record's timestamp."""
         return np.where(t == times.NOT_A_TIME, np.asarray(records.timestamps, np.int64) * MICROS, t)
 
     @staticmethod
     def _read_numbers(spots: FeatureSlots, cells: CellTable, text: Text, X: Floats, codes: Codes) -> None:
-        """Numbers, those in text that are none of JSON's by Python."""
+        """Read numbers; texts that are not JSON numbers are parsed in Python."""
         if not len(spots.place) or convert.read_numbers(cells, spots, text, X, codes):
             return
         for feature, place, column in zip(*map(np.ndarray.tolist, spots), strict=True):
@@ -137,7 +137,7 @@ class ColumnConverter:
     def _parts(
         feature: Feature, spot: FeatureSlot, given: tuple[CellTable, Text, Integers], X: Floats, codes: Codes
     ) -> None:
-        """Parts of a time."""
+        """Write the parts of a time."""
         cells, text, now = given
         found, column = np.empty(len(X), np.int64), spot.column
         times.read_times(cells, spot.place, text, found)
@@ -150,7 +150,7 @@ class ColumnConverter:
             column += len(PARTS[part])
 
     def _note(self, codes: Codes, reasons: dict[int, str]) -> None:
-        """Give a reason to events with a value that cannot be used: of the first one in the schema's order."""
+        """Give a reason to events with unusable values, for the first one in the schema's order."""
         bad = (codes != GOOD) & ((codes != MISSING) | self._needed)
         for i, j in np.argwhere(bad).tolist():
             feature, code = self._features[j], int(codes[i, j])
@@ -158,7 +158,7 @@ class ColumnConverter:
             reasons.setdefault(i, f"{shown(str(feature.path))} {why}")
 
     def _labels(self, cells: CellTable, text: Text, reasons: dict[int, str]) -> Floats:
-        """Class indices or targets, NaN where not known."""
+        """Return class indices or target values, NaN where unknown."""
         n = len(cells.kind)
         codes, y, spot = np.empty((n, 1), np.int8), np.empty((n, 1)), FeatureSlot(self._label, 0, 0, 1)
         if self._target.task == REGRESSION:
@@ -185,12 +185,12 @@ class ColumnConverter:
 
 
 def _written(number: float) -> str:
-    """A number as a reason shows it, whether an event wrote 1000, 1e3 or 1000.0."""
+    """Format a number for a reason, the same whether an event wrote 1000, 1e3 or 1000.0."""
     return str(int(number)) if number.is_integer() and abs(number) < LARGEST_EXACT else repr(number)
 
 
 def _classes(target: Target) -> Categories:
-    """The labels; false and true are classes 0 and 1 unless they are called otherwise."""
+    """Return the labels as categories; without names, false and true are classes 0 and 1 of two."""
     known = Categories.of(target.labels or tuple(map(str, range(target.n_classes))), with_others=False)
     if not target.labels and target.n_classes == 2:
         known.truth[:] = 0, 1

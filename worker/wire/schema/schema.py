@@ -1,4 +1,4 @@
-"""The schema of events: which of their fields are features, label, id and time, and what is around them."""
+"""The schema of events: which of their fields are features, label, id and time, and which envelope they have."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ PAYLOAD, AFTER = "payload", "after"
 
 @dataclass(frozen=True)
 class EventSchema:
-    """How an event is read.
+    """How an event is decoded.
 
     Parameters
     ----------
     features : tuple of Feature
-        What is learned from, in the order of its columns.
+        The features, in column order.
     label, id, time : Path
-        Where these stand; an event that lacks one of them is predicted all the same.
+        Their paths; an event that lacks one of them is predicted all the same.
     envelope : str
         CONNECT: the row is the field ``payload``. DEBEZIUM: the row is ``after``, of the event or of its ``payload``.
         Empty: the event is the row.
     missing : MissingPolicy
-        What stands for a value that an event lacks, of features that do not say.
+        What replaces missing values of features that have no policy of their own.
     indicators : bool
         Every feature has an indicator.
 
     Raises
     ------
     UsageFailure
-        No feature, or two columns of the same name.
+        No feature, an unknown envelope, an indicator for a feature with policy REJECT, or two columns of one name.
     """
 
     features: tuple[Feature, ...]
@@ -50,14 +50,14 @@ class EventSchema:
 
     def __post_init__(self) -> None:
         if not self.features:
-            raise UsageFailure("a schema of events names at least one feature")
+            raise UsageFailure("a schema of events needs at least one feature")
         if self.envelope and self.envelope not in ENVELOPES:
             raise UsageFailure(f"envelope must be one of {', '.join(ENVELOPES)}, got {self.envelope!r}")
         for feature in self.features:
             if self.indicates(feature) and self.policy(feature).word == REJECT:
                 raise UsageFailure(
-                    f"feature {feature.name} has an indicator, but events that lack it are rejected: say what stands "
-                    "for it, missing=mean, last or a number"
+                    f"feature {feature.name} has an indicator, but events that lack it are rejected: choose what "
+                    "replaces it, missing=mean, last or a number"
                 )
         columns, seen = (*self.columns, *self.indicator_names), set[str]()
         for column in columns:
@@ -71,18 +71,18 @@ class EventSchema:
         features: Sequence[str],
         *,
         label: str | None = None,
-        id: str | None = None,  # noqa: A002 - what the option is called
+        id: str | None = None,  # noqa: A002 - the option's name
         time: str | None = None,
         envelope: str | None = None,
         missing: str | None = None,
         indicators: bool = False,
     ) -> EventSchema:
-        """Read what stands in a configuration: texts of features and paths, None for a default.
+        """Parse texts of features and paths from a configuration; None for a default.
 
         Raises
         ------
         UsageFailure
-            One of them cannot be read, or as the class.
+            One of them cannot be parsed, or as in the class.
         """
         paths = {"label": label, "id": id, "time": time}
         given: dict[str, Any] = {name: Path.parse(text) for name, text in paths.items() if text is not None}
@@ -102,17 +102,17 @@ class EventSchema:
 
     @property
     def shape(self) -> Schema:
-        """The shape of a row as it is read."""
+        """Schema of a decoded row, without indicators."""
         return Schema(len(self.columns), self.columns)
 
     @property
     def policies(self) -> tuple[MissingPolicy, ...]:
-        """What stands for a missing value, by column."""
+        """What replaces a missing value, by column."""
         return tuple(self.policy(feature) for feature in self.features for _ in feature.columns)
 
     @property
     def watched(self) -> tuple[int, ...]:
-        """Number of the first column of each feature that has an indicator."""
+        """Index of the first column of each feature that has an indicator."""
         first, found = 0, list[int]()
         for feature in self.features:
             found += [first] if self.indicates(feature) else []
@@ -121,11 +121,11 @@ class EventSchema:
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """Every place that is looked at, once."""
+        """All paths that are read, without duplicates."""
         return tuple(dict.fromkeys([self.label, self.id, self.time, *(feature.path for feature in self.features)]))
 
     def policy(self, feature: Feature) -> MissingPolicy:
-        """What stands for a missing value of a feature."""
+        """Return what replaces a missing value of a feature."""
         return self.missing if feature.missing is None else feature.missing
 
     def indicates(self, feature: Feature) -> bool:
@@ -133,30 +133,30 @@ class EventSchema:
         return self.indicators or feature.indicator
 
     def lenient(self) -> EventSchema:
-        """The same, of which an event may lack everything."""
+        """Return this schema with 0 for every missing value."""
         features = tuple(replace(feature, missing=None) for feature in self.features)
         return replace(self, features=features, missing=MissingPolicy("", 0.0))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything that decides what is read, for comparison; without what is as by default."""
+        """Return all settings that decide what is read, without defaults, for comparison."""
         paths = {"label": ("y", self.label), "id": ("id", self.id), "time": ("t", self.time)}
-        said: dict[str, Any] = {"features": [str(feature) for feature in self.features]}
-        said |= {name: str(path) for name, (usual, path) in paths.items() if path != Path((usual,), ROW)}
-        said |= {"envelope": self.envelope} if self.envelope else {}
-        said |= {"missing": str(self.missing)} if self.missing != MissingPolicy() else {}
-        return said | ({"indicators": True} if self.indicators else {})
+        result: dict[str, Any] = {"features": [str(feature) for feature in self.features]}
+        result |= {name: str(path) for name, (usual, path) in paths.items() if path != Path((usual,), ROW)}
+        result |= {"envelope": self.envelope} if self.envelope else {}
+        result |= {"missing": str(self.missing)} if self.missing != MissingPolicy() else {}
+        return result | ({"indicators": True} if self.indicators else {})
 
     @classmethod
-    def of_dict(cls, said: Mapping[str, Any]) -> EventSchema:
-        """What `as_dict` said.
+    def of_dict(cls, fields: Mapping[str, Any]) -> EventSchema:
+        """Rebuild the schema from the result of `as_dict`.
 
         Raises
         ------
         UsageFailure
-            It is not of this version.
+            It has unknown keys: it is from a newer version.
         """
         known = {"features", "label", "id", "time", "envelope", "missing", "indicators"}
-        if not known >= said.keys():
-            others = ", ".join(sorted(said.keys() - known))
-            raise UsageFailure(f"a schema of events with {others} is of a newer version")
-        return cls.parse(said["features"], **{key: value for key, value in said.items() if key != "features"})
+        if not known >= fields.keys():
+            others = ", ".join(sorted(fields.keys() - known))
+            raise UsageFailure(f"a schema of events with {others} is from a newer version")
+        return cls.parse(fields["features"], **{key: value for key, value in fields.items() if key != "features"})

@@ -1,4 +1,4 @@
-"""Points in time, from numbers and ISO 8601, and the parts of them that are features. In UTC."""
+"""Read times from numbers and ISO 8601, and write the parts of them that are features, in UTC."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_A_TIME = np.iinfo(np.int64).min
 MILLISECOND, SECOND, MINUTE, HOUR, DAY = 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 """In us."""
 LATEST_SECONDS, LATEST_MILLIS, LATEST_MICROS, LATEST_NANOS = 1e11, 1e14, 1e17, 9.2e18
-"""Below which a number counts seconds, ms, us and ns since 1970: until the year 5138, and not before 1973 in ms."""
+"""Limits below which a number counts seconds, ms, us or ns since 1970: until the year 5138; in ms not before 1973."""
 MINUS, PLUS, POINT, COLON, COMMA, SPACE = 45, 43, 46, 58, 44, 32
 UPPER_T, LOWER_T, UPPER_Z, LOWER_Z, ZERO = 84, 116, 90, 122, 48
 MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
@@ -28,7 +28,7 @@ MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 @kernel_without_refcounts
 def read_times(cells: CellTable, place: int, text: Text, times: Integers) -> None:
-    """Read a place's cells as us since 1970, NOT_A_TIME where they are none. Shapes: cells as they are, times i8[n]."""
+    """Read a place's cells as us since 1970, NOT_A_TIME where they are no time. Shapes: times i8[n]."""
     for i in range(times.shape[0]):
         kind = cells.kind[i, place]
         times[i] = NOT_A_TIME
@@ -40,7 +40,7 @@ def read_times(cells: CellTable, place: int, text: Text, times: Integers) -> Non
 
 @kernel_without_refcounts
 def to_millis(times: Integers) -> None:
-    """Make us to ms, in place; NOT_A_TIME stays, which events call NO_TIME. Shapes: times i8[n]."""
+    """Convert us to ms in place; NOT_A_TIME stays and equals the NO_TIME of events. Shapes: times i8[n]."""
     for i in range(times.shape[0]):
         if times[i] != NOT_A_TIME:
             times[i] = times[i] // MILLISECOND
@@ -48,7 +48,7 @@ def to_millis(times: Integers) -> None:
 
 @fragment
 def of_number(value: float) -> int:
-    """Us since 1970, of a number in the unit that its size tells."""
+    """Return us since 1970 of a number whose magnitude tells its unit."""
     size = abs(value)
     if size < LATEST_SECONDS:
         return math.floor(value * 1e6 + 0.5)
@@ -63,7 +63,7 @@ def of_number(value: float) -> int:
 
 @kernel_without_refcounts
 def of_text(text: Text, p: int, end: int) -> int:
-    """Us since 1970, of ``2026-11-24``, ``..T12:30``, ``..T12:30:05.25`` and a zone, ``Z`` or ``+01:00``; or digits."""
+    """Return us since 1970 of ``2026-11-24``, ``..T12:30`` or ``..T12:30:05.25`` (``Z``, ``+01:00``), or of digits."""
     if end - p < 10 or text[p + 4] != MINUS or text[p + 7] != MINUS:
         return of_digits(text, p, end)
     year, month, day = digits(text, p, 4), digits(text, p + 5, 2), digits(text, p + 8, 2)
@@ -105,7 +105,7 @@ def of_text(text: Text, p: int, end: int) -> int:
 
 @fragment
 def zone(text: Text, p: int, end: int) -> int:
-    """How far ``+01:00``, ``+0100`` or ``+01`` is ahead of UTC, in us."""
+    """Return how far ``+01:00``, ``+0100`` or ``+01`` is ahead of UTC, in us."""
     if text[p] != PLUS and text[p] != MINUS:
         return NOT_A_TIME
     hours, minutes = digits(text, p + 1, 2) if end - p >= 3 else -1, 0
@@ -123,7 +123,7 @@ def zone(text: Text, p: int, end: int) -> int:
 
 @fragment
 def of_digits(text: Text, p: int, end: int) -> int:
-    """Us since 1970, of a whole number in text, or one with decimals; its unit as of a number."""
+    """Return us since 1970 of a whole or decimal number in text, in the unit as in `of_number`."""
     negative = end > p and text[p] == MINUS
     first = p + 1 if negative else p
     value, q, unit = 0, first, 1.0
@@ -144,7 +144,7 @@ def of_digits(text: Text, p: int, end: int) -> int:
 
 @fragment
 def digits(text: Text, p: int, count: int) -> int:
-    """The value of so many digits, or -1."""
+    """Return the value of `count` digits, or -1."""
     value = 0
     for k in range(count):
         digit = int(text[p + k]) - ZERO
@@ -189,35 +189,35 @@ def day_and_month(days: int) -> tuple[int, int]:
 
 @kernel_without_refcounts
 def write_hour(times: Integers, X: Floats, column: int) -> None:
-    """Hours since midnight, 0 <= hour < 24. Shapes: times i8[n], X f8[n, columns]; NaN where there is no time."""
+    """Write hours since midnight, 0 <= hour < 24. Shapes: times i8[n], X f8[n, columns]; NaN for NOT_A_TIME."""
     for i in range(times.shape[0]):
         X[i, column] = hour_of(times[i])
 
 
 @kernel_without_refcounts
 def write_hour_circle(times: Integers, X: Floats, column: int) -> None:
-    """Sine and cosine of the hour's angle on a dial of 24 hours."""
+    """Write sine and cosine of the hour's angle on a dial of 24 hours."""
     for i in range(times.shape[0]):
         on_circle(hour_of(times[i]) / 24.0, X, i, column)
 
 
 @kernel_without_refcounts
 def write_weekday(times: Integers, X: Floats, column: int) -> None:
-    """0 is Monday, 6 Sunday."""
+    """Write the weekday, 0 for Monday to 6 for Sunday."""
     for i in range(times.shape[0]):
         X[i, column] = weekday_of(times[i])
 
 
 @kernel_without_refcounts
 def write_weekday_circle(times: Integers, X: Floats, column: int) -> None:
-    """Sine and cosine of the weekday's angle on a dial of 7."""
+    """Write sine and cosine of the weekday's angle on a dial of 7 days."""
     for i in range(times.shape[0]):
         on_circle(weekday_of(times[i]) / 7.0, X, i, column)
 
 
 @kernel_without_refcounts
 def write_day(times: Integers, X: Floats, column: int) -> None:
-    """Day of the month, 1 to 31."""
+    """Write the day of the month, 1 to 31."""
     for i in range(times.shape[0]):
         day, _ = day_and_month(times[i] // DAY)
         X[i, column] = math.nan if times[i] == NOT_A_TIME else float(day)
@@ -225,7 +225,7 @@ def write_day(times: Integers, X: Floats, column: int) -> None:
 
 @kernel_without_refcounts
 def write_month(times: Integers, X: Floats, column: int) -> None:
-    """Month, 1 to 12."""
+    """Write the month, 1 to 12."""
     for i in range(times.shape[0]):
         _, month = day_and_month(times[i] // DAY)
         X[i, column] = math.nan if times[i] == NOT_A_TIME else float(month)
@@ -233,14 +233,14 @@ def write_month(times: Integers, X: Floats, column: int) -> None:
 
 @kernel_without_refcounts
 def write_seconds(times: Integers, X: Floats, column: int) -> None:
-    """Seconds since 1970."""
+    """Write seconds since 1970."""
     for i in range(times.shape[0]):
         X[i, column] = math.nan if times[i] == NOT_A_TIME else times[i] / 1e6
 
 
 @kernel_without_refcounts
 def write_age(times: Integers, now: Integers, X: Floats, column: int) -> None:
-    """Seconds from the time to `now`, i8[n] in us."""
+    """Write seconds from the time to `now`, i8[n] in us."""
     for i in range(times.shape[0]):
         X[i, column] = math.nan if times[i] == NOT_A_TIME else (float(now[i]) - float(times[i])) / 1e6
 
@@ -274,4 +274,4 @@ WRITERS = {
     feature.HOUR_CIRCLE: write_hour_circle,
     feature.WEEKDAY_CIRCLE: write_weekday_circle,
 }
-"""Part -> the kernel that writes its columns; that of the age looks at the event's time too."""
+"""Part -> the kernel that writes its columns; AGE is not here, since `write_age` also needs the event's time."""

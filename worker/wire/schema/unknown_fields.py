@@ -1,4 +1,4 @@
-"""Fields that no path of a schema leads to, counted where somebody asks for it: by orjson, beside the reading."""
+"""Count fields that no path of a schema leads to, on request: events are parsed separately for it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from driftway.worker.wire.schema.schema import PAYLOAD, EventSchema
 IGNORE, COUNT = "ignore", "count"
 UNKNOWN_FIELDS = (IGNORE, COUNT)
 MOST_NAMES = 100
-"""Fields that are told apart, the first that come: objects with a user's number for a name have ever new ones."""
+"""Fields counted separately, the first that occur: objects whose names are user ids have ever new ones."""
 LONGEST_NAME = 200
-"""Characters of a field that is told apart."""
+"""Most characters of a field that is counted separately."""
 OTHER = "@other"
-"""All other fields; no field's own path is written so."""
+"""Stands for all other fields; no path of a field is written like this."""
 PLAIN = (("x",), ("y",), ("id",), ("t",))
 """The fields of events without a schema."""
 
@@ -27,35 +27,35 @@ Steps: TypeAlias = tuple[str, ...]
 
 
 class UnknownFieldCounts(NamedTuple):
-    """What is unknown in a batch."""
+    """The unknown fields of a batch."""
 
     events: Counter[str]
-    """Field, as a path writes it -> events that have it."""
+    """Field, written as a path -> number of events that have it."""
     first: dict[str, int]
-    """Those of them that no batch before had -> offset of the first event that has it."""
+    """Field that no earlier batch had -> offset of the first event that has it."""
 
 
 class UnknownFields:
-    """Counts them in every event that has a row, usable or not; of an envelope only the row is looked at.
+    """Counts unknown fields in every event that has a row, usable or not; of an envelope only the row counts.
 
-    An event is parsed for it once more: that takes longer than reading it by its schema.
+    Each event is parsed a second time for it, which takes longer than decoding it by its schema.
 
     Parameters
     ----------
     schema : EventSchema or None
-        What is known; None: events are ``{"x": ..}``.
+        The known fields; None: events are ``{"x": ..}``.
     loads : callable
-        Value bytes to Python's objects. Raises `Reject`.
+        Parses value bytes to Python objects. Raises `Reject`.
     """
 
     def __init__(self, schema: EventSchema | None, loads: Callable[[bytes], Any]) -> None:
         self._envelope, self._loads = "" if schema is None else schema.envelope, loads
         self._objects = _objects(PLAIN if schema is None else _ways(schema))
         self._names: dict[Steps, str] = {}
-        self._met_others = False
+        self._others_counted = False
 
     def count(self, records: Records) -> UnknownFieldCounts:
-        """Look at every event; of an object inside an unknown field nothing is told."""
+        """Count the unknown fields of every event; an unknown object counts as one field."""
         shapes: dict[tuple[Steps, ...], list[int]] = {}  # names in each known object -> offsets of their events
         for offset, value in zip(records.offsets.tolist(), records.values, strict=True):
             shapes.setdefault(self._shape(value), []).append(offset)
@@ -66,7 +66,7 @@ class UnknownFields:
         return seen
 
     def _shape(self, value: bytes | None) -> tuple[Steps, ...]:
-        """The names in each known object of an event; nothing if it has no row."""
+        """Return the names in each known object of an event; empty if it has no row."""
         try:
             event = None if value is None else self._loads(value)
             if not isinstance(event, dict):
@@ -82,22 +82,22 @@ class UnknownFields:
             yield from ((*steps, name) for name in names if name not in known)
 
     def _name(self, steps: Steps, offset: int, first: dict[str, int]) -> str:
-        """What a field is told as; it stands in `first` if that is so for the first time."""
+        """Return the name under which a field is counted; a new name is added to `first`."""
         name = self._names.get(steps, OTHER)
         if name != OTHER:
             return name
         if len(self._names) < MOST_NAMES and sum(map(len, steps)) <= LONGEST_NAME:
             name = self._names[steps] = shown(str(Path(steps)))
-        elif self._met_others:
+        elif self._others_counted:
             return OTHER
         else:
-            self._met_others = True
+            self._others_counted = True
         first[name] = offset
         return name
 
 
 def _ways(schema: EventSchema) -> Iterator[Steps]:
-    """From the row to every place in it; without an envelope, what is around the row is in it."""
+    """Yield the steps from the row to every place in it; without an envelope, ENVELOPE paths lead into the row."""
     for path in schema.sources:
         if path.source == ROW:
             yield path.steps
@@ -106,12 +106,12 @@ def _ways(schema: EventSchema) -> Iterator[Steps]:
 
 
 def _objects(ways: Iterable[Steps]) -> dict[Steps, set[str]]:
-    """Steps to each object that is not known as a whole -> names that are known in it."""
+    """Map the steps to each partly known object to the names known in it."""
     found: dict[Steps, set[str]] = {}
-    whole = dict.fromkeys(ways)
-    for steps in whole:
+    known_paths = dict.fromkeys(ways)
+    for steps in known_paths:
         for depth, name in enumerate(steps):
-            if steps[:depth] in whole:
+            if steps[:depth] in known_paths:
                 break
             found.setdefault(steps[:depth], set()).add(name)
     return found

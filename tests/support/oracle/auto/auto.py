@@ -1,4 +1,4 @@
-"""`auto`: the row bounded, then classes or targets."""
+"""`auto`: clip the row, then apply classes or targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.oracle.auto.targets import Targets
 class Auto:
     def __init__(self, n_features, n_classes, kind, budget=30.0, seed=1):
         def affordable(costs, worths):
-            """A family is taken if there is room for it and for all that have as much worth for their cost."""
+            """A family is used if the budget covers it and all families of lower cost per worth."""
             price = [cost / worth for cost, worth in zip(costs, worths, strict=True)]
             rank = [sorted(zip(price, range(len(price)), strict=True)).index((p, i)) for i, p in enumerate(price)]
             needed = [sum(cost for cost, other in zip(costs, rank, strict=True) if other <= own) for own in rank]

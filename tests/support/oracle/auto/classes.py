@@ -18,18 +18,18 @@ from tests.support.oracle.protocol import inner
 
 
 def squashed(S):
-    """Each class's lead over the best other one, as a vote between -1 and 1."""
+    """Each class's lead over the best other class, squashed to between -1 and 1."""
     leads = [2.0 * (s - S[rival(S, c)]) for c, s in enumerate(S)]
     return [lead / (1.0 + abs(lead)) for lead in leads]
 
 
 def evidence(S):
-    """Scores behind the best one's, 8 behind at most."""
+    """Scores relative to the best one, at least -8."""
     return [max(s - max(S), -8.0) for s in S]
 
 
 class Classes:
-    """All experts and the mixture, on rows that are scaled already."""
+    """All experts and the mixture, on scaled rows."""
 
     def __init__(self, n, K, binary, affordable, seed):
         self.K, self.binary = K, binary
@@ -44,9 +44,9 @@ class Classes:
         self.covariance = Covariance(2 * E, 0.03, 0.03, 1e-6, 0.01)
 
     def inputs(self, z):
-        """2 E rows of K."""
-        said = [S for expert in self.experts for S in expert.say(z)]
-        return [evidence(S) for S in said] + [squashed(S) for S in said]
+        """2 E rows of K scores: evidence and squashed leads of E experts."""
+        scores = [S for expert in self.experts for S in expert.say(z)]
+        return [evidence(S) for S in scores] + [squashed(S) for S in scores]
 
     def mixed(self, z):
         by_class = zip(*self.inputs(z), strict=True)

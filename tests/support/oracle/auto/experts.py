@@ -14,12 +14,12 @@ def sigmoid(m):
 
 
 def rival(S, y):
-    """The best of the other classes, the first of equals."""
+    """The best of the other classes; the lowest index on ties."""
     return max((c for c in range(len(S)) if c != y), key=lambda c: (S[c], -c))
 
 
 class Scores:
-    """A weight vector per class, or with two classes one for their difference."""
+    """A weight vector per class; with two classes, one for their difference."""
 
     def __init__(self, K, d):
         self.K, self.w = K, [[0.0] * d for _ in range(1 if K == 2 else K)]
@@ -35,7 +35,7 @@ class Scores:
 
 
 class FirstOrder:
-    """Logistic loss, passive-aggressive, (1 - p)^2 slow and fast; all steps in units of the row's squared length."""
+    """Logistic loss, passive-aggressive, (1 - p)^2 slow and fast; steps are divided by the row's squared length."""
 
     def __init__(self, K, d, rate):
         self.K, self.rate = K, rate
@@ -70,7 +70,7 @@ class FirstOrder:
 
 
 class Waves:
-    """First order on cosines of random frequencies; the cosine is the sine's series to the ninth power."""
+    """First-order experts on cosines of random frequencies, computed by the sine series up to the ninth power."""
 
     def __init__(self, K, n, seed):
         generator = Xoshiro(seed)
@@ -97,14 +97,14 @@ class Waves:
 
 
 class Covariance:
-    """Of the weights of a lead: drift, the curvature of the logistic loss where the lead is, and the down-date."""
+    """Covariance of the weights of a lead: drift, curvature of the logistic loss at the lead, and downdate."""
 
     def __init__(self, d, first, most, drift, flattest):
         self.P = [[first * (i == j) for j in range(d)] for i in range(d)]
         self.most, self.drift, self.flattest = most, drift, flattest
 
     def gain(self, x, lead):
-        """The step of the weights, after a lead `lead` along x had to be ahead."""
+        """Update the covariance for a row x with lead `lead`; return the weight step that raises the lead."""
         for i in range(len(x)):
             self.P[i][i] += self.drift if self.P[i][i] < self.most else 0.0
         k = [inner(row, x) for row in self.P]
@@ -129,7 +129,7 @@ class SecondOrder:
         for weights, covariance in self.experts:
             S = weights.of(x)
             r = rival(S, y)
-            # Half a step up for the class, half a step down for its rival: of a difference it is the whole.
+            # Half a step up for the class, half a step down for its rival: a full step for their difference.
             weights.move(covariance.gain(x, S[y] - S[r]), [0.5 * ((c == y) - (c == r)) for c in range(self.K)])
 
 
@@ -158,7 +158,7 @@ class NaiveBayes:
 
 
 class LabelHistory:
-    """Counts of labels after a context, which fade when the context is seen; what came before the first are zeros."""
+    """Counts of labels per context, which fade when it occurs; labels before the first row are taken as 0."""
 
     def __init__(self, K):
         self.K = K
@@ -192,7 +192,7 @@ class Window:
         self.slots, self.taken = [None] * 512, 0
 
     def nearest(self, z):
-        """Labels of the five nearest, of equals that of the first slot first."""
+        """Labels of the five nearest rows; on ties, lower slots come first."""
         known = [slot for slot in self.slots if slot]
         far = [sum((a - b) ** 2 for a, b in zip(z[:-1], row, strict=False)) for row, _ in known]
         return [known[i][1] for i in sorted(range(len(known)), key=far.__getitem__)[:5]]

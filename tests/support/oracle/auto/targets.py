@@ -14,7 +14,7 @@ def bounded(value, most):
 
 
 class Scale:
-    """Targets of a kind: their mean and deviation, and that of their changes."""
+    """Mean and deviation of targets, and the deviation of their changes."""
 
     def __init__(self):
         self.rows, self.mean, self.squares, self.changes = 0, 0.0, 0.0, 0.0
@@ -31,10 +31,10 @@ class Scale:
 
 
 class Past:
-    """The last five targets, the newest first, and their scale; one further than `reach` deviations is wild.
+    """The last five targets, newest first, and their scale; a target beyond `reach` deviations is wild.
 
-    Wild ones are left out of the scale, and open a trial: an account of all targets from there on. When five more were
-    wild than were not, the trial's are the scale; when as many were not, it is over.
+    Wild targets are left out of the scale and start a trial, a list of all targets from then on. Once wild ones lead by
+    five, the scale is recomputed from the trial, which then ends; it also ends once both kinds are equally many.
     """
 
     def __init__(self):
@@ -54,12 +54,12 @@ class Past:
         return self.scale.rows >= 5 and abs(y - self.scale.mean) > self.reach * self.of_levels()
 
     def row(self, z):
-        """The features, a constant 1, the last target, and the four changes before it."""
+        """The features, a constant 1, the last target, and the last four changes."""
         changes = [(a - b) / self.of_changes() for a, b in zip(self.last, self.last[1:], strict=False)]
         return [*z, bounded(self.level(self.last[0]), 10.0), *(bounded(change, 6.0) for change in changes)]
 
     def lost(self):
-        """Two wild targets in a row, or as good as that: only the last one tells anything."""
+        """Whether the last target was wild and wild ones lead by two, so that only the last target is informative."""
         return self.after_wild and self.balance() > 1
 
     def balance(self):
@@ -88,7 +88,7 @@ class Past:
 
 
 class Steps:
-    """Along the row towards the target."""
+    """Steps along the row towards the target."""
 
     def __init__(self, d, rate):
         self.w, self.rate = [0.0] * d, rate
@@ -102,7 +102,7 @@ class Steps:
 
 
 class LeastSquares:
-    """`dfop`, given its factor."""
+    """`dfop` with a fixed forgetting factor."""
 
     def __init__(self, d, keep):
         self.inner = DFOP(d, 0, "regression", mu=0.0, intercept=False)
@@ -116,14 +116,14 @@ class LeastSquares:
 
 
 def with_products(z, u):
-    """Half the products of features, or of more than 12 half their squares, before u."""
+    """u, preceded by half the products of features; with more than 12 features, half their squares only."""
     x = z[:-1]
     pairs = [(i, j) for i in range(len(x)) for j in range(i + 1)] if len(x) <= 12 else [(i, i) for i in range(len(x))]
     return [0.5 * x[i] * x[j] for i, j in pairs] + u
 
 
 class Stacking:
-    """The mean by how well experts did of late, and the same put right by a Kalman filter on how far each is off."""
+    """Mean weighted by recent losses of experts, and that mean corrected by a Kalman filter on their deviations."""
 
     def __init__(self, E):
         self.loss, self.of_both, self.share = [0.0] * E, [0.0, 0.0], [1.0 / E] * E
@@ -161,7 +161,7 @@ class Stacking:
 
 
 class Targets:
-    """All experts and the mixture, on rows that are scaled already."""
+    """All experts and the mixture, on scaled rows."""
 
     def __init__(self, n, affordable):
         u, keeps = n + 6, (1.0, 0.999, 0.98)
@@ -173,7 +173,7 @@ class Targets:
         self.on_curves = [LeastSquares(q, keep) for keep in keeps[:2]] if curves else []
         self.on_levels = [LeastSquares(n + 1, keep) for keep in keeps] if squares else []
         self.window = Window() if near else None
-        # Neighbours correct the expert on changes with the most inputs, of the memories that of a thousand rows.
+        # Neighbours correct the expert on changes with the most inputs and a memory of a thousand rows.
         before = 2 + len(self.on_changes)
         self.best = before + 1 if curves else 5 if squares else 3
         E = 2 + len(self.on_changes) + len(self.on_curves) + len(self.on_levels) + near
@@ -191,7 +191,7 @@ class Targets:
         return said
 
     def by_neighbours(self, z):
-        """Mean of what the best expert has left of the nearest rows' targets."""
+        """Mean residual of the best expert over the nearest rows."""
         return sum(self.window.nearest(z)) / 5 if self.window.taken >= 25 else 0.0
 
     def score(self, z):

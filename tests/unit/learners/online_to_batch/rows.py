@@ -1,4 +1,4 @@
-"""Small problems for the batch procedures, as they take them and as the oracles do."""
+"""Small problems for the batch procedures, in their format and in that of the oracles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ QUADRATIC = Spec.parse("quadratic_perceptron:ties=correct")
 
 
 def noisy(seed: int, n: int = 60, d: int = 3, noise: float = 0.15, curved: bool = False) -> TrainingSet:
-    """A linear or quadratic rule with labels turned over at random."""
+    """Return rows of a linear or quadratic rule with randomly flipped labels."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d)) * rng.uniform(0.5, 3.0, d) + rng.uniform(-1.0, 1.0, d)
     z = (X - X.mean(0)) / X.std(0)
@@ -24,14 +24,14 @@ def noisy(seed: int, n: int = 60, d: int = 3, noise: float = 0.15, curved: bool 
 
 
 def plain(rows: list[tuple[list[float], int]]) -> TrainingSet:
-    """A problem of rows as they stand, a constant 1 last or not."""
+    """Return a problem of unscaled rows, whose last column need not be a constant 1."""
     table = np.array([x for x, _ in rows])
     d = table.shape[1] - 1
     return TrainingSet(table, np.array([(y + 1) / 2 for _, y in rows]), np.zeros(d), np.ones(d))
 
 
 def as_lists(problem: TrainingSet) -> list[tuple[list[float], int]]:
-    """Rows (x, y) with y = -1 or 1."""
+    """Return rows (x, y) with y = -1 or 1."""
     return [(x.tolist(), 1 if y else -1) for x, y in zip(problem.rows, problem.y, strict=True)]
 
 

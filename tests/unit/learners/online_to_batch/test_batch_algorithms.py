@@ -1,4 +1,4 @@
-"""Algorithms I, II, III-weak and III pass by pass as naive transcriptions: same mistakes, same rows, same weights."""
+"""Algorithms I, II, III-weak and III equal naive transcriptions in the mistakes, rows and weights of every pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BASES = {
 
 
 def trace(procedure):
-    """(mistakes, rows left, learner's state) of every pass, to the end."""
+    """Yield (mistakes, remaining rows, learner's state) of every pass, to the end."""
     found, before = [], 0
     while not procedure.done:
         sample = procedure.sample
@@ -194,7 +194,7 @@ def test_fused_passes_equal_those_for_any_learner():
 
 
 def test_a_row_that_is_right_is_never_learned():
-    """`ties=update` changes the learner on the stream only: procedures show it mistakes, and score 0 is class 1."""
+    """`ties=update` matters on streams only: procedures let it learn only mistakes, and score 0 is class 1."""
     problem = noisy(4)
     for name in ("i", "iii", "longest-survival"):
         strict = finished(problem, name, Spec.parse("perceptron:ties=update")).result().learner
@@ -240,7 +240,7 @@ def test_learners_that_do_not_fit_are_refused(text):
         ("iii", {"ratio": 1}, "ratio must be > 1"),
         ("iii-weak", {"Z": -1}, "Z must be >= 0"),
         ("longest-survival", {"mult": 0}, "mult must be >= 1"),
-        ("iv", {}, "no batch algorithm 'iv'; there is: i, ii,"),
+        ("iv", {}, "no batch algorithm 'iv'; available: i, ii,"),
     ],
 )
 def test_parameters_are_checked(name, parameters, message):

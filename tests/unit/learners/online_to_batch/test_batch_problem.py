@@ -1,4 +1,4 @@
-"""How a stream's blocks become a problem."""
+"""Collecting a stream's blocks into a training set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A procedure that is put down after any step and taken up elsewhere ends with the same bits."""
+"""A procedure that is saved after any step and resumed elsewhere ends with the same bits."""
 
 from __future__ import annotations
 

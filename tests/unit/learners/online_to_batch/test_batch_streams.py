@@ -46,7 +46,7 @@ def test_batch_oracle_of_one_quadratic_hypothesis(name, base):
 
 
 def test_a_last_run_without_a_mistake_counts():
-    """A rule without noise: the last hypothesis is the one that lasts, and no mistake ends it."""
+    """Without noise, the last hypothesis survives longest, and no mistake ends it."""
     problem = noisy(1, 50, noise=0.0)
     result = finished(problem, "longest-survival", LINEAR, 1, mult=40).result()
     assert result.learner.state["weight"].tolist() == finished(problem, "average", LINEAR, 1, mult=40).weight.tolist()
@@ -97,5 +97,5 @@ def test_draws_are_those_of_the_generator():
 @pytest.mark.parametrize("name", ["average", "cutoff-average"])
 @pytest.mark.parametrize("text", [QUADRATIC.text, "perceptron:intercept=false", "pa1"])
 def test_only_weights_are_averaged(name, text):
-    with pytest.raises(ParameterError, match=f"{name} averages weights: its learner is perceptron"):
+    with pytest.raises(ParameterError, match=f"{name} averages weights: its learner must be perceptron"):
         made(noisy(0), name, Spec.parse(text))

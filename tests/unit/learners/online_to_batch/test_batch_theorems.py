@@ -1,4 +1,4 @@
-"""The paper's bounds on random small problems, with every mistake bound found by trying all orders."""
+"""The paper's bounds on small random problems, with every mistake bound found by trying all orders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Classifier:
 
 
 def conditional(w, S):
-    """Rows that h mistakes, and M_h, the mistake bound on the others."""
+    """Return the number of rows that h mistakes, and M_h, the mistake bound on the others."""
     h = Classifier(w)
     right = [(x, y) for x, y in S if h.says(x) == y]
     return len(S) - len(right), oracle.worst_permutation_bound(make, right)
@@ -104,7 +104,7 @@ def test_theorem_3(S, seed, ws):
 
 
 def test_theorem_3_needs_the_initial_hypothesis():
-    """h_0 mistakes 2 of these rows and M = 0 on the others, so that 2 + 1 errors are allowed: every Z makes 4."""
+    """h_0 mistakes 2 of these rows and M = 0 on the others, so 2 + 1 errors are allowed, but every Z makes 4."""
     x = [[5, 5, 1], [3, 0, 1], [1, 0, 1], [-5, 5, 1], [1, 1, 1], [-1, 2, 1], [0, 0, 1]]
     S = list(zip([[*map(float, row)] for row in x], [-1, 1, 1, 1, 1, 1, -1], strict=True))
     report = finished(plain(S), "iii", schedule="theory", shuffle=False).result().report

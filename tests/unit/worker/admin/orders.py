@@ -1,4 +1,4 @@
-"""Events of a shop, flat, and the features that `driftway schema infer` makes of them."""
+"""Events of a shop as flat objects, and the features that `driftway schema infer` proposes for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table_of(toml: str) -> dict[str, Any]:
 
 
 def order(i: int, rng: random.Random) -> Row:
-    """A flat event."""
+    """Return a flat event."""
     at = datetime(2026, 1, 5, tzinfo=UTC) + timedelta(minutes=7 * i)
     return {
         "order_id": f"o-{i}",

@@ -1,4 +1,4 @@
-"""What `driftway audit` says of records that differ, are missing or too many; without Kafka."""
+"""What `driftway audit` reports of records that differ, are missing or are too many; without Kafka."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.unit.worker.rows import records
 
 @dataclass
 class Written:
-    """A record as a reader gets it."""
+    """A record as a reader returns it."""
 
     at: int
     told_key: bytes | None
@@ -52,7 +52,7 @@ class Written:
 
 
 class Listed:
-    """A stream of given records."""
+    """A log with given records."""
 
     def __init__(self, *written: Written, low: int = 0, headed: bool = False) -> None:
         self.written, self.low, self.end, self.partition, self.headed = list(written), low, 99, 3, headed
@@ -96,7 +96,7 @@ def as_columns(found: PredictionComparison, *offsets: int) -> None:
 
 @pytest.fixture(params=[one_by_one, as_columns])
 def check(request: pytest.FixtureRequest) -> Any:
-    """Requires the offsets and then the end; gives how many were there."""
+    """Return a function that requires the offsets and then the end, and returns the number of matches."""
 
     def required(found: PredictionComparison, *offsets: int) -> int:
         request.param(found, *offsets)
@@ -116,9 +116,9 @@ def test_the_same_records_are_checked_off(check: Any) -> None:
     [
         ((1, 5), "IN/3@2 has no prediction: expected it at OUT/3@51, found that of IN/3@5"),
         ((1, 2), "IN/3@5 has no prediction: the group has committed offset 10, expected it in OUT/3, found its end"),
-        ((1, 1, 2, 5), "OUT/3@51 is one prediction of IN/3@1 too many: expected that of IN/3@2"),
-        ((1, 2, 5, 2), "OUT/3@53 is one prediction of IN/3@2 too many: all up to offset 10 have theirs"),
-        ((1, 2, 5, 11, 2), "OUT/3@54 is one prediction of IN/3@2 too many"),
+        ((1, 1, 2, 5), "OUT/3@51 is a surplus prediction of IN/3@1: expected that of IN/3@2"),
+        ((1, 2, 5, 2), "OUT/3@53 is a surplus prediction of IN/3@2: all offsets up to 10 have theirs"),
+        ((1, 2, 5, 11, 2), "OUT/3@54 is a surplus prediction of IN/3@2"),
     ],
 )
 def test_the_first_difference_is_named(check: Any, there: tuple[int, ...], words: str) -> None:
@@ -139,7 +139,7 @@ def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: A
     assert check(ledger(1, 2, 3, 4, span=(3, 10)), 3, 4) == 2
     with pytest.raises(Mismatch, match="IN/3@4 has no prediction"):
         check(ledger(3, 5, low=7), 2, 3, 4, 5)
-    with pytest.raises(Mismatch, match="one prediction of IN/3@1 too many"):
+    with pytest.raises(Mismatch, match="a surplus prediction of IN/3@1"):
         check(ledger(3, 1, 4, span=(3, 10)), 3, 4)
 
 
@@ -153,7 +153,7 @@ def test_what_stands_at_one_offset_has_an_order(kind: type[PointComparison], nou
     told(b"a", b"b").require(faces)
     with pytest.raises(Mismatch, match=f"IN/3@4 has no {noun}"):
         told(b"b", b"a").require(faces)
-    with pytest.raises(Mismatch, match=f"one {noun} of IN/3@4 too many"):
+    with pytest.raises(Mismatch, match=f"a surplus {noun} of IN/3@4"):
         told(b"a", b"a", b"b").require(faces)
     with pytest.raises(Mismatch, match=f"the {noun} of IN/3@4 differs: expected score 0.25, found 0.5"):
         told(b"a").require([(b"a", value(4, 0.25))])
@@ -173,7 +173,7 @@ def test_a_rejection_is_compared_with_its_headers() -> None:
     with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
     listed.written = [Written(0, key, raw)]
-    with pytest.raises(Mismatch, match="OUT/3@0 is no rejection: no header offset"):
+    with pytest.raises(Mismatch, match="OUT/3@0 is not a valid rejection: no header offset"):
         found.require(faces)
 
 

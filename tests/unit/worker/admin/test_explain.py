@@ -1,4 +1,4 @@
-"""What a feature added to a score, computed by hand from the weights; and what `driftway explain` says of it."""
+"""What a feature added to a score, computed by hand from the weights, and what `driftway explain` reports of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROW = X[-1]
 
 
 def trained(text: str, *maps: str, standardize: bool = True, n_classes: int = 2) -> Learner:
-    """A learner over D features that has learned 199 rows."""
+    """Return a learner over D features that has learned 199 rows."""
     made = create_mapped(Spec.parse(text), [Spec.parse(one) for one in maps], D, n_classes, standardize=standardize)
     y = Y if n_classes == 2 else np.where(np.isnan(Y), Y, np.arange(200.0) % n_classes)
     made.predict_then_update(X[:-1].copy(), y[:-1].copy(), np.empty((199, made.n_scores)))
@@ -72,7 +72,7 @@ def test_without_standardiser_the_baseline_is_zero() -> None:
 
 
 def test_what_features_do_together_is_the_remainder() -> None:
-    """Behind products of two: from the scores of all rows by hand; the products of two features are nobody's."""
+    """With products of two features: contributions from scores by hand; products of two belong to no feature."""
     learner = trained("ogd_logistic", "polynomial:degree=2", standardize=False)
     found = explain(learner, ROW)
     zero = score_of(learner, np.zeros(D))
@@ -151,7 +151,7 @@ def test_the_class_that_is_taken_apart() -> None:
     assert _chosen(Target(labels=("DOWN", "UP")), 1, 0.0, None) == (0, "UP")
     with pytest.raises(UsageFailure, match='--class up is not one of "low", 1, "high"'):
         _chosen(named, 3, 2.0, "up")
-    with pytest.raises(UsageFailure, match='one score, which speaks for "UP": leave --class out'):
+    with pytest.raises(UsageFailure, match='one score, that of "UP": leave --class out'):
         _chosen(Target(labels=("DOWN", "UP")), 1, 0.0, "DOWN")
     regression = Target("regression", 0)
     assert _chosen(regression, 1, 0.3, None) == (0, None)
@@ -164,11 +164,11 @@ def test_the_largest_contribution_comes_first() -> None:
     learner = trained("perceptron")
     found = explain(learner, ROW)
     names = ["a", "b", "c", "d"]
-    told = Why("perceptron", 5, 1, None, 1, names, ROW, [found.score], found, "nowhere", Emitted("absent")).as_dict()
-    sizes = [abs(feature["contribution"]) for feature in told["features"]]
+    fields = Why("perceptron", 5, 1, None, 1, names, ROW, [found.score], found, "nowhere", Emitted("absent")).as_dict()
+    sizes = [abs(feature["contribution"]) for feature in fields["features"]]
     assert sizes == sorted(sizes, reverse=True)
-    by_name = {feature["name"]: feature for feature in told["features"]}
+    by_name = {feature["name"]: feature for feature in fields["features"]}
     assert [by_name[name]["value"] for name in names] == ROW.tolist()
     assert [by_name[name]["contribution"] for name in names] == found.contributions.tolist()
-    total = told["baseline_score"] + sum(found.contributions.tolist()) + told["remainder"]
-    assert total == pytest.approx(told["score"], abs=1e-12)
+    total = fields["baseline_score"] + sum(found.contributions.tolist()) + fields["remainder"]
+    assert total == pytest.approx(fields["score"], abs=1e-12)

@@ -1,4 +1,4 @@
-"""`driftway schema infer` on files of every kind, and its sentences."""
+"""`driftway schema infer` on files of every kind, and its messages."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_json_lines(tmp_path: File, name: str) -> None:
 
 def test_json_object(tmp_path: File) -> None:
     file = write(tmp_path / "o.jsonl", orders(lambda row, i: {**row, "label": ["no", "yes"][i % 2]}))
-    told = json.loads(infer(file, "--json").stdout)
-    assert told["options"] == {"labels": "no,yes"}
-    assert told["event"]["label"] == "label"
-    assert told["events"] == {"seen": 200, "no_json_object": 0, "no_row": 0, "plain": 0, "read": 200, "rejected": {}}
-    assert told["paths"]["country"]["different"] == 3
-    assert sum(told["paths"]["country"]["most"].values()) == 200
-    assert told["paths"]["items"]["left_out"] == "list"
-    assert told["paths"]["amount"]["feature"] == "amount"
+    fields = json.loads(infer(file, "--json").stdout)
+    assert fields["options"] == {"labels": "no,yes"}
+    assert fields["event"]["label"] == "label"
+    assert fields["events"] == {"seen": 200, "no_json_object": 0, "no_row": 0, "plain": 0, "read": 200, "rejected": {}}
+    assert fields["paths"]["country"]["different"] == 3
+    assert sum(fields["paths"]["country"]["most"].values()) == 200
+    assert fields["paths"]["items"]["left_out"] == "list"
+    assert fields["paths"]["amount"]["feature"] == "amount"
 
 
 def csv_file(path: File) -> str:
@@ -90,9 +90,9 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
     file = write(tmp_path / "plain.jsonl", [*texts(rows), b"{"])
     done = infer(file)
     assert done.exit_code == 0
-    said = "50 events have the plain form, which needs no schema. 1 have another, and would be rejected."
-    assert done.stdout == f"# {said}\n"
-    assert done.stderr == f"{file}: {said}\n"
+    sentence = "50 events have the plain form, which needs no schema. 1 have another, and would be rejected."
+    assert done.stdout == f"# {sentence}\n"
+    assert done.stderr == f"{file}: {sentence}\n"
     assert tomllib.loads(done.stdout) == {}
     assert json.loads(infer(file, "--json").stdout)["plain"] is True
 
@@ -102,7 +102,7 @@ def test_the_plain_form_needs_no_schema(tmp_path: File) -> None:
     [
         ("a.jsonl", "", 2, "{} "),
         ("a.jsonl", "1\n2\n", 1, "none of the 2 values in {} is a JSON object"),
-        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "nothing in {} can be learned from: a (list)"),
+        ("a.jsonl", '{"a": [1]}\n{"a": []}\n', 1, "no field of {} can be a feature: a (list)"),
         ("a.jsonl.gz", "a", 2, "cannot read {}: Not a gzipped file (b'a')"),
         ("a.csv", "", 2, "{} is empty"),
         ("a.csv", "a,b\n1\n", 2, "cannot read {}: CSV parse error: Row #2: Expected 2 columns, got 1"),

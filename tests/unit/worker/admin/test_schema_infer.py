@@ -1,4 +1,4 @@
-"""`driftway schema infer`: what it proposes for each shape of events, and that it is read as it was meant."""
+"""`driftway schema infer`: what it proposes for each shape of events, and that a worker reads it as it was meant."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.unit.worker.admin.orders import FLAT, N, Row, orders, table_of, texts
 
 
 def proposed(values: list[bytes | None], **known: str) -> Proposal:
-    """What is proposed, the paths given as text."""
+    """Return the proposal for events; `known` has paths as text."""
     paths = {name: Path.parse(text) for name, text in known.items()}
     return propose(scan_events(values, asked=paths.values()), **paths)
 
 
 def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -> Decoded:
-    """The same rows, as whoever was given the table reads them."""
+    """Return the same rows as a reader with this table decodes them."""
     rest = {name: table.get(name) for name in ("label", "id", "time", "envelope", "missing")}
     schema = EventSchema.parse(table["feature"], **rest)
     n = len(values)
@@ -37,7 +37,7 @@ def read_by(table: dict[str, Any], target: Target, values: list[bytes | None]) -
 
 
 def checked(values: list[bytes | None], **known: str) -> tuple[dict[str, Any], str, Proposal]:
-    """The table as TOML says it, its text and the proposal; no row is rejected that the text does not mention."""
+    """Return table, TOML text and proposal; fail if a row is rejected for a reason that the text does not mention."""
     proposal = proposed(values, **known)
     rejected = rejections(proposal, values)
     toml = as_toml(proposal, rejected)

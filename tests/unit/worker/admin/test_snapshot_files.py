@@ -1,4 +1,4 @@
-"""`driftway snapshot` on files, and what it refuses before any broker is asked."""
+"""`driftway snapshot` on files, and what it refuses before any broker is contacted."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def file(tmp_path: Path) -> str:
 
 
 def test_show_tells_everything_of_a_file(file: str) -> None:
-    told = json.loads(call("show", file, "--json").stdout)
+    fields = json.loads(call("show", file, "--json").stdout)
     model = learned("dfop:mu=0.01", "no_change", names=NAMES)
-    assert (told["offset"], told["partition"], told["rows"], told["file"]) == (200, 3, 200, file)
-    assert told["origin"] == {"made_by": "a test", "rows": [0, 200], "report": {"errors": 3, "curve": [{"phi": 1}]}}
-    assert told["digest"] == Path(file).read_bytes()[-16:].hex()
-    assert told["features"] == sorted(NAMES)
-    champion, challenger = told["learners"]
+    assert (fields["offset"], fields["partition"], fields["rows"], fields["file"]) == (200, 3, 200, file)
+    assert fields["origin"] == {"made_by": "a test", "rows": [0, 200], "report": {"errors": 3, "curve": [{"phi": 1}]}}
+    assert fields["digest"] == Path(file).read_bytes()[-16:].hex()
+    assert fields["features"] == sorted(NAMES)
+    champion, challenger = fields["learners"]
     assert champion["learner"] == "dfop:mu=0.01"
     assert champion["parameters"]["mu"] == 0.01
     state = model.learners[0].state
@@ -76,7 +76,7 @@ def test_show_tells_everything_of_a_file(file: str) -> None:
     assert champion["counters"]["standardize.rows"] == state["standardize.rows"][0]
     assert champion["metrics"] == model.latest_points()["dfop:mu=0.01"]
     assert challenger["learner"] == "no_change"
-    held = sum(len(learner[kind]) for learner in told["learners"] for kind in ("counters", "by_feature", "arrays"))
+    held = sum(len(learner[kind]) for learner in fields["learners"] for kind in ("counters", "by_feature", "arrays"))
     assert held == sum(len(list(one.state)) for one in model.learners), "every array once"
 
 
@@ -105,26 +105,26 @@ def test_show_before_the_first_good_event(tmp_path: Path) -> None:
 def test_weights_of_several_classes_are_columns() -> None:
     model = Model(model_settings("mc_pa1", target=Target(n_classes=3, labels=("x", "y", "z"))), 0)
     X, _ = drifting(90)
-    words = ["xyz"[i % 3] for i in range(90)]
-    model.advance(records([json.dumps({"x": x, "y": w}).encode() for x, w in zip(X.tolist(), words, strict=True)]))
-    (told,) = describe(model, 90)["learners"]
+    labels = ["xyz"[i % 3] for i in range(90)]
+    model.advance(records([json.dumps({"x": x, "y": w}).encode() for x, w in zip(X.tolist(), labels, strict=True)]))
+    (fields,) = describe(model, 90)["learners"]
     weight = next(v for n in model.learners[0].state if (v := model.learners[0].state[n]).shape == (3, 5))
-    columns = {name: array for name, array in told["by_feature"].items() if name.endswith("]")}
+    columns = {name: array for name, array in fields["by_feature"].items() if name.endswith("]")}
     assert [name[-5:] for name in columns] == ['["x"]', '["y"]', '["z"]']
     assert np.array(list(columns.values())).tolist() == weight.tolist()
 
 
 def test_mapped_features_have_no_names() -> None:
     model = learned("perceptron", maps=(model_settings("hashing:buckets=4").specs))
-    (told,) = describe(model, 200)["learners"]
-    assert told["by_feature"] == {}
-    assert told["arrays"]["weight"]["shape"] == [5]
-    assert told["arrays"]["standardize.mean"]["shape"] == [4]
+    (fields,) = describe(model, 200)["learners"]
+    assert fields["by_feature"] == {}
+    assert fields["arrays"]["weight"]["shape"] == [5]
+    assert fields["arrays"]["standardize.mean"]["shape"] == [4]
     weight = model.learners[0].state["weight"]
-    assert told["arrays"]["weight"]["least"] == min(weight.tolist())
-    assert told["arrays"]["weight"]["largest"] == max(weight.tolist())
-    assert told["arrays"]["weight"]["mean"] == pytest.approx(sum(weight.tolist()) / 5)
-    assert told["arrays"]["weight"]["nonzero"] == sum(w != 0 for w in weight.tolist())
+    assert fields["arrays"]["weight"]["least"] == min(weight.tolist())
+    assert fields["arrays"]["weight"]["largest"] == max(weight.tolist())
+    assert fields["arrays"]["weight"]["mean"] == pytest.approx(sum(weight.tolist()) / 5)
+    assert fields["arrays"]["weight"]["nonzero"] == sum(w != 0 for w in weight.tolist())
 
 
 def test_many_features_are_cut_in_the_table_only(tmp_path: Path) -> None:
@@ -146,8 +146,8 @@ def test_files_that_are_none(file: str, tmp_path: Path) -> None:
     foreign.write_bytes(b"PK\x03\x04 and so on")
     place = ("--input", "E", "--group", "g", "--partition", "0", "--at", "0", "--bootstrap", "nowhere:1")
     for command in (("show",), ("import", *place)):
-        assert "its checksum does not fit" in sentence(*command, str(damaged), code=1)
-        assert f"{foreign} is no model file of Driftway" in sentence(*command, str(foreign), code=1)
+        assert "its checksum does not match" in sentence(*command, str(damaged), code=1)
+        assert f"{foreign} is not a model file of Driftway" in sentence(*command, str(foreign), code=1)
         assert "cannot read nothing.driftway: No such file or directory" in sentence(
             *command, "nothing.driftway", code=2
         )
@@ -172,10 +172,10 @@ def test_a_file_that_cannot_be_written_is_found_out_first(tmp_path: Path) -> Non
 @pytest.mark.parametrize(("options", "expected"), [
     (("--format", "avro"), "--format avro needs a schema registry: give --registry URL"),
     (("--registry", "http://h:1"), "--format json needs no --registry"),
-    (("--format", "protobuf", "--registry", "h:1"), "registry 'h:1': say http://HOST:PORT or https://HOST:PORT"),
+    (("--format", "protobuf", "--registry", "h:1"), "registry 'h:1': write http://HOST:PORT or https://HOST:PORT"),
     (
         ("--format", "avro", "--registry", "http://h:1", "--registry-property", "timeout=soon"),
-        "registry property timeout=soon: say a number",
+        "registry property timeout=soon: write a number",
     ),
 ])  # fmt: skip
 def test_a_registry_is_named_as_to_a_worker(command: str, options: tuple[str, ...], expected: str) -> None:
@@ -201,10 +201,10 @@ def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) ->
         StoredSnapshot(Pointer(12, 1, 60), 4000, 1_700_000_061_000, 10, ("arow",)),
         HistoryMark(13, None, 1_700_000_062_000),
     ], 3)  # fmt: skip
-    told = listed(source, listing)
-    assert (told["committed"], told["log"], told["orphans"]) == (70, [5, 99], 3)
-    assert [one["kind"] for one in told["found"]] == ["snapshot", "history", "snapshot", "snapshot", "history"]
-    assert [one.get("committed") for one in told["found"]] == [False, None, False, True, None]
+    fields = listed(source, listing)
+    assert (fields["committed"], fields["log"], fields["orphans"]) == (70, [5, 99], 3)
+    assert [one["kind"] for one in fields["found"]] == ["snapshot", "history", "snapshot", "snapshot", "history"]
+    assert [one.get("committed") for one in fields["found"]] == [False, None, False, True, None]
     print_list(source, listing)
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "EVENTS/2: committed up to offset 70, the log holds 5 to 99"
@@ -214,7 +214,7 @@ def test_the_list_for_people_and_programs(capsys: pytest.CaptureFixture[str]) ->
         "55 - 4,000 2023-11-14 22:14:20 it is damaged",
         "60 10 4,000 2023-11-14 22:14:21 arow <- committed",
         "2023-11-14 22:14:22 -- a new history began with a state that was imported or kept --",
-        "and 3 chunks of no complete snapshot",
+        "and 3 chunks of incomplete snapshots",
     ]
     print_list(source, SnapshotList(2))
     assert "no complete snapshot" in capsys.readouterr().out

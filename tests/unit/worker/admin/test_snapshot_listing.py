@@ -1,4 +1,4 @@
-"""What is found in a snapshot topic, and why a state cannot be had; without Kafka."""
+"""What a snapshot topic holds, and why a state cannot be restored from it; without Kafka."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def blob(offset: int, partition: int = 3) -> bytes:
 
 
 def listing_of(*pairs: tuple[bytes | None, bytes | None], partition: int = 3) -> SnapshotList:
-    """A partition's listing from keys and values at 10, 11, ..."""
+    """Return a partition's listing of records with these keys and values, at offsets 10, 11, ..."""
     listing = SnapshotList(partition)
     for at, (key, value) in enumerate(pairs, 10):
         listing.take(Record(at, key, value))
@@ -77,7 +77,7 @@ def test_a_champion_out_of_a_file_is_called_so() -> None:
 
 def test_chunks_are_put_together_in_order() -> None:
     whole = blob(50)
-    i = 8 + int.from_bytes(whole[4:8], "little")  # behind the header, which the first chunk of a worker always holds
+    i = 8 + int.from_bytes(whole[4:8], "little")  # after the header, which a worker always writes into the first chunk
     j = i + 100
     a, b, c = (chunk_key(3, 0), whole[:i]), (chunk_key(3, 1), whole[i:j]), (chunk_key(3, 2), whole[j:])
     (found,) = listing_of(a, b, (commit_record_key(3), b"1"), c).found
@@ -95,7 +95,7 @@ def test_damage_is_listed_not_hidden() -> None:
     (found,) = listing_of((chunk_key(3, 0), whole[:-1] + b"?")).found
     assert isinstance(found, StoredSnapshot)
     assert (found.rows, found.learners, found.state_offset) == (None, (), 50)
-    assert found.problem == "the snapshot is damaged: its checksum does not fit"
+    assert found.problem == "the snapshot is damaged: its checksum does not match"
 
 
 def test_other_partitions_and_keys_are_nobodys() -> None:
@@ -105,7 +105,7 @@ def test_other_partitions_and_keys_are_nobodys() -> None:
 
 
 def history_of(*starts: int | None) -> SnapshotList:
-    """A first history with a snapshot, then one for each start, each with a snapshot of its own at 20 and 40."""
+    """Return a first history with a snapshot, then one for each start, each with snapshots of its own at 20 and 40."""
     pairs: list[tuple[bytes, bytes]] = [(chunk_key(3, 0), blob(20))]
     for start in starts:
         value = b"imported" if start is None else b"%d" % start
@@ -144,11 +144,11 @@ def found(at: int, problem: str | None = None) -> StoredSnapshot:
 @pytest.mark.parametrize(
     ("began", "snapshots", "low", "offset", "reason"),
     [
-        (30, (found(40),), 0, 29, "the present history of group g began at 30; the earliest that can be had is at 40"),
-        (None, (found(40),), 0, 39, "a state that was imported or kept; the earliest that can be had is at 40"),
-        (0, (), 5, 20, "the log begins at 5, and no snapshot stands in for the rows that are gone"),
-        (None, (found(4),), 5, 20, "the log begins at 5, and no snapshot stands in for the rows that are gone"),
-        (0, (found(4), found(40)), 5, 20, "that are gone; the earliest that can be had is at 40"),
+        (30, (found(40),), 0, 29, "the present history of group g began at 30; the earliest available one is at 40"),
+        (None, (found(40),), 0, 39, "a state that was imported or kept; the earliest available one is at 40"),
+        (0, (), 5, 20, "the log begins at 5, and no snapshot covers the rows that are gone"),
+        (None, (found(4),), 5, 20, "the log begins at 5, and no snapshot covers the rows that are gone"),
+        (0, (found(4), found(40)), 5, 20, "that are gone; the earliest available one is at 40"),
     ],
 )
 def test_why_a_state_cannot_be_had(
@@ -159,7 +159,7 @@ def test_why_a_state_cannot_be_had(
     with pytest.raises(CannotRestore) as refused:
         _require_start(source(low), history, offset, later, ("a note",))
     sentence = str(refused.value)
-    assert sentence.startswith(f"the state of EVENTS/3 at offset {offset} cannot be had: ")
+    assert sentence.startswith(f"the state of EVENTS/3 at offset {offset} cannot be rebuilt: ")
     assert sentence.endswith(f"{reason}; a note")
 
 
@@ -178,18 +178,18 @@ def test_no_snapshot_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     with_past(monkeypatch)
     with pytest.raises(CannotRestore, match="group g has no snapshot of EVENTS/3"):
         state_at(source(), None)
-    with pytest.raises(CannotRestore, match="at offset 7 cannot be had: no snapshot says what was learned"):
+    with pytest.raises(CannotRestore, match="at offset 7 cannot be rebuilt: no snapshot describes its learners"):
         state_at(source(), 7)
-    with pytest.raises(UsageFailure, match="offset 101 lies behind the end of EVENTS/3: its log ends at 100"):
+    with pytest.raises(UsageFailure, match="offset 101 is past the end of EVENTS/3: its log ends at 100"):
         state_at(source(), 101)
 
 
 def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
     with_past(monkeypatch, found(20), found(40), found(60))
-    went: list[Any] = []
+    offsets: list[Any] = []
 
     def read(_source: GroupPartition, place: Pointer) -> Any:
-        went.append(place.state_offset)
+        offsets.append(place.state_offset)
         if place.state_offset == 40:
             raise Failure("it is damaged")
         model = Model(MODEL, 3)
@@ -199,9 +199,9 @@ def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.advance", lambda *_: 0)
     assert state_at(source(pointer=Pointer(20, 1, 20)), None).offset == 20
     assert state_at(source(), None).offset == 60
-    went.clear()
+    offsets.clear()
     arrival = state_at(source(pointer=Pointer(40, 1, 40)), None)
-    assert (arrival.offset, arrival.base, went) == (40, 20, [40, 20])
+    assert (arrival.offset, arrival.base, offsets) == (40, 20, [40, 20])
     assert arrival.notes == ("it is damaged",)
 
 
@@ -211,7 +211,7 @@ def test_a_newer_history_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda *_: SnapshotList(3, [found(20), HistoryMark(50, 25, NOW)]),
     )
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.read_snapshot", broken)
-    with pytest.raises(CannotRestore, match="of which nothing is committed yet"):
+    with pytest.raises(CannotRestore, match="but has committed nothing yet"):
         state_at(source(pointer=Pointer(20, 1, 20)), 22)
 
 
@@ -229,9 +229,9 @@ def test_events_of_the_other_format_are_recognised() -> None:
     import numpy as np
 
     packed = records(list(pack_events(np.ones((3, 2)), np.zeros(3))))
-    with pytest.raises(UsageFailure, match="the events are of format packed, not json: give --format packed"):
+    with pytest.raises(UsageFailure, match="the events are in format packed, not json: give --format packed"):
         require_form(MODEL, packed)
-    with pytest.raises(UsageFailure, match="the events are of format json, not packed: give --format json"):
+    with pytest.raises(UsageFailure, match="the events are in format json, not packed: give --format json"):
         require_form(replace(MODEL, form="packed"), records(events(5)))
     require_form(MODEL, records([b"neither", None]))
     require_form(replace(MODEL, form="packed"), records([b"neither", None]))
@@ -245,9 +245,9 @@ def test_events_of_a_schema_in_another_format_are_recognised() -> None:
         avro = replace(whole, form="avro", registry=stub.url)
         with pytest.raises(UsageFailure, match="not json: give one of --format avro, protobuf, json-schema, and --reg"):
             require_form(whole, framed)
-        with pytest.raises(UsageFailure, match="the events are of format json-schema, not avro: give --format json-s"):
+        with pytest.raises(UsageFailure, match="the events are in format json-schema, not avro: give --format json-s"):
             require_form(avro, framed)
-        with pytest.raises(UsageFailure, match="the events are of format json, not avro: give --format json"):
+        with pytest.raises(UsageFailure, match="the events are in format json, not avro: give --format json"):
             require_form(avro, plain)
         for right in (whole, avro):
             require_form(right, records([b"neither", None]))

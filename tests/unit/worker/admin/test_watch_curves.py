@@ -1,4 +1,4 @@
-"""Accuracy points as curves: means, rolling baselines, dips; and the picture made of them."""
+"""Accuracy points as curves: means, rolling baselines, dips, and the picture drawn from them."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_rolling_baseline_equals_counting_in_the_window() -> None:
         window = min(end, 200)
         curves.add(point(end - 1, window=window, no_change_accuracy=float(hits[:end].mean())))
     line = curves.baseline("no_change_accuracy")
-    wanted = [hits[max(0, end - 200) : end].mean() for end in range(50, 1001, 50)]
-    assert line.y == pytest.approx(wanted, abs=1e-12)
+    expected = [hits[max(0, end - 200) : end].mean() for end in range(50, 1001, 50)]
+    assert line.y == pytest.approx(expected, abs=1e-12)
 
 
 def test_what_experts_count_for_is_no_metric() -> None:

@@ -1,4 +1,4 @@
-"""Accuracy points and offsets folded into rows, with a clock of its own; outcomes counted."""
+"""Accuracy points and offsets as rows of a dashboard with a clock of its own; outcomes counted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -
 
 
 def drawn(rows: list[DashboardRow], width: int) -> str:
-    """The table as a terminal of that many columns shows it."""
+    """Return the table as a terminal of `width` columns shows it."""
     console = Console(width=width, file=io.StringIO(), force_terminal=False)
     console.print(table(rows, width))
     return console.file.getvalue()
@@ -73,7 +73,7 @@ def test_lag_is_end_minus_what_is_accounted_for(board: Dashboard) -> None:
     assert board.rows()[0].lag == 50
     board.add_outcome(0, 149)
     assert (board.rows()[0].lag, board.rows()[0].rows) == (0, 150)
-    board.add_outcome(0, 120)  # late news
+    board.add_outcome(0, 120)  # arrives late
     assert board.rows()[0].rows == 150
 
 
@@ -88,7 +88,7 @@ def test_rate_is_measured_on_the_clock_and_falls_to_zero_when_nothing_comes(boar
     assert board.rows()[0].rows_per_second == pytest.approx(500)
     clock.now += 60
     assert board.rows()[0].rows_per_second == 0
-    board.add_outcome(0, board.rows()[0].rows - 1 + 100)  # after a pause: over the last seconds, not over the pause
+    board.add_outcome(0, board.rows()[0].rows - 1 + 100)  # after a pause: the rate of the last seconds
     assert board.rows()[0].rows_per_second == pytest.approx(20)
 
 
@@ -142,7 +142,7 @@ def test_sparkline_shows_a_dip_and_calls_noise_flat() -> None:
 
 
 def test_sparklines_of_a_table_share_one_scale_that_is_told(board: Dashboard) -> None:
-    """Two learners that stand at 60 and at 90 % do not look alike."""
+    """Two learners at 60 % and at 90 % do not look alike."""
     for offset in range(0, 1000, 100):
         for learner, accuracy in (("good", 0.9), ("poor", 0.6)):
             board.add_point({"partition": 0, "offset": offset, "learner": learner, "window_accuracy": accuracy})
@@ -173,24 +173,24 @@ def test_rejections_and_a_silent_broker_are_told(board: Dashboard) -> None:
         board.reject(0, kind)
     (row,) = board.rows()
     assert row.as_object()["rejected"] == {"not-json": 2, "label": 1}
-    told = lines([row], silence(12.3))
-    assert told[0] == "rejected lately: not-json 2, label 1 (driftway rejected shows them)"
-    assert told[1] == "the broker has not answered for 12 s; asking again"
+    text = lines([row], silence(12.3))
+    assert text[0] == "rejected lately: not-json 2, label 1 (driftway rejected shows them)"
+    assert text[1] == "the broker has not answered for 12 s; asking again"
     assert "rejected lately: not-json 2, label 1" in drawn([row], 80)
 
 
 def test_the_last_drift_is_told_by_partition(board: Dashboard) -> None:
-    """How many rows ago, and how many there were; an alarm that is repeated counts once."""
+    """The number of rows since it and the number of drifts; a repeated alarm counts once."""
     for partition in (0, 1):
         for learner in ("pa1", "arow"):
             board.add_point(point(1999, partition, learner))
     for detector, offset in (("ddm:drift=2", 700), ("adwin", 640), ("ddm:drift=2", 1300), ("ddm:drift=2", 700)):
         board.alarm({"detector": detector, "partition": 1, "offset": offset})
     rows = board.rows()
-    told = rows[2].as_object()
-    assert told["drifts"] == {"ddm:drift=2": 2, "adwin": 1}
-    assert told["last_drift"] == {"detector": "ddm:drift=2", "offset": 1300}
-    assert told["rows_since_drift"] == 699
+    fields = rows[2].as_object()
+    assert fields["drifts"] == {"ddm:drift=2": 2, "adwin": 1}
+    assert fields["last_drift"] == {"detector": "ddm:drift=2", "offset": 1300}
+    assert fields["rows_since_drift"] == 699
     assert ["drift ddm 699 (3)" in line for line in lines(rows)] == [False, False, True, True]
     for width in (60, 80, 140):
         text = drawn(rows, width)

@@ -1,4 +1,4 @@
-"""Several learners over several streams: ranks and tests beside the results."""
+"""Several learners over several streams: ranks and tests next to the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detectors beside evaluated learners: what counts as found, missed, false."""
+"""Drift detectors on evaluated learners: what counts as found, missed and false."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HDDM = "hddm_w"
 
 
 def watched(errors: np.ndarray, changes: tuple[int, ...], cuts: tuple[int, ...] = ()) -> dict[str, object]:
-    """What is told of a learner of these mistakes, which knows every label to be 1."""
+    """Return the detections on a learner that makes these mistakes while every label is 1."""
     detection = Detection((Spec.parse(HDDM),), Target(), changes)
     for start, end in zip((0, *cuts), (*cuts, len(errors)), strict=True):
         part = errors[start:end]
@@ -32,8 +32,8 @@ def watched(errors: np.ndarray, changes: tuple[int, ...], cuts: tuple[int, ...] 
 
 
 def mistakes(*shares: float, rows: int = 3000) -> np.ndarray:
-    chance = np.random.default_rng(4)
-    return np.concatenate([(chance.random(rows) < share).astype(float) for share in shares])
+    rng = np.random.default_rng(4)
+    return np.concatenate([(rng.random(rows) < share).astype(float) for share in shares])
 
 
 def test_alarms_are_those_of_the_detector_alone_however_blocks_are_cut() -> None:
@@ -46,14 +46,14 @@ def test_alarms_are_those_of_the_detector_alone_however_blocks_are_cut() -> None
 def test_changes_are_found_late_missed_or_not_there() -> None:
     errors = mistakes(0.1, 0.5, 0.1, 0.6)
     alarms = list(map(int, watched(errors, ())["alarm_rows"]))  # type: ignore[call-overload]
-    told = watched(errors, (3000, 6000, 9000))
+    result = watched(errors, (3000, 6000, 9000))
     first, last = (next(row for row in alarms if row >= change) for change in (3000, 9000))
-    assert told["delays"] == [first - 3000, None, last - 9000], "fewer mistakes are no alarm"
-    assert (told["changes"], told["missed"]) == (3, 1)
-    assert told["median_delay"] == (first - 3000 + last - 9000) / 2
+    assert result["delays"] == [first - 3000, None, last - 9000], "fewer mistakes are no alarm"
+    assert (result["changes"], result["missed"]) == (3, 1)
+    assert result["median_delay"] == (first - 3000 + last - 9000) / 2
     false = [row for row in alarms if not any(c <= row < c + 1000 for c in (3000, 6000, 9000))]
-    assert told["false_alarms"] == len(false)
-    assert told["false_per_100000"] == pytest.approx(100_000 * len(false) / 9000)
+    assert result["false_alarms"] == len(false)
+    assert result["false_per_100000"] == pytest.approx(100_000 * len(false) / 9000)
     elsewhere = watched(errors, (1000,))
     assert (elsewhere["missed"], elsewhere["false_alarms"]) == (1, len([r for r in alarms if not 1000 <= r < 2000]))
 

@@ -1,4 +1,4 @@
-"""`driftway evaluate` takes task and classes from a stream that knows them, and refuses what it would ignore."""
+"""`driftway evaluate` takes task and classes from a stream that knows them, and refuses options it would ignore."""
 
 from __future__ import annotations
 
@@ -87,10 +87,10 @@ def test_labels_that_are_named_say_how_many_classes_there_are(tmp_path):
 
 
 def test_a_label_beyond_the_classes_names_the_options(csv):
-    said = refusal(csv)
-    assert "label 2 in row 2 is not one of 0, 1: " in said
+    sentence = refusal(csv)
+    assert "label 2 in row 2 is not one of 0, 1: " in sentence
     for option in ("--classes", "--labels", "--task regression"):
-        assert option in said
+        assert option in sentence
     assert results(csv, "--classes", "3")[0]["learner"] == "auto"
 
 

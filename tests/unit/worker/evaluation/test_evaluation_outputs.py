@@ -1,4 +1,4 @@
-"""`driftway evaluate`: what its protocols show and write, and what it refuses before it starts."""
+"""`driftway evaluate`: what its protocols print and write, and what it refuses before it starts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_prequential_has_more_keys_than_the_table() -> None:
 
 
 def test_processes_change_nothing(tmp_path: Path) -> None:
-    """Whole command, other processes, every protocol's results in the same order; also read together in one."""
+    """The whole command with one process and with two: the same results in the same order, and the same curves."""
     arguments = (SEA, STAGGER, *LEARNERS)
     files = [tmp_path / name for name in ("one.svg", "two.svg")]
     one, two = (

@@ -1,4 +1,4 @@
-"""Files of events offline: evaluations and trainings read them by a schema and fill what is missing, like a worker."""
+"""Files of events offline: evaluation and training read them by a schema and fill missing values, as a worker does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from driftway.worker.wire.schema.schema import EventSchema
 FEATURES = ("amount", "visits", "country:one-of=de|fr|*", "when:time=hour-circle")
 TARGET = Target(labels=("no", "yes"))
 ROWS, WRONG = 400, 17
-"""Rows, and the one whose amount is no number."""
+"""Number of rows, and the row whose amount is not a number."""
 ASKED = (
     *(word for text in FEATURES for word in ("--feature", text)), "--label", "bought", "--missing", "mean",
     "--missing-indicators",
@@ -71,7 +71,7 @@ def settings(learner: str = "arow", **more: Any) -> ModelSettings:
 
 
 def of_a_worker(path: str, model: Model, rows: slice) -> list[float]:
-    """What a worker's partition scores, batch by batch."""
+    """Return the scores of a worker's partition, batch by batch."""
     values = [value for block in open_events(path).blocks() for value in block][rows]
     scores = []
     for start in range(0, len(values), 37):
@@ -91,8 +91,8 @@ def test_every_partition_fills_and_learns_as_a_worker_does(shop: str, tmp_path: 
     found = scored(shop, tmp_path / "s", *ASKED, "--labels", "no,yes", "--learner", "arow", "--partitions", 3)
     assert [line["row"] for line in found] == [row for row in range(ROWS) if row != WRONG]
     for p in range(3):
-        wanted = of_a_worker(shop, Model(settings(), p), slice(p, None, 3))
-        assert [line["score"] for line in found if line["row"] % 3 == p] == wanted
+        expected = of_a_worker(shop, Model(settings(), p), slice(p, None, 3))
+        assert [line["score"] for line in found if line["row"] % 3 == p] == expected
 
 
 def test_protocols_limits_and_jobs(shop: str, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_missing_numbers_of_a_plain_stream(tmp_path: Path) -> None:
 
 
 def test_ratings_by_users_whose_ids_are_texts(tmp_path: Path) -> None:
-    """Clusters do not look at which number a user has, as long as no two have the same: here none has."""
+    """Clusters do not depend on which number a user has, as long as the numbers are distinct, as they are here."""
     chosen, path = random.Random(6), tmp_path / "ratings.jsonl"
     rows = [(chosen.randrange(12), chosen.randrange(8), chosen.gauss(3, 1)) for _ in range(300)]
     events = [{"user": f"user {u}", "item": i, "rating": r} for u, i, r in rows]
@@ -143,9 +143,9 @@ def test_ratings_by_users_whose_ids_are_texts(tmp_path: Path) -> None:
 
 
 def test_columns_are_left_out(shop: str) -> None:
-    said = sentence("evaluate", shop, "--label", "bought", "--labels", "no,yes")
-    assert f"driftway schema infer {shop} proposes it" in said
-    assert "--feature" in said
+    message = sentence("evaluate", shop, "--label", "bought", "--labels", "no,yes")
+    assert f"driftway schema infer {shop} proposes them" in message
+    assert "--feature" in message
     words = shop, "--label", "bought", "--labels", "no,yes", "--drop", "when", "--drop", "country", "--drop", "amount"
     assert told(*words, "--learner", "arow")[0]["rows"] == ROWS
 
@@ -154,26 +154,26 @@ def test_columns_are_left_out(shop: str) -> None:
     ("words", "said"),
     [
         (["sea", "--feature", "a"], "sea is a generator, whose rows are numbers: only files have rows with fields"),
-        (["SHOP", "--feature", "@key"], "SHOP has events, and nothing beside them: @key is in topics only"),
+        (["SHOP", "--feature", "@key"], "SHOP holds nothing but the events: @key exists in topics only"),
         (
             ["SHOP", "--feature", "when:time=age"],
-            "row 0 of SHOP has no time at t, from which the age of when counts: --time PATH says where it stands",
+            "row 0 of SHOP has no time at t, which the age of when needs: say where it is with --time PATH",
         ),
         (
             ["SHOP", "--feature", "amount", "--inject", "label_noise:share=0.1"],
-            "--inject is for columns of numbers: leave it or --feature out",
+            "--inject is for numeric columns: leave it or --feature out",
         ),
         (
             ["SHOP", "--feature", "amount", "--drop", "when"],
-            "--drop is for columns of numbers: leave it or --feature out",
+            "--drop is for numeric columns: leave it or --feature out",
         ),
         (
             ["SHOP", "--id", "a"],
-            "--id says where it stands in events of your own: name what is learned from, --feature",
+            "--id is a path in events of your own format: name their features with --feature",
         ),
         (
             ["sea:rows=3000", "--protocol", "holdout", "--missing", "mean"],
-            "holdout tests have whole rows: leave --missing out",
+            "holdout tests use complete rows: leave --missing out",
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_warm_start_takes_schema_policy_and_what_was_known(shop: str, tmp_path
     began = ModelSettings(known.specs, TARGET, standardize=known.standardize, events=known.events, warm=warm)
     assert [line["score"] for line in found] == of_a_worker(shop, Model(began, 0), slice(200, None))
     assert scored(shop, tmp_path / "s", "--warm-start", out, "--skip", 200, *ASKED, "--labels", "no,yes") == found
-    for words, said in (
+    for words, message in (
         (["--missing", "last"], "--missing contradicts model file FILE: asked for last, the file has mean"),
         (["--label", "y"], "--label contradicts model file FILE: asked for y, the file has bought"),
         (["--id", "number"], "--id contradicts model file FILE: asked for number, the file has id"),
@@ -211,7 +211,7 @@ def test_a_warm_start_takes_schema_policy_and_what_was_known(shop: str, tmp_path
             f"--feature contradicts model file FILE: asked for amount, the file has {', '.join(FEATURES)}",
         ),
     ):
-        assert sentence("evaluate", shop, "--warm-start", out, *words) == said.replace("FILE", str(out))
+        assert sentence("evaluate", shop, "--warm-start", out, *words) == message.replace("FILE", str(out))
 
 
 def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
@@ -228,8 +228,8 @@ def test_a_training_on_numbers_fills_them(tmp_path: Path) -> None:
     assert file.saved.schema.names == ("a", "b")
     assert file.model().champion.n_features == 4
     assert told(path, "--warm-start", out)[0]["rejected"] == 0
-    said = sentence("evaluate", path, "--warm-start", out, "--feature", "a")
-    assert said == f'--feature contradicts model file {out}: asked for a, the file has events as {{"x": ..}}'
+    message = sentence("evaluate", path, "--warm-start", out, "--feature", "a")
+    assert message == f'--feature contradicts model file {out}: asked for a, the file has events as {{"x": ..}}'
 
 
 def test_what_two_partitions_know_is_joined() -> None:
@@ -252,8 +252,8 @@ def test_what_two_partitions_know_is_joined() -> None:
 def test_trainings_refuse_what_does_not_fit(shop: str, tmp_path: Path) -> None:
     out = tmp_path / "m.driftway"
     for option, value in (("--drop", ["when"]), ("--named", [])):
-        said = sentence("train", shop, "--feature", "amount", option, *value, "--out", out)
-        assert said == f"{option} is for columns of numbers: leave it or --feature out"
+        message = sentence("train", shop, "--feature", "amount", option, *value, "--out", out)
+        assert message == f"{option} is for numeric columns: leave it or --feature out"
 
 
 def test_the_table_event_of_a_config_says_how_events_are_read(shop: str, tmp_path: Path) -> None:
@@ -269,12 +269,12 @@ def test_the_table_event_of_a_config_says_how_events_are_read(shop: str, tmp_pat
         assert done.exit_code == 0, done.output
         return {key: value for key, value in json.loads(done.stdout)[0].items() if key != "seconds"}
 
-    wanted = figures("evaluate", shop, *ASKED, "--labels", "no,yes")
-    assert figures("--config", config, "evaluate", shop) == wanted
+    expected = figures("evaluate", shop, *ASKED, "--labels", "no,yes")
+    assert figures("--config", config, "evaluate", shop) == expected
     other = figures("--config", config, "evaluate", shop, "--missing", "last")
-    assert other["rows"] == wanted["rows"]
-    assert other["log_loss" if "log_loss" in other else "hinge_loss"] != wanted.get(
-        "log_loss", wanted.get("hinge_loss")
+    assert other["rows"] == expected["rows"]
+    assert other["log_loss" if "log_loss" in other else "hinge_loss"] != expected.get(
+        "log_loss", expected.get("hinge_loss")
     )
     assert run("--config", config, "replay", shop, "--raw", "--dry-run", tmp_path / "x", "--quiet").exit_code == 0
 
@@ -284,7 +284,7 @@ def test_the_table_event_of_a_config_says_how_events_are_read(shop: str, tmp_pat
     [
         ('[event]\nfeatures = ["a"]\n', "no option 'features' of [event]; did you mean 'feature'?"),
         ("[event]\nlearner = 1\n", "no option 'learner' of [event]"),
-        ("[event.more]\na = 1\n", "[event] holds keys, no tables such as 'more'"),
+        ("[event.more]\na = 1\n", "[event] takes keys, not tables such as 'more'"),
         ("event = 1\n", "no option 'event' of any command"),
     ],
 )

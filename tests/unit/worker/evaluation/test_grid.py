@@ -1,4 +1,4 @@
-"""Grids of parameters: what is tried, what is best, what matters, and what the command makes of it."""
+"""Grids of parameters: which are tried, which is best, which parameters matter, and what the command prints."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_best_and_sensitivity():
     assert GridResult(GRID, "sru1", "mse", figures(0.7, 0.9, None, 0.8), 1.0).best == 0
     assert [point["best"] for point in result.objects()] == [False, True, False, False]
     assert curves(result, 0) == {"delta=1": [0.7, 0.8], "delta=10": [0.9, 0.9]}
-    with pytest.raises(UsageFailure, match="defined nowhere"):
+    with pytest.raises(UsageFailure, match="undefined everywhere"):
         assert GridResult(GRID, "sea", "accuracy", figures(None, None, None, None), 1.0).best
 
 

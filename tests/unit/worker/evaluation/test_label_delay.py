@@ -1,4 +1,4 @@
-"""Labels that come so many rows late, offline: the same bits as a worker's on the same order of events."""
+"""Labels that arrive a number of rows late, offline: the same bits as a worker on the same order of events."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows(task: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def replayed(X: np.ndarray, y: np.ndarray, delay: str) -> list[bytes]:
-    """What `driftway replay --label-delay` sends."""
+    """Return what `driftway replay --label-delay` sends."""
     late = DelayedLabels(delay, 7, None)
     sent: list[bytes] = []
     for start in range(0, N, 64):

@@ -1,4 +1,4 @@
-"""docs/results/label-delay.md: an expert is as good as the learner that it equals, and where `auto` misses is told."""
+"""docs/results/label-delay.md: an expert is as good as the learner that it equals, and misses of `auto` are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments, holdout and prequential runs beside slow prequential loops; figures over parts."""
+"""Segments, holdout and prequential runs against slow prequential loops; figures over parts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
 
 def made(rows: int = ROWS, seed: int = 0) -> Rows:
-    """Two features, a boundary that turns half-way, some labels missing and one row unusable."""
+    """Return rows of two features, a boundary that turns half-way, some labels missing and one row unusable."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, 2))
     turned = np.where(np.arange(rows) < rows // 2, X[:, 0], X[:, 1])
@@ -42,7 +42,7 @@ def made(rows: int = ROWS, seed: int = 0) -> Rows:
 
 @dataclass
 class Stream:
-    """A stream in memory that does not say how long it is; as generators do, it draws holdout rows."""
+    """A stream in memory that does not report its length and draws holdout rows, as generators do."""
 
     data: Rows
     size: int = 100
@@ -77,7 +77,7 @@ def carry_out(task: Job, size: int = 100, rows: Rows | None = None) -> Outcome:
 
 
 def hits(learner: Learner, X: np.ndarray, y: np.ndarray) -> float:
-    """Prequential accuracy, row by row."""
+    """Return the prequential accuracy, computed row by row."""
     right = labelled = 0
     for x, label in zip(X, y, strict=True):
         if np.isfinite(x).all():
@@ -139,7 +139,7 @@ def test_limit_is_as_a_shorter_stream(protocol: str) -> None:
 
 
 def periodic() -> Rows:
-    """Rows that repeat every T / 50, so that all segments are the same."""
+    """Return rows that repeat every T / 50, so that all segments are the same."""
     data = made(20)
     X = np.nan_to_num(data.X)
     return Rows(np.tile(X, (50, 1)), np.tile(np.nan_to_num(data.y), 50))
@@ -156,7 +156,7 @@ def test_random_learners_start_from_another_seed_in_each_segment(learner: str, r
     assert outcome.learner == learner
     data = periodic()
     alone = carry_out(job(learner), rows=Rows(data.X[20:820], data.y[20:820]))
-    assert alone.parts[0] == outcome.parts[0]  # the first has the seed that was asked for
+    assert alone.parts[0] == outcome.parts[0]  # the first segment has the given seed
 
 
 # Holdout.
@@ -180,7 +180,7 @@ def test_holdout_tests_predict_and_learn_nothing() -> None:
     plain = carry_out(job("pa1"))
     assert outcome.totals == plain.parts[0]
     assert {"accuracy", "kappa", "balanced_accuracy"} <= set(outcome.metrics)
-    for of_order in ("_temporal", "_m", "window", "fading", "no_change", "majority"):  # test rows have none
+    for of_order in ("_temporal", "_m", "window", "fading", "no_change", "majority"):  # they need an order of rows
         assert not [name for name in outcome.metrics if of_order in name.replace("g_mean", "")]
 
 
@@ -195,7 +195,7 @@ def test_holdout_needs_a_generator_and_enough_rows() -> None:
 
 
 def test_holdout_on_a_real_generator_follows_its_concept() -> None:
-    """The threshold moves at row 1000 of 2000 by a lot: a learner that stood still would be right on one side only."""
+    """The threshold moves far at row 1000 of 2000: a learner that stopped learning would be right on one side only."""
     task = Job("sea:rows=2000,thresholds=4/14", Spec.parse("dfop:mu=0.05"), protocol="holdout", every=500,
                opening={"seed": 3})  # fmt: skip
     values = run(cli.open_stream, task).figure("accuracy").values
@@ -243,9 +243,9 @@ def test_regression_has_its_own_metrics() -> None:
 
 def test_progress_is_told_of_every_row() -> None:
     for protocol in PROTOCOLS:
-        told: list[int] = []
-        run(lambda _, **__: Stream(made(), 400), job(protocol=protocol), told.append)
-        assert told == [400, 400, 230]
+        progress: list[int] = []
+        run(lambda _, **__: Stream(made(), 400), job(protocol=protocol), progress.append)
+        assert progress == [400, 400, 230]
 
 
 # Figures.
@@ -273,7 +273,7 @@ def test_a_part_without_a_value_leaves_no_mean(values: list[float | None]) -> No
 def test_rows_are_counted_where_a_stream_does_not_say() -> None:
     assert count_rows(Stream(made())) == ROWS
     assert count_rows(Stream(made()), 300) == 300
-    assert count_rows(Stream(made(), rows=70)) == 70  # believed
+    assert count_rows(Stream(made(), rows=70)) == 70  # taken as given
     assert [len(y) for _, y in first_rows(Stream(made(), 400).blocks(), 500)] == [400, 100]
 
 

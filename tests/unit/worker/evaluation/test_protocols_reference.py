@@ -1,4 +1,4 @@
-"""The segments protocol beside the numbers that it is known to give, on the real streams.
+"""The segments protocol against its published numbers, on the real streams.
 
 See docs/algorithms/reference-results.md#our-reproduction-of-dfop.
 """
@@ -13,8 +13,8 @@ from driftway.worker.evaluation.protocols import SEGMENTS, Job, run
 from tests.support.real_streams import RealStreams
 
 CLOSE = 0.1
-"""Points. Asked for are 0.5; one row of usenet's 1,200 is 0.083, and usenet2 differs from the reference, which another
-program made, by about that much (76.17 for 76.08). The longer streams agree to 0.02."""
+"""Percentage points; 0.5 is required. One row of usenet's 1,200 is 0.083, and usenet2 differs from the reference, which
+another program made, by about that much (76.17 for 76.08). The longer streams agree to 0.02."""
 
 REFERENCE = [
     ("2CDT", "dfop:mu=0.01", 96.16, 0.04),
@@ -33,7 +33,7 @@ REFERENCE = [
 def test_segments_give_the_published_means_and_deviations(
     stream: str, learner: str, mean: float, deviation: float, real_streams: RealStreams
 ) -> None:
-    """Raw features with an intercept; percent."""
+    """Raw features with an intercept; figures in percent."""
     opening = {"data_dir": real_streams.data_dir(stream)}
     job = Job(stream, Spec.parse(learner), opening=opening, protocol=SEGMENTS, standardize=False)
     found = run(cli.open_stream, job).figure("accuracy")

@@ -1,4 +1,4 @@
-"""`driftway evaluate --regret`: the losses of a learner's scores less those of the comparators, by hand."""
+"""`driftway evaluate --regret`: a learner's losses minus those of the comparators, computed by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def results(*arguments: str) -> list[dict[str, Any]]:
 
 
 def by_hand(spec: str, loss: str, share: slice = slice(None), standardize: bool = True) -> tuple[float, float]:
-    """The learner's total loss and that of the best model, on the rows that a learner with an intercept sees."""
+    """Return the total losses of the learner and of the best fixed model on the rows as the learner sees them."""
     (block,) = open_stream(ROWS, seed=1).blocks(10_000)
     X, y = np.ascontiguousarray(block.X[share]), np.ascontiguousarray(block.y[share])
     score = np.empty((len(X), 1))
@@ -136,14 +136,14 @@ def test_the_table_has_the_columns_only_if_asked() -> None:
         ),
         (("--regret", "hinge:k=-1"), "--regret hinge:k=-1: k must be >= 0, got -1"),
         (("--regret", "hinge:ball=-1"), "--regret hinge:ball=-1: ball must be >= 0, got -1"),
-        (("--regret", "hinge:m=1"), "no parameter 'm'; there is: loss, k, window, ball"),
+        (("--regret", "hinge:m=1"), "no parameter 'm'; available: loss, k, window, ball"),
         (("--regret", "hinge:k"), "'k' in 'hinge:k' is not parameter=value"),
         (("--regret", "hinge:window=2"), "window=2 makes 600 blocks of 1,200 rows, and more than 200"),
         (
             ("--regret", "hinge", "--task", "regression", "--learner", "rls"),
-            "the hinge loss is of classes, not of numbers",
+            "the hinge loss is for classes, not for numbers",
         ),
-        (("--regret", "hinge", "--classes", "3", "--learner", "no_change"), "linear models of two classes or a number"),
+        (("--regret", "hinge", "--classes", "3", "--learner", "no_change"), "for two classes or a number, not 3"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(arguments: tuple[str, ...], words: str) -> None:

@@ -1,4 +1,4 @@
-"""Partitions that share, offline: the bits of workers that commit in time, and what it is good for."""
+"""Model exchange between partitions, offline: the same bits as workers that commit in time, and what it is good for."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ P, D = 4, 4
 
 
 def models_in_turns(learner: str, share: SharingOption, X: np.ndarray, y: np.ndarray) -> list[list[float]]:
-    """Scores of each partition's model; what was told in one turn is heard in the next."""
-    models, told, scores = (
+    """Return the scores of each partition's model; updates sent in one turn are received in the next."""
+    models, updates, scores = (
         [Model(model_settings(learner, share=share), p) for p in range(P)],
         [],
         [[] for _ in range(P)],
@@ -34,10 +34,10 @@ def models_in_turns(learner: str, share: SharingOption, X: np.ndarray, y: np.nda
         model.exchange.start(P, {})
     counts = [0] * P
     for start in range(0, len(X), P * share.rows):
-        for minute in told:
+        for update in updates:
             for model in models:
-                model.exchange.receive(minute.partition, minute.round_number, model.exchange.read(minute.value), 0)
-        told = []
+                model.exchange.receive(update.partition, update.round_number, model.exchange.read(update.value), 0)
+        updates = []
         for p, model in enumerate(models):
             mine = slice(start + p, min(len(X), start + P * share.rows), P)
             values = encode_events(np.ascontiguousarray(X[mine]), y[mine], 0)
@@ -45,7 +45,7 @@ def models_in_turns(learner: str, share: SharingOption, X: np.ndarray, y: np.nda
                 continue
             out = model.advance(records(list(values), counts[p], partition=p))
             counts[p] += len(values)
-            told += out.shares
+            updates += out.shares
             scores[p] += [json.loads(value)["score"] for value in out.predictions]
     return scores
 
@@ -56,8 +56,8 @@ def test_evaluate_equals_workers_that_commit_in_time(learner: str, share: Sharin
     X, y = drifting(n=700, d=D)
     evaluation = Evaluation(Spec.parse(learner), Target(), D, partitions=P, share=share)
     found = np.concatenate([evaluation.step(X[i : i + 33], y[i : i + 33])[0][:, 0] for i in range(0, len(X), 33)])
-    wanted = models_in_turns(learner, share, X, y)
-    assert [found[p::P].tolist() for p in range(P)] == wanted
+    expected = models_in_turns(learner, share, X, y)
+    assert [found[p::P].tolist() for p in range(P)] == expected
     alone = Evaluation(Spec.parse(learner), Target(), D, partitions=P)
     assert alone.step(X, y)[0][:, 0].tolist() != found.tolist()
 
@@ -81,7 +81,7 @@ def test_eight_partitions_that_share_are_nearly_one(real_streams: RealStreams, s
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--share", "average"), "--share is between partitions: say with --partitions how many there are"),
+        (("--share", "average"), "--share works between partitions: give their number with --partitions"),
         (("--share", "mean", "--partitions", "2"), "write average:rows=N or gossip:rows=N, N >= 1"),
         (("--share", "average", "--partitions", "2", "--label-delay", "3"), "--share does not go with --label-delay"),
         (("--share", "gossip", "--partitions", "2", "--learner", "auto"), "--share: auto has nothing to share; linear"),

@@ -1,4 +1,4 @@
-"""Significance tests beside scipy and the worked example of Demsar 2006."""
+"""Significance tests against scipy and the worked example of Demsar 2006."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEMSAR = np.array(
         (1.000, 1.000, 1.000, 1.000),
         (0.940, 0.962, 0.965, 0.962),
         (0.619, 0.666, 0.614, 0.669),
-        (0.972, 0.981, 0.9751, 0.975),  # printed 0.975 twice, with ranks 2 and 3
+        (0.972, 0.981, 0.9751, 0.975),  # printed as 0.975 twice, with ranks 2 and 3
         (0.957, 0.978, 0.946, 0.970),
     ]
 )
@@ -152,7 +152,7 @@ def test_robustness_is_the_share_of_the_worst():
     ],
 )
 def test_what_cannot_be_tested_is_refused(call):
-    with pytest.raises(ValueError, match=r"wants two or more|no q for"):
+    with pytest.raises(ValueError, match=r"needs two or more|no q for"):
         call()
 
 

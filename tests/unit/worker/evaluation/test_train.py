@@ -1,4 +1,4 @@
-"""`driftway train` on files: what it writes and tells, every sentence, and a run that is killed and resumed."""
+"""`driftway train` on files: what it writes and prints, its errors, and a run that is killed and resumed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.process import Driftway
 
 ROWS = "sea:rows=3000,noise=0.1"
 LONG = ("sea:rows=10000", "--algorithm", "ii:phi_max=400", "--save-interval", "0.02")
-"""Seconds of work, and a resume file from the first hundredths of one on."""
+"""Seconds of work; the resume file exists after the first hundredths of a second."""
 
 
 def run(*arguments: str) -> Result:
@@ -41,7 +41,7 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mistakes(file: model_file.ModelFile, X: np.ndarray, y: np.ndarray) -> int:
-    """Counted with the formula of the perceptron, on rows scaled by hand."""
+    """Count the mistakes by the perceptron's formula on rows scaled by hand."""
     state = file.model().champion.state
     mean, deviation = state["scaled.mean"], state["scaled.deviation"]
     wrong = 0
@@ -128,12 +128,12 @@ def test_labels_names_and_what_was_left_out(tmp_path: Path) -> None:
     done = run(*options, "--out", str(out))
     assert done.exit_code == 0, done.output
     assert done.stdout == ""
-    told = done.stderr.splitlines()
-    assert told[0].startswith(f"wrote {out}: iii with perceptron:ties=correct on 100 rows of 2 features")
-    assert told[1].startswith("empirical error ")
-    assert told[2:] == [
+    printed = done.stderr.splitlines()
+    assert printed[0].startswith(f"wrote {out}: iii with perceptron:ties=correct on 100 rows of 2 features")
+    assert printed[1].startswith("empirical error ")
+    assert printed[2:] == [
         "left out 2 rows without label",
-        "left out 1 that cannot be used; the first, row 100: a feature is missing or infinite",
+        "left out 1 unusable rows; the first, row 100: a feature is missing or infinite",
     ]
     model = model_file.load(out).model()
     assert model.settings.target.labels == ("no", "yes")
@@ -171,25 +171,25 @@ def test_held_out_rows_of_another_file(tmp_path: Path) -> None:
         (("--topic", "EVENTS", "--label", "bought"), 2, "--label belongs to a SOURCE"),
         (("--topic", "EVENTS", "--skip", "5"), 2, "--skip belongs to a SOURCE"),
         (("--topic", "EVENTS", "--named"), 2, "--named belongs to a SOURCE"),
-        (("--topic", "EVENTS", "--test-limit", "5"), 2, "--test-skip and --test-limit beside --topic need --test"),
-        (("--topic", "EVENTS", "--from", "5", "--to", "5"), 2, "--from does not lie before --to"),
-        (("--topic", "EVENTS", "--from", "soon"), 2, "--from soon: say an offset"),
-        ((ROWS, "--algorithm", "iv"), 2, "--algorithm iv: no batch algorithm 'iv'; there is: i, ii"),
+        (("--topic", "EVENTS", "--test-limit", "5"), 2, "--test-skip and --test-limit with --topic need --test"),
+        (("--topic", "EVENTS", "--from", "5", "--to", "5"), 2, "--from is not before --to"),
+        (("--topic", "EVENTS", "--from", "soon"), 2, "--from soon: write an offset"),
+        ((ROWS, "--algorithm", "iv"), 2, "--algorithm iv: no batch algorithm 'iv'; available: i, ii"),
         ((ROWS, "--algorithm", "ii:phi_max=0"), 2, "--algorithm ii:phi_max=0: phi_max must be >= 1"),
         ((ROWS, "--learner", "perceptorn"), 2, "did you mean 'perceptron'?"),
         ((ROWS, "--learner", "perceptron:eta=0"), 2, "--learner perceptron:eta=0: eta must be > 0"),
         ((ROWS, "--learner", "pa_regressor"), 2, "--learner pa_regressor: pa_regressor does not learn binary"),
         ((ROWS, "--learner", "arow", "--features", "quadratic"), 2, "--features quadratic is for the perceptron"),
-        ((ROWS, "--labels", "a,b,c"), 2, "training knows two classes"),
+        ((ROWS, "--labels", "a,b,c"), 2, "training takes two classes"),
         (("seaa",), 2, "there is no stream 'seaa'"),
         ((ROWS, "--test", "seaa"), 2, "there is no stream 'seaa'"),
-        ((ROWS, "--test", "mixed"), 1, "mixed has 4 features, the rows to learn from 3"),
+        ((ROWS, "--test", "mixed"), 1, "mixed has 4 features, the training rows have 3"),
         ((ROWS, "--skip", "3000"), 1, "has 3000 rows: none is left after the first 3000"),
         ((ROWS, "--resume"), 2, "there is nothing to resume"),
         ((ROWS, "--resume", "--force"), 2, "there is nothing to resume"),
         ((ROWS, "--learner", "majority_class"), 2, "majority_class ignores features"),
-        ((ROWS, "--learner", "scaled:pa1"), 2, "has its scaling already"),
-        (("waveform:rows=500",), 2, "is neither 0 nor 1: training knows two classes"),
+        ((ROWS, "--learner", "scaled:pa1"), 2, "already has its scaling"),
+        (("waveform:rows=500",), 2, "is neither 0 nor 1: training takes two classes"),
     ],
 )
 def test_what_does_not_fit_is_one_sentence(
@@ -207,7 +207,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
     out.write_bytes(b"precious")
     done = run(ROWS, "--out", str(out))
     assert done.exit_code == 2
-    assert "is there already: --force overwrites it" in done.stderr
+    assert "already exists: --force overwrites it" in done.stderr
     assert out.read_bytes() == b"precious"
     assert run(ROWS, "--out", str(out), "--force").exit_code == 0
     assert model_file.load(out).origin is not None
@@ -220,7 +220,7 @@ def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
 
 
 def interrupted(out: Path, how: str) -> Driftway:
-    """A run that was struck as soon as it had left a resume file."""
+    """Return a run that was killed or terminated as soon as it had left a resume file."""
     with Driftway("train", *LONG, "--out", str(out)) as child:
         child.await_condition(lambda: Path(f"{out}.partial").exists(), "a resume file")
         if how == "kill":
@@ -228,7 +228,7 @@ def interrupted(out: Path, how: str) -> Driftway:
         else:
             child.terminate()
             assert child.wait() == 1
-            assert f"{out}.partial holds what was done: --resume goes on with it" in child.stderr
+            assert f"{out}.partial holds the work so far: --resume continues it" in child.stderr
             assert child.stderr.count("\n") == 1
     assert not out.exists()
     return child
@@ -247,10 +247,10 @@ def test_a_run_that_was_struck_ends_in_the_same_bytes(tmp_path: Path, how: str, 
     interrupted(out, how)
     again = run(*LONG, "--out", str(out))
     assert again.exit_code == 2
-    assert "holds an unfinished run: --resume goes on with it, --force begins anew" in again.stderr
+    assert "holds an unfinished run: --resume continues it, --force starts over" in again.stderr
     other = run(*LONG, "--out", str(out), "--seed", "2", "--resume")
     assert other.exit_code == 2
-    assert "was begun with --seed 1, not 2" in other.stderr
+    assert "was started with --seed 1, not 2" in other.stderr
     out.write_bytes(b"an older model")
     trained(*LONG, "--resume", "--force", out=out)
     assert out.read_bytes() == undisturbed

@@ -1,4 +1,4 @@
-"""What `driftway train` reads: rows of a stream, bounds of a part of a topic, the resume file; and being stopped."""
+"""What `driftway train` reads: rows of a stream, bounds of a part of a topic, the resume file; and stopping it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_rows_without_label_or_with_a_missing_feature_are_left_out_and_counted(d
     assert (counts.rows, counts.unlabelled, counts.rejected) == (4, 1, 1)
     assert counts.first_rejected == "row 3: a feature is missing or infinite"
     assert rows.origin() == {"stream": str(dirty), "from": 0, "to": 6}
-    assert all_of(rows)[1].tolist() == [0, 1, 0, 1]  # counts begin anew with each reading
+    assert all_of(rows)[1].tolist() == [0, 1, 0, 1]  # counts start afresh with each reading
     assert rows.counts == counts
 
 
@@ -95,7 +95,7 @@ def test_a_label_that_is_no_class_is_named_with_its_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a,y\n1,\n2,\n,\n", "none of the 3 rows of .* has a label"),
+        ("a,y\n1,\n2,\n,\n", "none of the 3 rows of .* has a usable label"),
         ("a,y\n,1\n,0\n", "none of the 2 rows of .* can be used; the first, row 0: a feature is missing"),
     ],
 )
@@ -129,16 +129,16 @@ def test_a_bound_is_an_offset_or_a_time(text: str | None, expected: OffsetBound 
 
 @pytest.mark.parametrize("text", ["", "-1", "1.5", "yesterday", "²", "2026-13-01"])
 def test_what_is_neither_is_refused(text: str) -> None:
-    with pytest.raises(UsageFailure, match=r"--to .*: say an offset such as 500000, or a time"):
+    with pytest.raises(UsageFailure, match=r"--to .*: write an offset such as 500000, or a time"):
         OffsetBound.parse(text, "--to")
 
 
 def test_a_range_that_is_empty_as_written_is_refused() -> None:
     require_order(OffsetBound(3, None), OffsetBound(4, None))
-    require_order(OffsetBound(3, None), OffsetBound(None, 1))  # nobody knows before the log is asked
+    require_order(OffsetBound(3, None), OffsetBound(None, 1))  # unknown until the log is queried
     require_order(None, OffsetBound(0, None))
     for first, end in ((OffsetBound(4, None), OffsetBound(4, None)), (OffsetBound(None, 5), OffsetBound(None, 4))):
-        with pytest.raises(UsageFailure, match="--from does not lie before --to"):
+        with pytest.raises(UsageFailure, match="--from is not before --to"):
             require_order(first, end)
 
 
@@ -152,7 +152,7 @@ def test_an_unfinished_run_is_read_back(tmp_path: Path) -> None:
     assert ResumeFile.read(path) == one
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     one.require_same({"seed": 1, "limit": None}, path)
-    with pytest.raises(UsageFailure, match="was begun with --limit not given, not 5"):
+    with pytest.raises(UsageFailure, match="was started with --limit not given, not 5"):
         one.require_same({"seed": 1, "limit": 5}, path)
 
 
@@ -165,7 +165,7 @@ def test_every_damage_of_a_resume_file_is_noticed(tmp_path: Path) -> None:
     flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(len(whole))]
     for blob in (b"", whole[:-1], b"x" * 100, *flipped):
         path.write_bytes(blob)
-        with pytest.raises(Failure, match="damaged, or no resume file"):
+        with pytest.raises(Failure, match="damaged, or not a resume file"):
             ResumeFile.read(path)
 
 
@@ -173,7 +173,7 @@ def test_every_damage_of_a_resume_file_is_noticed(tmp_path: Path) -> None:
 
 
 class Counting:
-    """Counts to `end`; what it saves is the count."""
+    """Counts to `end`; its saved state is the count."""
 
     def __init__(self, end: int) -> None:
         self.progress, self.end = 0, end
@@ -191,11 +191,11 @@ class Counting:
 
 def test_a_run_saves_after_each_interval_and_not_at_its_end() -> None:
     saved: list[bytes] = []
-    told: list[int] = []
-    assert run(Counting(3), saved.append, told.append, every=0.0)  # type: ignore[arg-type]
-    assert (saved, told) == ([b"1", b"2"], [1, 2, 3])
+    progress: list[int] = []
+    assert run(Counting(3), saved.append, progress.append, every=0.0)  # type: ignore[arg-type]
+    assert (saved, progress) == ([b"1", b"2"], [1, 2, 3])
     saved.clear()
-    assert run(Counting(3), saved.append, told.append, every=math.inf)  # type: ignore[arg-type]
+    assert run(Counting(3), saved.append, progress.append, every=math.inf)  # type: ignore[arg-type]
     assert saved == []
 
 
@@ -210,6 +210,6 @@ def test_a_signal_saves_and_ends_the_run(number: signal.Signals) -> None:
 
     with stop.listening():
         assert not run(Counting(5), saved.append, told, math.inf, stop)  # type: ignore[arg-type]
-        assert signal.getsignal(number) == signal.SIG_DFL  # the second one ends the process
+        assert signal.getsignal(number) == signal.SIG_DFL  # a second signal ends the process
     assert saved == [b"2"]
     assert signal.getsignal(number) == before

@@ -1,4 +1,4 @@
-"""The table of online-to-batch: what is run, which seconds go with which phi, and what the page marks."""
+"""The table of online-to-batch: which runs it has, which seconds belong to which phi, and what the page marks."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_the_page_shows_ours_beside_theirs_and_marks_what_is_outside(results: on
     assert "in 12 s on 2 processes" in text
     assert "## Linear classifiers" in text
     assert "## Quadratic classifiers" in text
-    assert "(5.96)**" in text  # nothing of SEA has to do with phishing
+    assert "(5.96)**" in text  # on rows of SEA, "phishing" misses its published figure
     assert "linear II φ=1 on phishing" in text
     assert "htru2 |" not in text
     for column in (*MAIN, *IID, *AVERAGES):
@@ -124,8 +124,8 @@ def test_a_page_whose_figures_agree_marks_none(results: online_to_batch.Results)
         ("linear", "phishing", "random-stopping:mult=1"): [RunResult(0.0601, 1, 1.0)],
         ("linear", "phishing", "longest-survival:mult=10"): [RunResult(0.0599, 1, 1.0)],
     }
-    told = "in 1 of 2 (more than longest survival 10n on phishing, linear)."
-    assert surpassed(runs, [("linear", "phishing")]).endswith(told)
+    ending = "in 1 of 2 (more than longest survival 10n on phishing, linear)."
+    assert surpassed(runs, [("linear", "phishing")]).endswith(ending)
 
 
 def test_a_heavy_case_is_cut_and_the_page_says_so(results: online_to_batch.Results) -> None:

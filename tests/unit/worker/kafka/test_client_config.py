@@ -1,4 +1,4 @@
-"""Client properties: parsed, refused with the reason, never shown if secret."""
+"""Client properties: parsed, refused with a reason, never shown if secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One budget for several calls."""
+"""One time budget for several calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_a_call_that_does_not_come_back_is_overdue_long_before_the_whole_budget(clock: Clock) -> None:
     budget = Deadline(60, per_call=4)
     clock.now += 5.5
-    assert not budget.overdue_by(2)  # nothing was asked for: the first call has just begun
+    assert not budget.overdue_by(2)  # `remaining` was not called yet: the first call counts from the start
     clock.now += 0.5
     assert budget.overdue_by(2)
     assert budget.remaining() == 4

@@ -1,4 +1,4 @@
-"""What delivery reports prove, and what they do not; and the record that a commit leaves of itself."""
+"""What delivery reports prove and what they do not, and the record that a commit writes about itself."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def message(offset: int, topic: str = "t") -> Any:
 
 
 def marked(*sizes: int, topic: str = "t") -> tuple[DeliveryReports, list[Any]]:
-    """Reports of batches of these sizes, and the callbacks of the records that have one."""
+    """Return reports of batches of these sizes, and the delivery callbacks of the records that have one."""
     reports, callbacks = DeliveryReports(), []
     for size in sizes:
         records: list[dict[str, Any]] = [{"value": b""} for _ in range(size)]
@@ -54,7 +54,7 @@ def test_reports_that_cannot_be_true_prove_nothing(first: int, last: int, end: i
     reports, callbacks = marked(100)
     for callback, offset in zip(callbacks, (first, last), strict=True):
         callback(None, message(offset))
-    with pytest.raises(UnconfirmedDelivery, match="100 records of t are said to be at offsets"):
+    with pytest.raises(UnconfirmedDelivery, match="100 records of t are reported at offsets"):
         reports.ranges({"t": end})
 
 
@@ -75,7 +75,7 @@ def test_what_was_never_reported_proves_nothing() -> None:
     ],
 )
 def test_any_record_that_is_refused_fails_the_commit(code: int, verdict: ErrorAction) -> None:
-    """Not only where no retry helps: an output that timed out is missing too."""
+    """Not only if no retry helps: an output that timed out is missing too."""
     reports, (first, last) = marked(3)
     first(None, message(0))
     last(KafkaError(code), message(-1))

@@ -1,4 +1,4 @@
-"""What each client error means for a task: the whole table."""
+"""What each client error means for a task: the complete table."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_transaction_that_must_abort_is_aborted_even_after_a_timeout(name: str
 
 @pytest.mark.parametrize("name", STALE_MEMBER)
 def test_a_commit_that_a_rebalance_overtook_is_aborted(name: str) -> None:
-    """A member that keeps the partition goes on; one that does not is told so by the group."""
+    """A member that keeps the partition continues; one that does not is told so by the group."""
     assert classify(KafkaError(getattr(KafkaError, name), "x", txn_requires_abort=True)) is ErrorAction.ABORT
 
 
@@ -67,7 +67,7 @@ def test_a_fence_or_a_refusal_is_not_hidden_by_a_flag(name: str) -> None:
 
 
 def test_retriable_is_retried_but_a_timeout_never_is() -> None:
-    """After a timeout nobody knows whether the commit happened; calling again could commit twice."""
+    """After a timeout it is unknown whether the commit happened; calling again could commit twice."""
     assert classify(KafkaError(KafkaError.COORDINATOR_NOT_AVAILABLE, "x", retriable=True)) is ErrorAction.RETRY
     assert classify(KafkaError(KafkaError._TRANSPORT, "x", retriable=True)) is ErrorAction.RETRY
     for code in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._STATE):
@@ -79,12 +79,12 @@ def test_a_fatal_client_error_is_never_retried() -> None:
 
 
 def failing(*codes: int):
-    """A question that fails with these codes, one after the other, and is then answered."""
-    left = list(codes)
+    """Return a query that fails with these codes, one after the other, and then succeeds."""
+    remaining = list(codes)
 
     def question() -> str:
-        if left:
-            raise KafkaException(KafkaError(left.pop(0)))
+        if remaining:
+            raise KafkaException(KafkaError(remaining.pop(0)))
         return "an answer"
 
     return question

@@ -1,4 +1,4 @@
-"""The way to the C library: what it finds is checked, and what does not fit is refused with a sentence."""
+"""Access to the C library: what is found is checked, and what does not fit is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_another_library_than_the_clients_is_refused(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("word", ["PARTITION", "LENGTH", "KEY_LENGTH", "OPAQUE"])
 def test_a_message_that_is_laid_out_differently_is_noticed(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # What is wrong in the field of an address could not be looked at without reading anywhere.
+    # Wrong address fields cannot be tested here, as checking them would read anywhere in memory.
     monkeypatch.setattr(abi_check, word, message.OFFSET)
     assert "a message reads" in (abi_check._message_differs(load()) or "")
 
@@ -63,7 +63,9 @@ def test_a_place_that_is_laid_out_differently_is_noticed(monkeypatch: pytest.Mon
     )
     functions["topic_partition_list_destroy"] = (None, ctypes.POINTER(places))
     monkeypatch.setattr(library, "FUNCTIONS", functions)
-    assert "a place reads" in (abi_check._partition_differs(Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))) or "")
+    assert "a topic partition reads" in (
+        abi_check._partition_differs(Library(ctypes.CDLL(confluent_kafka.cimpl.__file__))) or ""
+    )
 
 
 def test_an_invalid_property_is_the_clients_own_error() -> None:
@@ -73,8 +75,8 @@ def test_an_invalid_property_is_the_clients_own_error() -> None:
 
 
 def test_an_error_object_becomes_the_clients_own_error() -> None:
-    told = {**abi_check.NOBODY_LISTENS, "transactional.id": "t"}
-    with Handle(load(), PRODUCER, told) as handle, pytest.raises(KafkaException) as caught:
+    properties = {**abi_check.NOBODY_LISTENS, "transactional.id": "t"}
+    with Handle(load(), PRODUCER, properties) as handle, pytest.raises(KafkaException) as caught:
         load().check(load().begin_transaction(handle.address))
     error = caught.value.args[0]
     assert (error.code(), error.fatal(), error.retriable()) == (KafkaError._STATE, False, False)
@@ -88,9 +90,9 @@ def test_places_go_in_and_come_out() -> None:
 
 
 def test_a_kernel_reads_negative_numbers_of_32_bits() -> None:
-    words = np.zeros(message.WORDS, np.int64)
-    words[message.ERROR] = np.uint32(-191 & 0xFFFFFFFF)
-    words[message.PARTITION] = 0x7FFF_FFFF_0000_0003
+    fields = np.zeros(message.WORDS, np.int64)
+    fields[message.ERROR] = np.uint32(-191 & 0xFFFFFFFF)
+    fields[message.PARTITION] = 0x7FFF_FFFF_0000_0003
     rows = np.empty((1, message.WORDS), np.int64)
-    assert message.read(np.array([words.ctypes.data]), rows) == 1
+    assert message.read(np.array([fields.ctypes.data]), rows) == 1
     assert (rows[0, message.ERROR], rows[0, message.PARTITION]) == (-191, 3)

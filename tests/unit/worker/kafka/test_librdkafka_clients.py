@@ -1,4 +1,4 @@
-"""Member and sender by the C library, as far as they go without a broker."""
+"""Member and sender over the C library, as far as they work without a broker."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ REPORT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_
 
 
 class Memory:
-    """Messages as the library lays them out, in memory of this test."""
+    """Messages in the library's layout, in memory of this test."""
 
     def __init__(self, values: Sequence[bytes | None], keys: Sequence[bytes | None], partitions: Sequence[int]) -> None:
         self.rows = np.zeros((len(values), WORDS), np.int64)
@@ -91,7 +91,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
         "driftway.worker.kafka.librdkafka.consumer_queue.stamp", lambda pointers, function, kind, stamps: None
     )
     memory = Memory([b"a", b"reason", b"b", None, b"", b"c"], [None, None, b"k", b"", None, b"l"], [3, 1, 2, 3, 2, 3])
-    memory.rows[1, ERROR] = KafkaError._ALL_BROKERS_DOWN & 0xFFFFFFFF | 0x7F << 32  # half of the word is anything
+    memory.rows[1, ERROR] = KafkaError._ALL_BROKERS_DOWN & 0xFFFFFFFF | 0x7F << 32  # the upper half is arbitrary
     memory.rows[:, PARTITION] |= 0x55 << 32
     try:
         records, problems = arrivals._columns(memory.pointers)
@@ -117,7 +117,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=30))
 def test_messages_of_a_partition_stay_in_their_order(messages: list[tuple[int, bool]]) -> None:
-    """Partitions in the order of first appearance; messages with an error are in none."""
+    """Partitions come in the order of first appearance; messages with an error belong to none."""
     n, expected = len(messages), dict[int, list[int]]()
     rows = np.zeros((n, WORDS), np.int64)
     for i, (partition, sound) in enumerate(messages):
@@ -179,7 +179,7 @@ def test_what_is_dropped_is_reported_as_refused_with_its_topic() -> None:
         "u", ListColumn([b"x"]), ListColumn([None]), [(("reason", b"of\0a kind"), ("empty", b""), ("none", None))]
     )
     assert len(sender) >= 4, "errors count too"
-    with pytest.raises(UnconfirmedDelivery, match="3 records of t are said to be at offsets None to None"):
+    with pytest.raises(UnconfirmedDelivery, match="3 records of t are reported at offsets None to None"):
         sender.ranges({})
     sender.drop()
     while len(sender):
@@ -209,20 +209,20 @@ def test_a_sender_ends_with_its_last_reference() -> None:
 
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
 def test_a_wrong_property_is_refused_alike(client: str) -> None:
-    told = {"session.timeout.ms": "soon", "group.id": "g", **NOBODY}
+    properties = {"session.timeout.ms": "soon", "group.id": "g", **NOBODY}
     with pytest.raises(UsageFailure, match=r'client property refused: .*"session\.timeout\.ms"'):
-        client_factory.make_member(client, told, "t", incremental=False)
+        client_factory.make_member(client, properties, "t", incremental=False)
     with pytest.raises(KafkaException, match=r"no\.such"):
         client_factory.make_sender(client, {**NOBODY, "no.such": "x"}, 0, every_report=False)
 
 
 @pytest.mark.parametrize("client", [PYTHON, NATIVE])
 def test_callbacks_are_called(client: str) -> None:
-    """Of errors by both; statistics come as text."""
+    """Error callbacks by both clients; statistics arrive as text."""
     errors: list[KafkaError] = []
     counts: list[str] = []
-    told = {"error_cb": errors.append, "stats_cb": counts.append, "statistics.interval.ms": 50, "group.id": "g"}
-    member = client_factory.make_member(client, {**NOBODY, **told}, "t", incremental=False)
+    properties = {"error_cb": errors.append, "stats_cb": counts.append, "statistics.interval.ms": 50, "group.id": "g"}
+    member = client_factory.make_member(client, {**NOBODY, **properties}, "t", incremental=False)
     until = time.monotonic() + 20
     while not (errors and counts) and time.monotonic() < until:
         member.poll(10, 0.1)
@@ -248,7 +248,7 @@ def test_what_a_listener_raises_comes_out_of_the_call() -> None:
 
 
 def test_a_fenced_member_closes_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Why it leaves has been raised before; a second failure would hide it."""
+    """The reason for leaving was raised before; a second failure would hide it."""
     member, close = (
         LibrdkafkaMember(checked_library(), {**NOBODY, "group.id": "g"}, "t", incremental=False),
         checked_library().consumer_close,

@@ -1,4 +1,4 @@
-"""A partition that is read as columns: where it is over, what is left out, and which errors are heard."""
+"""Reading a partition as columns: where it ends, what is left out, and which errors are raised."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ END_OF_LOG, NO_OFFSET = KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET
 
 
 class Deliveries(Fetcher):
-    """What a client hands over, one after the other."""
+    """Returns the given poll results one after the other, as a client does."""
 
     def __init__(self, *deliveries: PollResult) -> None:
         self._deliveries = list(deliveries)

@@ -46,7 +46,7 @@ def framed(number: int, value: bytes = b"") -> bytes:
 
 
 def avro(stub: Stub, schema, value: bytes, **properties: str):
-    """A parser, and an event with these bytes under this schema."""
+    """Return a parser, and an event with these bytes under this schema."""
     number = stub.add(schema=json.dumps(schema))
     return make_parser("avro", stub.url, QUICK | properties), framed(number, value)
 
@@ -75,7 +75,7 @@ def test_a_message_inside_another_is_found_by_its_indexes(stub):
 
 
 def test_avro_reads_what_the_client_reads(stub):
-    plain = [f for f in registered.AVRO_FIELDS if f[2] == f[3] and f[0] != "never"]  # at which theirs fails
+    plain = [f for f in registered.AVRO_FIELDS if f[2] == f[3] and f[0] != "never"]  # where theirs fails
     schema = {"type": "record", "name": "X", "fields": [{"name": name, "type": kind} for name, kind, _, _ in plain]}
     value = registered.write_avro(stub.url, json.dumps(schema), {name: given for name, _, given, _ in plain})
     found = make_parser("avro", stub.url, {})(value)
@@ -134,7 +134,7 @@ def test_a_schema_of_another_type(stub, form):
 def test_broken_bytes_never_crash_and_give_the_same_again(stub, form):
     value, _ = ROUND_TRIPS[form](stub.url)
     one, two = make_parser(form, stub.url, {}), make_parser(form, stub.url, {})
-    chance = random.Random(20)
+    generator = random.Random(20)
 
     def outcome(parse, broken: bytes) -> str:
         try:
@@ -144,9 +144,9 @@ def test_broken_bytes_never_crash_and_give_the_same_again(stub, form):
 
     for _ in range(3000):
         broken = bytearray(value)
-        for _ in range(chance.randrange(1, 4)):
-            broken[chance.randrange(5, len(broken))] = chance.randrange(256)
-        broken = bytes(broken[: chance.choice([len(broken), chance.randrange(5, len(broken))])])
+        for _ in range(generator.randrange(1, 4)):
+            broken[generator.randrange(5, len(broken))] = generator.randrange(256)
+        broken = bytes(broken[: generator.choice([len(broken), generator.randrange(5, len(broken))])])
         assert outcome(one, broken) == outcome(two, broken)
 
 
@@ -163,7 +163,7 @@ def test_more_bytes_than_the_schema_says(stub):
 
 
 def test_records_of_a_union_each_have_their_own_types(stub):
-    """What is bytes in one and a text in the other is told by the branch, not guessed from the value."""
+    """Whether `x` is an int or a date is decided by the branch, not guessed from the value."""
     one = {"type": "record", "name": "A", "fields": [{"name": "x", "type": "int"}]}
     two = {"type": "record", "name": "B", "fields": [{"name": "x", "type": {"type": "int", "logicalType": "date"}}]}
     parse, value = avro(stub, [one, two], b"\x00\x02")
@@ -177,14 +177,14 @@ def test_text_that_is_not_utf8(stub):
 
 
 def test_a_recursive_schema_is_refused(stub):
-    """fastavro's stack overflows some thousand levels deep, and takes the process with it."""
+    """fastavro's stack would overflow some thousand levels deep and crash the process."""
     node = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
     parse, value = avro(stub, node, b"\x02" * 100_000)
     assert refusal(parse, value) == "avro: schema 1 is recursive"
 
 
 def test_an_array_of_nothing_is_refused(stub):
-    """Ten bytes would say that there are 2^62 of it."""
+    """Ten bytes could claim 2^62 elements."""
     empty = {"type": "record", "name": "Empty", "fields": [{"name": "n", "type": "null"}]}
     schema = {"type": "record", "name": "R", "fields": [{"name": "a", "type": {"type": "array", "items": empty}}]}
     parse, value = avro(stub, schema, b"\xfe\xff\xff\xff\xff\xff\xff\xff\x7f")
@@ -292,7 +292,7 @@ def test_indexes_of_no_message(stub, indexes, reason):
 
 def test_a_registry_that_gives_protobuf_as_text_only(stub):
     number = stub.add(schema='syntax = "proto3"; message A {}', schemaType="PROTOBUF")
-    with pytest.raises(Failure, match=f"gives schema {number} as text only"):
+    with pytest.raises(Failure, match=f"returns schema {number} as text only"):
         make_parser("protobuf", stub.url, {})(framed(number, b"\0"))
 
 

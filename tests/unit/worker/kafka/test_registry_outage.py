@@ -1,4 +1,4 @@
-"""What a registry's silence, refusals and settings do, against a few calls over HTTP and TLS: no real registry."""
+"""How a registry's silence, refusals and settings are handled, with a few calls over HTTP and TLS: no real registry."""
 
 from __future__ import annotations
 
@@ -104,14 +104,14 @@ def test_certificates_on_both_sides(tmp_path):
 
 
 @pytest.mark.parametrize(("url", "properties", "words"), [
-    ("localhost:8081", {}, "say http://HOST:PORT"),
-    ("mock://x", {}, "say http://HOST:PORT"),
-    ("http://u:hush@h:port", {}, "say http://HOST:PORT"),
-    ("", {}, "say http://HOST:PORT"),
-    ("http://a:1,ftp://b", {}, "say http://HOST:PORT"),
+    ("localhost:8081", {}, "write http://HOST:PORT"),
+    ("mock://x", {}, "write http://HOST:PORT"),
+    ("http://u:hush@h:port", {}, "write http://HOST:PORT"),
+    ("", {}, "write http://HOST:PORT"),
+    ("http://a:1,ftp://b", {}, "write http://HOST:PORT"),
     ("http://h", {"url": "http://i"}, "use --registry"),
-    ("http://h", {"timeout": "soon"}, "say a number"),
-    ("http://h", {"validate": "maybe"}, "say true or false"),
+    ("http://h", {"timeout": "soon"}, "write a number"),
+    ("http://h", {"validate": "maybe"}, "write true or false"),
     ("http://h", {"no.such": "1"}, "Unrecognized properties: no.such"),
     ("http://h", {"basic.auth.user.info": "hush"}, "basic.auth.user.info"),
     ("http://u:hush@h", {"basic.auth.user.info": "u:hush"}, "contradicts"),
@@ -132,7 +132,7 @@ def test_the_second_of_two_registries_answers(stub):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("lacks", ["confluent_kafka.schema_registry", "fastavro", "google.type", "jsonschema"])
 def test_without_the_extra_there_is_a_sentence(monkeypatch, form, lacks):
-    # The modules that found it before are forgotten for the test's time, and found again behind it.
+    # Modules that have imported it are dropped during the test and restored afterwards.
     for name in [name for name in sys.modules if name.startswith("confluent_kafka.schema_registry")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, lacks, None)

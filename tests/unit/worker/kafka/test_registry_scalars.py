@@ -1,4 +1,4 @@
-"""Values that JSON has no kind of."""
+"""Values for which JSON has no type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detectors of a partition's champion: what they are told, what a point says of them, and what is refused."""
+"""Drift detectors of a partition's champion: their input, what points report of them, and what is refused."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ QUICK = "ddm:min_n=5,warn=0.2,drift=0.5"
 
 
 def told(outs: list[Outputs], learner: str) -> list[tuple[int, object]]:
-    """Offset and `drift` of the learner's points."""
+    """Return offset and `drift` of the learner's points."""
     points = [json.loads(value) for out in outs for key, value in out.points if key == f"{learner}/3".encode()]
     return [(point["offset"], point["drift"]) for point in points]
 
 
 def called(text: str, errors: np.ndarray) -> list[int]:
-    """Rows at which a detector by itself calls a drift."""
+    """Return the rows at which a detector alone signals a drift."""
     spec = Spec.parse(text)
     return np.flatnonzero(create(spec.name, **dict(spec.parameters)).observe(errors) == DRIFT).tolist()
 
@@ -64,7 +64,7 @@ def test_targets_are_watched_by_how_far_off_they_were() -> None:
 
 @pytest.mark.parametrize("cuts", [[], list(range(0, 300, 7))], ids=["whole", "cut"])
 def test_an_alarm_has_a_record_that_names_the_event(cuts: list[int]) -> None:
-    """Two detectors that call at the same event stand in the order of their options; no clock has a part in it."""
+    """Two detectors that signal at the same event come in the order of their options; no clock is involved."""
     texts = QUICK, "ddm:min_n=5,warn=0.2,drift=0.50"
     settings = model_settings("perceptron", "no_change", detectors=make_detector_specs(texts, ""))
     named = [b'{"id":{"n":%d},"t":%d,' % (i, 10 * i) + value[value.index(b'"x"') :] for i, value in enumerate(events())]

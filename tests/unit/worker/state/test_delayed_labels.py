@@ -1,4 +1,4 @@
-"""Labels that come late: which row each is for, what counts, and that cuts, saves and restores change nothing."""
+"""Delayed labels: which row each belongs to, what counts, and that cuts, saves and restores change nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def all_of(outs: list[Outputs]) -> tuple[Any, ...]:
 
 
 class Naive:
-    """The same, event by event, with a dictionary."""
+    """The same, event by event, with dictionaries."""
 
     def __init__(self, learner: str, rows: int, task: str) -> None:
         self.learner = Spec.parse(learner).create(D, 2, task, True)
@@ -141,7 +141,7 @@ def test_cuts_saves_and_restores_change_no_bit(learner: str) -> None:
         assert all_of([before, again.advance(records(values[place:], place))]) == all_of(outs)
         assert [part.tobytes() for part in again.save().parts] == [part.tobytes() for part in whole.save().parts]
         first.advance(records(values[place:], place))
-        first.load(snapshot.parse(blob).saved)  # back, as after an aborted transaction
+        first.load(snapshot.parse(blob).saved)  # go back, as after an aborted transaction
         assert all_of([before, first.advance(records(values[place:], place))]) == all_of(outs)
 
 
@@ -234,13 +234,13 @@ def test_a_state_with_other_rows_is_refused() -> None:
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
 def test_challengers_are_compared_with_the_same_baselines_however_rows_are_cut(task: str) -> None:
-    """A slot is given to another row as soon as its label has come: behind it no metrics may look there."""
+    """A slot is reused as soon as its row's label has arrived; metrics must not read it afterwards."""
     settings = model_settings("dfop", "pa1_regressor" if task == "regression" else "pa1", wait=LabelWait(30), task=task)
     values = late_stream(400, 3, delay=25, task=task)
     _, whole = run(settings, values, [0])
-    chance = random.Random(task)
+    rng = random.Random(task)
     for _ in range(3):
-        _, cut = run(settings, values, chance.sample(range(len(values)), 20))
+        _, cut = run(settings, values, rng.sample(range(len(values)), 20))
         assert all_of(cut) == all_of(whole)
     points = [json.loads(value) for out in whole for _, value in out.points]
     own = "mse", "mae", "accuracy", "kappa"

@@ -1,4 +1,4 @@
-"""Records of earlier versions, whose fields had other names, are read as what they are."""
+"""Records of earlier versions, whose fields had other names, are still understood."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EARLIER = {"round": "number", "model_digest": "model", "sent": "told", "received
 
 
 def earlier(value: bytes) -> bytes:
-    """A record as earlier versions named its fields."""
+    """Return a record with the field names of earlier versions."""
     return json.dumps({EARLIER.get(key, key): it for key, it in json.loads(value).items()}).encode()
 
 

@@ -1,4 +1,4 @@
-"""What a mixture's experts count for, in accuracy points: at fixed rows, whatever batches there were."""
+"""Weights of a mixture's experts in accuracy points: at fixed rows, however the rows are batched."""
 
 from __future__ import annotations
 

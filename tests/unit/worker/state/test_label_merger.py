@@ -1,4 +1,4 @@
-"""Two topics as one stream: whatever arrives when, whoever is given the order goes through the same records again."""
+"""Two topics merged into one stream: whatever arrives when, a replay that follows the order gives the same records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 
 Taken = list[tuple[int, int, bytes | None]]
-"""Input offset, offset among labels, value."""
+"""Input offset, label offset, value."""
 BEGIN = MergePosition(3, 7)
 
 
@@ -40,7 +40,7 @@ def pieces(chance: random.Random, whole: Records) -> Iterator[Records]:
 
 
 class Live:
-    """A worker that takes both topics as they happen to arrive, and commits now and then, sometimes with a snapshot."""
+    """A worker that merges both topics as they happen to arrive and takes a snapshot now and then."""
 
     def __init__(self, chance: random.Random, events: Records, labels: Records) -> None:
         self.flow = LabelMerger(MergeOrder(BEGIN))
@@ -53,8 +53,8 @@ class Live:
                 self.flow.add_labels(labels_due.pop(0))
             if chance.random() < 0.3:
                 self.flow.end_labels()
-            came = events_due.pop(0) if events_due and chance.random() < 0.7 else None
-            self.taken += told(self.flow.take(came, now))
+            batch = events_due.pop(0) if events_due and chance.random() < 0.7 else None
+            self.taken += told(self.flow.take(batch, now))
             if chance.random() < 0.2:
                 self.parts.append(self.flow.order)
                 self.flow.snapshot_taken(self.flow.order.end)
@@ -69,7 +69,7 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
 
 
 def topics(chance: random.Random) -> tuple[Records, Records]:
-    """Times that rise on the whole, jump back now and then, and often are the same."""
+    """Return both topics; their times mostly rise, sometimes jump back, and often repeat."""
 
     def times(n: int, late: int) -> list[int]:
         return [i // 2 + chance.choice([0, 0, 0, 1, -5, 3]) + late for i in range(n)]
@@ -98,10 +98,10 @@ def test_every_event_once_and_labels_in_their_order(chance: random.Random) -> No
     events, labels = topics(chance)
     taken = Live(chance, events, labels).taken
     assert [value for _, own, value in taken if own == NO_LABEL_OFFSET] == list(events.values)
-    came = [(own, value) for _, own, value in taken if own != NO_LABEL_OFFSET]
-    assert came == list(zip(labels.offsets.tolist(), labels.values, strict=True))[: len(came)]
-    places = [offset for offset, _, _ in taken]
-    assert places == sorted(places)
+    merged = [(own, value) for _, own, value in taken if own != NO_LABEL_OFFSET]
+    assert merged == list(zip(labels.offsets.tolist(), labels.values, strict=True))[: len(merged)]
+    offsets = [offset for offset, _, _ in taken]
+    assert offsets == sorted(offsets)
 
 
 def test_times_say_where_a_label_goes() -> None:

@@ -1,4 +1,4 @@
-"""--task, --classes, --labels, --learner, --map: what they mean together, and the sentence if they contradict."""
+"""--task, --classes, --labels, --learner, --map: what they mean together, and the error if they contradict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from driftway.worker.cli.model_options import make_model_settings, make_target
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import compile_kernels
+from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import events, model_settings, records, wire
 
@@ -60,7 +60,7 @@ def test_contradiction_is_one_sentence(task: str, classes: int | None, labels: s
     [
         (("dfob",), Target(), "no learner 'dfob'; did you mean 'dfop'?"),
         (("zzz",), Target(), "no learner 'zzz'; see `driftway learners`"),
-        (("dfop:nu=1",), Target(), "learner dfop:nu=1: no parameter 'nu'; there is: mu, delta, p_max, intercept"),
+        (("dfop:nu=1",), Target(), "learner dfop:nu=1: no parameter 'nu'; available: mu, delta, p_max, intercept"),
         (("dfop:mu=1",), Target(), "learner dfop:mu=1: mu must be < 1, got 1"),
         (("dfop:mu=x",), Target(), "learner dfop:mu=x: mu must be a number, got 'x'"),
         (("dfop:mu",), Target(), "learner dfop:mu: 'mu' in 'dfop:mu' is not parameter=value"),
@@ -68,7 +68,7 @@ def test_contradiction_is_one_sentence(task: str, classes: int | None, labels: s
         (
             ("dfop",),
             Target("classification", 3),
-            "learner dfop: dfop does not learn 3 classes; it does: binary, regression (ova:dfop learns them one "
+            "learner dfop: dfop does not learn 3 classes; it learns: binary, regression (ova:dfop learns them one "
             "against all)",
         ),
         (("arow", "arow"), Target(), "the same --learner is given twice"),
@@ -99,13 +99,13 @@ def test_maps_keep_their_order_and_text() -> None:
 @pytest.mark.parametrize(
     ("maps", "words"),
     [
-        (("square",), "map square: no feature map 'square'; there is: polynomial, fourier, hashing"),
+        (("square",), "map square: no feature map 'square'; available: polynomial, fourier, hashing"),
         ((MAP, "fourier:D=x"), "map fourier:D=x: D must be a number, got 'x'"),
         (("fourier:gamma=0",), "map fourier:gamma=0: gamma must be > 0, got 0"),
         (("hashing:buckets",), "map hashing:buckets: 'buckets' in 'hashing:buckets' is not parameter=value"),
         (
             ("polynomial:degree=9",),
-            "map polynomial:degree=9: 10,015,004 features of 20 are more than 1,000,000",
+            "map polynomial:degree=9: 10,015,004 features from 20 are more than 1,000,000",
         ),
     ],
 )
@@ -135,7 +135,7 @@ def test_map_that_does_not_fit_the_first_event_is_one_sentence() -> None:
     with pytest.raises(Failure) as caught:
         model.advance(records(events(d=30)))
     assert str(caught.value) == (
-        "learner pa1 over 30 features: map polynomial:degree=10: 847,660,527 features of 30 are more than 1,000,000"
+        "learner pa1 over 30 features: map polynomial:degree=10: 847,660,527 features from 30 are more than 1,000,000"
     )
 
 

@@ -1,4 +1,4 @@
-"""Missing values in a model: cut anywhere, saved and loaded anywhere, the same bits."""
+"""Missing values in a model: the same bits wherever batches are cut and wherever the model is saved and loaded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMES = ("a", "b", "c", "d")
 
 
 def lacking() -> tuple[np.ndarray, np.ndarray]:
-    """Rows of which every fifth value is missing."""
+    """Return rows of which about every fifth value is missing."""
     X, y = drifting(N, D)
     X[np.random.default_rng(8).random(X.shape) < 0.2] = np.nan
     return X, y
@@ -34,7 +34,7 @@ def nullable(value: float) -> float | None:
 
 
 def mapped(i: int, row: list[float], label: float) -> bytes:
-    """Nulls and absent fields in turn."""
+    """Return an event whose missing values are null if `i` is odd, and absent otherwise."""
     pairs = {name: nullable(value) for name, value in zip(NAMES, row, strict=True)}
     event = {name: value for name, value in pairs.items() if value is not None or i % 2}
     return json.dumps({"id": i, **event, "y": nullable(label)}).encode()
@@ -92,7 +92,7 @@ def test_cut_anywhere_and_restarted_anywhere(form: str, missing: str, indicators
 
 @pytest.mark.parametrize("missing", POLICIES)
 def test_every_form_learns_the_same(missing: str) -> None:
-    """The same rows, filled the same, whatever they are written in."""
+    """The same rows, filled in the same way, whatever their format."""
     states = []
     for form in ("mapped", "plain", "named", "packed"):
         settings, whole = made(form, missing, indicators=True)

@@ -1,4 +1,4 @@
-"""A partition's model: the same rows give the same bytes, however they come and however often it went back."""
+"""A partition's model: the same rows give the same bytes, however they are batched and however often it is rewound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What partitions share: whoever goes through the rows again, with what was heard then, has the same bits."""
+"""Model exchange between partitions: a replay of the rows with the recorded exchanges gives the same bits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SETTINGS = model_settings("dfop:mu=0.01", "pa1", "majority_class", share=AVERAGE
 
 
 class Group:
-    """Partitions that learn, each at a pace of its own, beside a topic of what they tell."""
+    """Partitions that learn, each at its own pace, and a topic of the updates they send."""
 
     def __init__(self, settings, seed, waits=None):
         self.settings, self.chance = settings, random.Random(seed)
@@ -58,7 +58,7 @@ class Group:
         return self
 
     def deliver(self, p):
-        """Let a partition hear what has been told."""
+        """Let partition `p` receive every record of the topic."""
         for q, log in enumerate(self.topic):
             for offset, value in enumerate(log):
                 exchange = self.models[p].exchange
@@ -66,30 +66,30 @@ class Group:
 
 
 def repeated(settings, p, stream, log, begin, saved, cuts):
-    """The state at the end of a model that goes on from a saved one, cut elsewhere."""
+    """Return the final state and the updates of a model that replays from a saved state, with other batches."""
     model = Model(settings, p)
     if saved is not None:
         model.load(saved)
     model.exchange.replay(log, begin)
-    told = []
+    updates = []
     rest = stream.after(int(stream.offsets.searchsorted(begin)))
     for part in pieces(rest, cuts) if len(rest) else []:
-        told += [record.value for record in model.advance(part, emit=False).shares]
-    return model.save(), told
+        updates += [record.value for record in model.advance(part, emit=False).shares]
+    return model.save(), updates
 
 
 @pytest.mark.parametrize("share", [AVERAGE, GOSSIP, SharingOption("average", 1)])
 def test_a_recovered_partition_repeats_what_it_heard_to_the_bit(share):
     group = Group(replace(SETTINGS, share=share), 11).run()
     for p, log in enumerate(group.topic):
-        heard = [ExchangeRecord.read(value, [x.template for x in group.models[p].exchange.averagers]) for value in log]
-        assert sum(any(one.received) for one in heard) > 2
+        rounds = [ExchangeRecord.read(value, [x.template for x in group.models[p].exchange.averagers]) for value in log]
+        assert sum(any(one.received) for one in rounds) > 2
         end = group.models[p].save()
         for begin, saved in [(0, None), *group.chance.sample(group.saved[p], 3)]:
             cuts = [group.chance.randrange(1, ROWS) for _ in range(5)]
-            again, told = repeated(group.settings, p, group.streams[p], log, begin, saved, cuts)
+            again, updates = repeated(group.settings, p, group.streams[p], log, begin, saved, cuts)
             assert all(ours.tobytes() == theirs.tobytes() for ours, theirs in zip(again.parts, end.parts, strict=True))
-            assert told == [value for value in log if read_record_header(value).offset >= begin]
+            assert updates == [value for value in log if read_record_header(value).offset >= begin]
 
 
 def test_what_others_told_decides_something():
@@ -113,7 +113,7 @@ def test_nobody_meets_again_before_what_he_told_is_out():
     assert second.round_number == 2
     assert second.rows % 20 == 0
     assert second.received == (None, None)
-    assert model.exchange.figures() == {"meetings": 2, "refused": 0, "unlike": 0}
+    assert model.exchange.figures() == {"rounds": 2, "refused": 0, "incompatible": 0}
 
 
 def test_a_partition_that_comes_later_is_heard():
@@ -121,12 +121,12 @@ def test_a_partition_that_comes_later_is_heard():
     for model in (ours, new):
         model.exchange.replay([], 0)
         model.exchange.start(2 if model is ours else 3, {})
-    (told,) = new.advance(records(events(30), partition=2)).shares
+    (update,) = new.advance(records(events(30), partition=2)).shares
     ours.advance(records(events(10), partition=0))
     ours.exchange.set_partition_count(3)
     ours.exchange.set_partition_count(0)
     assert list(ours.exchange.all_partitions) == [0, 1, 2]
-    ours.exchange.receive(2, 0, ours.exchange.read(told.value), 0)
+    ours.exchange.receive(2, 0, ours.exchange.read(update.value), 0)
     (record,) = ours.advance(records(events(30, seed=6), 10, partition=0)).shares
     assert (record.partitions, record.consumed) == (3, {2: 1})
     assert any(record.received)
@@ -153,13 +153,13 @@ def test_records_of_other_learners_are_counted_and_not_heard():
     ours.exchange.receive(0, 0, ours.exchange.read(mine.value), 0)
     (second,) = ours.advance(records(events(30, seed=6), 30, partition=0)).shares
     assert second.received == (None, None)
-    assert ours.exchange.figures()["unlike"] == 2
+    assert ours.exchange.figures()["incompatible"] == 2
     assert second.consumed == {1: 2}
 
 
 def test_a_round_that_is_not_known_any_more_is_not_passed_over():
     group = Group(SETTINGS, 5).run()
-    with pytest.raises(CannotRestore, match="what its learners combined in round 1 is not known any more"):
+    with pytest.raises(CannotRestore, match="the updates combined in round 1 are no longer known"):
         repeated(group.settings, 0, group.streams[0], group.topic[0][1:], 0, None, [150])
 
 

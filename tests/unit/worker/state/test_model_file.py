@@ -1,4 +1,4 @@
-"""Model files: what is written comes back bit for bit; whatever is wrong with a file is one sentence with its name."""
+"""Model files: contents are read back bit for bit, and any fault of a file is one sentence with its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
 
 
 def blob(offset: int = 120, partition: int = 3, **rest: Any) -> bytes:
-    """A snapshot of a model with two learners that has seen rows."""
+    """Return a snapshot of a model with two learners that has seen rows."""
     model = Model(model_settings("arow", "no_change", **rest), partition)
     model.advance(records(events(), partition=partition))
     return model_file.pack(model, model.save(), offset, {"source": "EVENTS/3"})
@@ -35,7 +35,7 @@ def signed(body: bytes) -> bytes:
 
 
 def with_header(old: bytes, **changes: Any) -> bytes:
-    """The same state under another header, with a checksum that fits."""
+    """Return the same state under another header, with a matching checksum."""
     header, state = snapshot._header(old)
     text = write_json({**header, **changes})
     parts = old[state : -snapshot.DIGEST_BYTES]
@@ -126,7 +126,7 @@ def test_a_trained_spec_names_what_is_not_the_default(
 
 def test_a_learner_behind_a_standardiser_is_no_trained_one() -> None:
     learner = learners.create("arow", 3, standardize=True)
-    with pytest.raises(ValueError, match="arow makes another learner than the trained one"):
+    with pytest.raises(ValueError, match="arow makes a different learner than the trained one"):
         model_file.trained(learner, None, Target(), {})
 
 
@@ -166,12 +166,12 @@ def refusal(content: bytes) -> str:
 
 @pytest.mark.parametrize("length", [0, 3])
 def test_next_to_nothing_is_no_model_file(length: int) -> None:
-    assert refusal(b"DW\x00"[:length]) == "x.driftway is no model file of Driftway"
+    assert refusal(b"DW\x00"[:length]) == "x.driftway is not a model file of Driftway"
 
 
 @pytest.mark.parametrize("left", [-1, -16, -17, -300, 4, 9, 40])
 def test_a_truncated_file(left: int) -> None:
-    assert refusal(blob()[:left]) == ("x.driftway cannot be used: the snapshot is damaged: its checksum does not fit")
+    assert refusal(blob()[:left]) == ("x.driftway cannot be used: the snapshot is damaged: its checksum does not match")
 
 
 def test_any_flipped_bit_is_found() -> None:
@@ -181,27 +181,27 @@ def test_any_flipped_bit_is_found() -> None:
         bad = bytearray(whole)
         bad[place] ^= 1 << (place % 8)
         words = refusal(bytes(bad))
-        assert "its checksum does not fit" in words or "no model file" in words, (place, words)
+        assert "its checksum does not match" in words or "not a model file" in words, (place, words)
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(100), b"a,b,y\n1,2,0\n", bytes(5000)])
 def test_a_foreign_file(content: bytes) -> None:
-    assert refusal(content) == "x.driftway is no model file of Driftway"
+    assert refusal(content) == "x.driftway is not a model file of Driftway"
 
 
 def test_a_file_from_before_the_own_functions() -> None:
     assert refusal(with_header(blob(), format=1)).startswith(
-        "x.driftway cannot be used: the snapshot is of format 1, from before Driftway had its own exp and log"
+        "x.driftway cannot be used: the snapshot has format 1, from before Driftway had its own exp and log"
     )
 
 
 def test_a_newer_format() -> None:
     whole = blob()
     assert refusal(with_header(whole, format=3)) == (
-        "x.driftway cannot be used: the snapshot is of format 3, this version reads up to 2"
+        "x.driftway cannot be used: the snapshot has format 3, this version reads up to 2"
     )
     newer = signed(b"DWT2" + whole[4 : -snapshot.DIGEST_BYTES])
-    assert refusal(newer) == "x.driftway cannot be used: the snapshot is of format b'DWT2', this version reads b'DWT1'"
+    assert refusal(newer) == "x.driftway cannot be used: the snapshot has format b'DWT2', this version reads b'DWT1'"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_newer_format() -> None:
 )  # fmt: skip
 def test_a_header_that_says_nonsense(changes: dict[str, Any]) -> None:
     assert refusal(with_header(blob(), **changes)) == (
-        "x.driftway cannot be used: the snapshot is whole, but this version does not understand its header"
+        "x.driftway cannot be used: the snapshot is intact, but this version does not understand its header"
     )
 
 

@@ -1,4 +1,4 @@
-"""A model written down and read back: bit for bit, or not at all and with one sentence."""
+"""Snapshots of a model: read back bit for bit, or refused with one sentence."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ HEADER_END = 8 + int.from_bytes(BLOB[4:8], "little")
 
 
 def sealed(header: Any, state: bytes = BLOB[HEADER_END:-DIGEST_BYTES], magic: bytes = MAGIC) -> bytes:
-    """A snapshot with another header, or another magic, and a checksum that fits."""
+    """Return a snapshot with another header or magic and a matching checksum."""
     text = write_json(header)
     body = magic + len(text).to_bytes(4, "little") + text + state
     return body + hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest()
 
 
 def refusal(blob: bytes, settings: ModelSettings = SETTINGS, partition: int = 3) -> str:
-    """The sentence with which a snapshot is refused."""
+    """Return the sentence with which a snapshot is refused."""
     with pytest.raises(ForeignSnapshot) as caught:
         snapshot.read(blob, Model(settings, partition))
     words = str(caught.value)
@@ -62,31 +62,31 @@ def refusal(blob: bytes, settings: ModelSettings = SETTINGS, partition: int = 3)
 )
 def test_model_goes_on_from_its_snapshot_bit_for_bit(settings: ModelSettings) -> None:
     rows = records(events(regression=settings.target.task == "regression"))
-    first, heir = learned(settings), Model(settings, 3)
-    saved, offset = snapshot.read(blob_of(first, 1234), heir)
-    assert (offset, heir.rows, heir.schema) == (1234, first.rows, first.schema)
+    first, restored = learned(settings), Model(settings, 3)
+    saved, offset = snapshot.read(blob_of(first, 1234), restored)
+    assert (offset, restored.rows, restored.schema) == (1234, first.rows, first.schema)
     assert [a.tobytes() for a in saved.parts] == [b.tobytes() for b in first.save().parts]
-    assert wire([heir.advance(rows.after(CUT))]) == wire([first.advance(rows.after(CUT))])
-    assert blob_of(heir) == blob_of(first)
+    assert wire([restored.advance(rows.after(CUT))]) == wire([first.advance(rows.after(CUT))])
+    assert blob_of(restored) == blob_of(first)
 
 
 def test_names_of_features_survive() -> None:
     X_y = [b'{"x":{"b":2,"a":1},"y":1}', b'{"x":{"a":3,"b":4},"y":0}']
-    first, heir = Model(SETTINGS, 3), Model(SETTINGS, 3)
+    first, restored = Model(SETTINGS, 3), Model(SETTINGS, 3)
     first.advance(records(X_y))
-    snapshot.read(blob_of(first, 2), heir)
-    assert heir.schema == first.schema
-    out = heir.advance(records([b'{"x":{"a":1,"c":1}}'], first=2))
+    snapshot.read(blob_of(first, 2), restored)
+    assert restored.schema == first.schema
+    out = restored.advance(records([b'{"x":{"a":1,"c":1}}'], first=2))
     assert out.rejected[0].reason == "x lacks b and has unknown c"
 
 
 def test_a_model_that_has_seen_no_good_event_has_a_snapshot_too() -> None:
-    model, heir = Model(SETTINGS, 3), Model(SETTINGS, 3)
+    model, restored = Model(SETTINGS, 3), Model(SETTINGS, 3)
     model.advance(records([b"?", None]))
-    _, offset = snapshot.read(blob_of(model, 2), heir)
+    _, offset = snapshot.read(blob_of(model, 2), restored)
     assert offset == 2
-    assert heir.schema is None
-    assert wire([heir.advance(records(events()))]) == wire([Model(SETTINGS, 3).advance(records(events()))])
+    assert restored.schema is None
+    assert wire([restored.advance(records(events()))]) == wire([Model(SETTINGS, 3).advance(records(events()))])
 
 
 @pytest.mark.parametrize(
@@ -125,16 +125,16 @@ def test_other_partition_is_refused() -> None:
 
 def test_newer_format_is_refused_by_number() -> None:
     header = read_json(BLOB[8:HEADER_END])
-    assert refusal(sealed({**header, "format": 3})) == "the snapshot is of format 3, this version reads up to 2"
+    assert refusal(sealed({**header, "format": 3})) == "the snapshot has format 3, this version reads up to 2"
     newer = sealed({"anything": 1}, magic=b"DWT2")
-    assert refusal(newer) == "the snapshot is of format b'DWT2', this version reads b'DWT1'"
+    assert refusal(newer) == "the snapshot has format b'DWT2', this version reads b'DWT1'"
 
 
 def test_snapshots_from_before_the_own_functions_are_refused() -> None:
     header = read_json(BLOB[8:HEADER_END])
     assert refusal(sealed({**header, "format": 1})) == (
-        "the snapshot is of format 1, from before Driftway had its own exp and log: its scores would go on with "
-        "other last bits; let the version that wrote it go on, or begin a new group"
+        "the snapshot has format 1, from before Driftway had its own exp and log: its scores would differ in the "
+        "last bits; continue with the version that wrote it, or start a new group"
     )
 
 
@@ -153,7 +153,7 @@ def test_whole_snapshot_with_other_sizes_is_refused() -> None:
 
 
 def test_sealed_header_is_otherwise_accepted() -> None:
-    """So that the two tests above fail for the reason they name."""
+    """Ensure that the tests above fail for the reason they name."""
     assert sealed(read_json(BLOB[8:HEADER_END])) == BLOB
 
 

@@ -1,4 +1,4 @@
-"""A damaged snapshot is told from a good one and from a foreign one, wherever the damage is."""
+"""A damaged snapshot is distinguished from a good one and from a foreign one, wherever the damage is."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from tests.unit.worker.state.test_snapshot import BLOB, HEADER_END, SETTINGS, bl
 
 LONG = blob_of(learned(model_settings("dfop:mu=0.01", window=16_000_000)))
 """Two megabytes of window: three chunks."""
-DAMAGED = "the snapshot is damaged: its checksum does not fit"
+DAMAGED = "the snapshot is damaged: its checksum does not match"
 
 
 def require_damaged(blob: bytes, model: Model) -> None:
-    """`blob` is refused as damaged: not accepted, not taken for a foreign one, no other exception."""
+    """Fail unless `blob` is refused as damaged, not accepted, taken for a foreign one or ended by another exception."""
     with pytest.raises(DamagedSnapshot) as caught:
         snapshot.read(blob, model)
     assert str(caught.value) == DAMAGED
@@ -28,7 +28,7 @@ def require_damaged(blob: bytes, model: Model) -> None:
 
 @pytest.fixture(scope="module")
 def model() -> Model:
-    """One for all: damage leaves it untouched, as a test below shows."""
+    """Return one model for all tests: damage leaves it unchanged, as a test below shows."""
     return Model(SETTINGS, 3)
 
 
@@ -44,10 +44,10 @@ def test_every_flipped_byte_and_bit_of_the_header_is_noticed(model: Model) -> No
 
 
 def test_a_thousand_flipped_bytes_of_the_body_are_noticed(model: Model) -> None:
-    chance = random.Random(20)
+    rng = random.Random(20)
     for _ in range(1000):
-        at = chance.randrange(HEADER_END, len(BLOB))
-        require_damaged(flipped(BLOB, at, chance.randrange(1, 256)), model)
+        at = rng.randrange(HEADER_END, len(BLOB))
+        require_damaged(flipped(BLOB, at, rng.randrange(1, 256)), model)
 
 
 def test_every_flipped_byte_of_the_checksum_is_noticed(model: Model) -> None:
@@ -117,5 +117,5 @@ def test_chunks_of_two_snapshots_do_not_make_one() -> None:
 def test_damage_leaves_the_model_as_it_was() -> None:
     model = Model(SETTINGS, 3)
     require_damaged(flipped(BLOB, len(BLOB) - 1, 1), model)
-    require_damaged(flipped(BLOB, 3, 3), model)  # 1 becomes 2: not a newer format, its checksum says
+    require_damaged(flipped(BLOB, 3, 3), model)  # the magic's 1 becomes 2: damage, not a newer format
     assert wire([model.advance(records(events()))]) == wire([Model(SETTINGS, 3).advance(records(events()))])

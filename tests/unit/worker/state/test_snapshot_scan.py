@@ -1,4 +1,4 @@
-"""Older snapshots are found in the topic: the complete ones of the present history, and of those the newest few."""
+"""Finding older snapshots in the topic: only complete ones of the current history, and only the newest few."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONG = model_settings("dfop:mu=0.01", window=16_000_000)
 
 
 def written(search: SnapshotScan, at: int, blob: bytes, *skip: int, partition: int = 3) -> int:
-    """Give a snapshot's chunks but those of `skip`; return the offset behind them and a control record."""
+    """Pass a snapshot's chunks except `skip` to `search`; return the offset after them and one control record."""
     for number, chunk in enumerate(snapshot.split_chunks(blob)):
         if number not in skip:
             search.take(at, snapshot.chunk_key(partition, number), chunk)

@@ -1,4 +1,4 @@
-"""Rows whose label never came: a learner that uses them is given each once, where it is let go; others see nothing."""
+"""Rows whose label never arrives: a learner that uses them gets each once, when it is dropped; others never do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = ModelSettings((Spec.parse("perceptron"), Spec.parse("pa1")), wait=Lab
 
 
 class Heap(NamedTuple):
-    """What rows of either kind add up to, in their order."""
+    """Sums over rows of either kind, which depend on their order."""
 
     labelled: Array = field("f8[d]", "sum of rows with their label")
     unlabelled: Array = field("f8[d]", "fading sum of rows without one")
@@ -35,7 +35,7 @@ class Heap(NamedTuple):
 
 
 class Both(Learner):
-    """Learns from both, so that their order shows.
+    """Learns from both kinds of rows, so that their order shows.
 
     Cost
     ----
@@ -80,7 +80,7 @@ def learn_unlabelled(x: Array, margin: float, _p: Any, memory: Heap) -> None:
 
 @pytest.fixture(params=[False, True], ids=["plain", "standardized"])
 def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The champion is the learner of this file."""
+    """Make the learner of this file the champion."""
 
     def make(spec: Spec, settings: ModelSettings, d: int) -> AnyLearner:
         if spec.name != "perceptron":
@@ -113,14 +113,14 @@ def memory_of(learner: AnyLearner, name: str) -> list[float]:
 def test_each_is_given_once_where_it_is_let_go_however_rows_are_cut() -> None:
     values = late_stream(400, seed=3, delay=25)
     whole, written = advanced(values, [])
-    chance = random.Random(1)
+    rng = random.Random(1)
     for _ in range(4):
-        cuts = sorted(chance.sample(range(1, len(values)), 30))
+        cuts = sorted(rng.sample(range(1, len(values)), 30))
         model, same = advanced(values, cuts)
         assert same == written
         assert [part.tobytes() for part in model.save().parts] == [part.tobytes() for part in whole.save().parts]
-    told = whole.delay_metrics()
-    assert memory_of(whole.learners[0], "count")[1] == told["never_labelled"] > 10
+    metrics = whole.delay_metrics()
+    assert memory_of(whole.learners[0], "count")[1] == metrics["never_labelled"] > 10
 
 
 @pytest.mark.usefixtures("made")
@@ -141,7 +141,7 @@ def test_the_sums_are_those_of_the_definition(monkeypatch: pytest.MonkeyPatch) -
     xs = [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 3.0], [1.0, 1.0]]
     values = [json.dumps({"id": i, "x": x}).encode() for i, x in enumerate(xs)]
     model.advance(records([*values[:2], b'{"id":1,"y":0}', *values[2:]]))
-    # Row 0 is let go before the second later one comes, row 2 likewise; row 1 had its label.
+    # Row 0 is dropped before row 2 is scored, and row 2 before row 4; row 1 had its label.
     memory = model.learners[0].state
     assert memory["count"].tolist() == [1, 2]
     assert memory["labelled"].tolist() == [0.0, -1.0]

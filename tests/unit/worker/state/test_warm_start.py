@@ -1,4 +1,4 @@
-"""Warm starts: the champion goes on where the file's learner stood, bit for bit, and never with another one."""
+"""Warm starts: the champion continues from the file's learner bit for bit, and never from another file's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import compile_kernels
+from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire.codec import encode_events, read_json
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import Array, drifting, model_settings, records, wire
@@ -24,14 +24,14 @@ from tests.unit.worker.state.test_snapshot import refusal
 from tests.unit.worker.trained import CHAMPION, perceptron, scores, written
 
 TRAINED, REST = 150, 300
-"""Rows that the model is trained on; rows in all."""
+"""Number of training rows; number of rows in all."""
 NAMES = ("size", "age", "weight", "height")
-"""Not sorted: a file knows the order of its columns."""
+"""Not sorted, as a file keeps the order of its columns."""
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A file with a perceptron that was trained on the first rows."""
+    """Return a file with a perceptron that was trained on the first rows."""
     X, y = drifting(REST)
     written(tmp_path / "m.driftway", perceptron(X[:TRAINED], y[:TRAINED]), NAMES)
     return tmp_path / "m.driftway"
@@ -56,30 +56,30 @@ def predicted(model: Model, values: list[bytes]) -> list[dict[str, Any]]:
 
 
 def told(rows: list[dict[str, Any]]) -> bytes:
-    """The scores' bytes."""
+    """Return the bytes of the scores."""
     return np.array([row["score"] for row in rows]).tobytes()
 
 
 @pytest.mark.parametrize("names", [None, NAMES])
 def test_the_champion_goes_on_where_the_file_stands(path: Path, names: tuple[str, ...] | None) -> None:
-    """With names too: an object's features come in the file's order, not in the alphabet's."""
-    wanted = scores(model_file.load(path).model().champion, *rest_rows())
+    """With names too: an object's features are put in the file's order, not in alphabetical order."""
+    expected = scores(model_file.load(path).model().champion, *rest_rows())
     rows = predicted(Model(settings(path), 3), rest_events(names))
-    assert told(rows) == wanted.tobytes()
+    assert told(rows) == expected.tobytes()
     assert {row["learner"] for row in rows} == {f"warm:{CHAMPION}"}
     assert told(rows) != scores(learners.create("scaled:perceptron", 4, ties="correct"), *rest_rows()).tobytes()
 
 
 def test_a_frozen_champion_only_predicts(path: Path) -> None:
-    """Its scores are those of a learner that never learns and no byte of it moves; metrics and challengers go on."""
+    """Its scores are those of a learner that never learns, its state stays the same; metrics and challengers go on."""
     learner = model_file.load(path).model().champion
     before = learner.state.memory.tobytes()
-    wanted = np.empty((REST - TRAINED, 1))
-    learner.predict(rest_rows()[0], wanted)
+    expected = np.empty((REST - TRAINED, 1))
+    learner.predict(rest_rows()[0], expected)
     model = Model(settings(path, "arow", frozen=True), 3)
     outputs = model.advance(records(rest_events(), first=TRAINED))
     rows = [read_json(value) for value in outputs.predictions]
-    assert told(rows) == wanted.tobytes()
+    assert told(rows) == expected.tobytes()
     assert {row["learner"] for row in rows} == {f"frozen:{CHAMPION}"}
     assert model.save().parts[0].tobytes() == before == learner.state.memory.tobytes()
     keys = [key.decode() for key, _ in outputs.points]
@@ -99,9 +99,9 @@ def test_challengers_begin_empty(path: Path) -> None:
     both = Model(settings(path, "arow", CHAMPION), 3)
     alone = Model(model_settings("arow", CHAMPION), 3)
     rows = records(rest_events(), first=TRAINED)
-    got, wanted = both.advance(rows).points, alone.advance(rows).points
-    assert [pair for pair in got if not pair[0].startswith(b"warm:")] == wanted
-    assert {key.decode() for key, _ in wanted} == {"arow/3", f"{CHAMPION}/3"}
+    actual, expected = both.advance(rows).points, alone.advance(rows).points
+    assert [pair for pair in actual if not pair[0].startswith(b"warm:")] == expected
+    assert {key.decode() for key, _ in expected} == {"arow/3", f"{CHAMPION}/3"}
 
 
 @pytest.mark.parametrize("frozen", [False, True])
@@ -109,13 +109,13 @@ def test_challengers_begin_empty(path: Path) -> None:
 def test_a_restored_run_equals_the_uninterrupted_one(path: Path, cut: int, frozen: bool) -> None:
     whole, values = Model(settings(path, "arow", frozen=frozen), 3), rest_events(NAMES)
     first, second = records(values[:cut], first=TRAINED), records(values[cut:], first=TRAINED + cut)
-    wanted = wire([whole.advance(first), whole.advance(second)])
+    expected = wire([whole.advance(first), whole.advance(second)])
     halved = Model(settings(path, "arow", frozen=frozen), 3)
     before = halved.advance(first)
     blob = snapshot.write(halved, halved.save(), TRAINED + cut)
     again = Model(settings(path, "arow", frozen=frozen), 3)
     snapshot.read(blob, again)
-    assert wire([before, again.advance(second)]) == wanted
+    assert wire([before, again.advance(second)]) == expected
     assert [p.tobytes() for p in again.save().parts] == [p.tobytes() for p in whole.save().parts]
 
 
@@ -126,7 +126,7 @@ def test_a_group_keeps_the_file_that_it_began_with(path: Path, tmp_path: Path) -
     model = Model(settings(path), 3)
     model.advance(records(rest_events()))
     blob = snapshot.write(model, model.save(), REST)
-    keeps = "; a group keeps what it began with"
+    keeps = "; a group keeps what it started with"
     assert refusal(blob, settings(tmp_path / "other.driftway")) == (
         f"the snapshot was made with --warm-start of model file {ours}, this worker starts with --warm-start of model "
         f"file {theirs}{keeps}"
@@ -159,18 +159,18 @@ def test_the_same_file_under_another_name_is_the_same(path: Path, tmp_path: Path
 
 @pytest.mark.parametrize("standardize", [True, False])
 def test_an_exported_snapshot_is_a_beginning(standardize: bool) -> None:
-    """Of a champion behind maps and the online standardiser, whose statistics go on too."""
+    """Also for a champion behind maps and the online standardiser, whose statistics continue too."""
     maps = (learners.Spec.parse("polynomial:degree=2"),)
     values = encode_events(*drifting(REST), 0)
     model = Model(model_settings("arow:q=0.001", "pa1", maps=maps, standardize=standardize), 3)
     model.advance(records(values[:TRAINED]))
     found = model_file.unpack(model_file.pack(model, model.save(), TRAINED, {"source": "EVENTS/3"}), "x.driftway")
-    wanted = model.advance(records(values[TRAINED:], first=TRAINED)).predictions
+    expected = model.advance(records(values[TRAINED:], first=TRAINED)).predictions
     theirs = found.settings()
     began = model_settings(*(s.text for s in theirs.specs[:1]), maps=theirs.maps, standardize=theirs.standardize,
                            warm=found.warm_start())  # fmt: skip
-    got = predicted(Model(began, 3), values[TRAINED:])
-    assert told(got) == told([read_json(value) for value in wanted])
+    actual = predicted(Model(began, 3), values[TRAINED:])
+    assert told(actual) == told([read_json(value) for value in expected])
 
 
 def test_compiling_needs_no_number_of_features(path: Path) -> None:
@@ -222,7 +222,7 @@ def test_features_that_contradict_the_file(path: Path) -> None:
 
 
 def run(*arguments: object) -> tuple[int, str]:
-    """Exit code and what is said, in one line."""
+    """Return the exit code and the last line of standard error."""
     done = CliRunner().invoke(main, [str(one) for one in arguments])
     lines = done.stderr.strip().splitlines()
     assert "Traceback" not in done.stderr
@@ -230,7 +230,7 @@ def run(*arguments: object) -> tuple[int, str]:
 
 
 GROUP = ("--input", "EVENTS", "--group", "g", "-X", "nonsense")
-"""Client properties are looked at behind the model: whoever complains of them had nothing against it."""
+"""Client properties are checked after the model, so an error about them means that the model was accepted."""
 NO_BROKER = "client property 'nonsense' is not key=value"
 COMMANDS = {"evaluate": ("evaluate", "sea"), "worker": ("worker", *GROUP), "audit": ("audit", *GROUP)}
 
@@ -250,8 +250,8 @@ COMMANDS = {"evaluate": ("evaluate", "sea"), "worker": ("worker", *GROUP), "audi
     ],
 )
 def test_options_that_contradict_the_file(path: Path, command: str, options: tuple[str, ...], words: str) -> None:
-    code, said = run(*COMMANDS[command], "--warm-start", path, *options)
-    assert (code, said) == (2, words.replace("FILE", f"model file {path}"))
+    code, sentence = run(*COMMANDS[command], "--warm-start", path, *options)
+    assert (code, sentence) == (2, words.replace("FILE", f"model file {path}"))
 
 
 @pytest.mark.parametrize("command", ["worker", "audit"])
@@ -274,13 +274,13 @@ def test_challengers_are_as_always(path: Path, command: str, options: tuple[str,
 def test_files_that_are_none_and_nothing_to_freeze(path: Path, command: str) -> None:
     whole, words = path.read_bytes(), COMMANDS[command]
     assert run(*words, "--frozen") == (
-        2, "--frozen needs --warm-start FILE: an empty learner that learns nothing is of no use",
+        2, "--frozen needs --warm-start FILE: an empty learner that never learns is useless",
     )  # fmt: skip
     missing = path.with_name("none")
     assert run(*words, "--warm-start", missing) == (2, f"cannot read {missing}: No such file or directory")
     for content, why in (
-        (whole[:-30], f"{path} cannot be used: the snapshot is damaged: its checksum does not fit"),
-        (b"y,x\n", f"{path} is no model file of Driftway"),
+        (whole[:-30], f"{path} cannot be used: the snapshot is damaged: its checksum does not match"),
+        (b"y,x\n", f"{path} is not a model file of Driftway"),
     ):
         path.write_bytes(content)
         assert run(*words, "--warm-start", path) == (1, why)
@@ -290,8 +290,8 @@ def test_labels_may_name_what_the_file_only_counts(path: Path, tmp_path: Path) -
     X, y = drifting()
     named = written(tmp_path / "n.driftway", perceptron(X, y), target=Target("classification", 2, ("DOWN", "UP")))
     assert named.settings().target.labels == ("DOWN", "UP")
-    code, said = run(*COMMANDS["worker"], "--warm-start", named.name, "--labels", "UP,DOWN")
-    assert (code, said) == (
+    code, sentence = run(*COMMANDS["worker"], "--warm-start", named.name, "--labels", "UP,DOWN")
+    assert (code, sentence) == (
         2, f"--labels contradicts model file {named.name}: asked for UP,DOWN, the file has DOWN,UP",
     )  # fmt: skip
     for file in (named.name, path):
@@ -346,13 +346,13 @@ def test_an_evaluation_brings_the_columns_into_the_file_s_order(path: Path, tabl
 
 
 def test_skipped_rows_are_dealt_all_the_same(path: Path, table: Path, tmp_path: Path) -> None:
-    """Row i belongs to partition i mod 3 whatever was left out, and each partition begins in the file's state."""
+    """Row i belongs to partition i mod 3 whatever --skip leaves out, and each partition starts in the file's state."""
     lines = evaluated(tmp_path / "s", table, "--warm-start", path, "--skip", 40, "--partitions", 3)
     X, y = drifting(REST)
     for p in range(3):
         mine = np.arange(40, REST)[np.arange(40, REST) % 3 == p]
-        wanted = scores(model_file.load(path).model().champion, X[mine], y[mine])
-        assert told([lines[row - 40] for row in mine]) == wanted.tobytes()
+        expected = scores(model_file.load(path).model().champion, X[mine], y[mine])
+        assert told([lines[row - 40] for row in mine]) == expected.tobytes()
 
 
 def test_evaluations_with_challengers_in_other_processes(path: Path, table: Path) -> None:
@@ -379,7 +379,7 @@ def test_evaluations_with_challengers_in_other_processes(path: Path, table: Path
         ),
         (
             ("--warm-start", "FILE", "--grid", "dfop:mu=0.1/0.2"),
-            "--warm-start does not go with --grid, which says what learns and what is shown",
+            "--warm-start does not go with --grid, which sets what is learned and shown",
         ),
     ],
 )

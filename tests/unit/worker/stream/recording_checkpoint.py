@@ -1,4 +1,4 @@
-"""A task without a broker: `RecordingCheckpoint` keeps what is committed in memory, and imitates nothing of Kafka."""
+"""Tasks without a broker: `RecordingCheckpoint` keeps commits in memory and does not imitate Kafka."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODEL = model_settings(
 
 
 class RecordingCheckpoint:
-    """A Checkpoint that puts everything into a drawer."""
+    """A checkpoint that records outputs and commits."""
 
     def __init__(self) -> None:
         self.open = False
@@ -33,7 +33,7 @@ class RecordingCheckpoint:
         self.discarded = 0
 
     def acquire(self, deadline: Deadline) -> None:
-        """Nobody to fence."""
+        """Do nothing: there is no other producer to fence."""
 
     def produce(self, outputs: Outputs) -> None:
         self.open = True
@@ -60,9 +60,9 @@ def worker_settings(**more: Any) -> WorkerSettings:
 def fresh(
     position: int = 0, committed: int = 0, model: Model | None = None, **more: Any
 ) -> tuple[Task, RecordingCheckpoint]:
-    """A task that was just restored: by default at the beginning of the log."""
-    drawer = RecordingCheckpoint()
-    made = Task(worker_settings(**more), 3, drawer)
+    """Return a task that was just restored, by default at the beginning of the log, and its checkpoint."""
+    checkpoint = RecordingCheckpoint()
+    made = Task(worker_settings(**more), 3, checkpoint)
     pointer = Pointer(0, 1, position) if model is not None else None
     made.restore_from(RestoreResult(model or Model(MODEL, 3), position, committed, pointer))
-    return made, drawer
+    return made, checkpoint

@@ -1,4 +1,4 @@
-"""When a worker looks after its group: soon after a change if it has nothing to do, else later, then rarely."""
+"""When a worker checks its group: soon after a change if it has no partitions, else later, then ever more rarely."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.worker.rows import model_settings
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """When it was looked, with seconds a hundred times as short."""
+    """Times of the checks, with all intervals about a hundred times as short."""
     found: list[float] = []
     for name, seconds in (("IDLE", 0.03), ("BUSY", 0.3), ("MAX", 0.12), ("TICK", 0.001)):
         monkeypatch.setattr(assignment_watchdog, f"{name}_SECONDS", seconds)
@@ -62,9 +62,9 @@ def test_member_with_partitions_looks_later(looks: list[float]) -> None:
 
 
 def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Any] = []
+    calls: list[Any] = []
     monkeypatch.setattr(assignment_watchdog, "IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *given: told.append(given))
+    monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *given: calls.append(given))
     model, properties = (
         model_settings("no_change"),
         {"sasl.password": "p", "group.instance.id": "one", "group.protocol": "consumer"},
@@ -73,9 +73,9 @@ def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monke
         WorkerSettings("127.0.0.1:1", "events", "g", model, passthrough=properties), EventLog(), lambda: False
     )
     one.begin()
-    await_until(lambda: told, 20, "a look")
+    await_until(lambda: calls, 20, "a look")
     one.end()
-    group = told[0][1]
+    group = calls[0][1]
     assert (group.topic, group.name, group.log_format) == ("events", "g", "text")
     assert group.properties["sasl.password"] == "p"
     assert "group.instance.id" not in group.properties, "a passer-by under a member's name would put it out"

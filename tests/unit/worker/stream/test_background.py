@@ -1,4 +1,4 @@
-"""Calls beside the loop: which checkpoint they use, and what becomes of one that does not come back."""
+"""Background calls: which checkpoint they use, and what happens if one does not return."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = records(events(30))
 
 
 class Stuck(RecordingCheckpoint):
-    """A checkpoint whose commits wait until somebody lets them go on."""
+    """A checkpoint whose commits block until `go_on` is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Stuck(RecordingCheckpoint):
 
 
 def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
-    """With the newer one it would publish the rows of a later life under an offset before them: they come twice."""
+    """The newer one would commit later rows with an offset before them, and they would be emitted twice."""
     task, old = fresh()
     task.advance(ROWS.before(10))
     begun = task.begin_commit()
@@ -50,7 +50,7 @@ def test_commit_that_starts_late_uses_the_checkpoint_of_its_own_time() -> None:
 def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
     stuck_task, _ = fresh()
     stuck = stuck_task.checkpoint = Stuck()
-    task, drawer = fresh()
+    task, checkpoint = fresh()
     commits = PendingCommits()
     for one in (stuck_task, task):
         one.advance(ROWS.before(10))
@@ -62,7 +62,7 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
         assert call.future.result(10) == Pointer(1, 1, 10)
         ((_, error),) = commits.collect()
         assert error is None
-        assert (task.committed, [offset for offset, _ in drawer.commits]) == (10, [10])
+        assert (task.committed, [offset for offset, _ in checkpoint.commits]) == (10, [10])
     finally:
         stuck.go_on.set()
 
@@ -98,7 +98,7 @@ def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: py
     try:
         await_all([call], Deadline(10 * calls.GRACE_SECONDS))
         assert call.timed_out
-        with pytest.raises(TimedOut, match="did not come back from the commit"):
+        with pytest.raises(TimedOut, match="did not return from the commit"):
             call.result()
     finally:
         stuck.go_on.set()
@@ -109,24 +109,24 @@ def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: py
 def test_call_on_the_loop_s_own_thread_that_does_not_come_back_ends_the_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The group waits for a worker that is stuck inside a callback, so it must not stay."""
-    said: list[str] = []
+    """The group waits for a worker that is stuck inside a callback, so the process must end."""
+    sentences: list[str] = []
     task, _ = fresh()
     stuck = task.checkpoint = Stuck()
 
     def ended(sentence: str) -> None:
-        said.append(sentence)
+        sentences.append(sentence)
         stuck.go_on.set()
 
     monkeypatch.setattr(calls, "GRACE_SECONDS", 0.05)
     monkeypatch.setattr(calls, "end_process", ended)
     commit = partial(stuck.commit, CommitRequest(0, 0, None, None), None, Deadline(0))
     BackgroundCall(task, "commit", commit, Deadline(0), inline=True)
-    assert said == ["the client did not come back from the commit of partition 3"]
+    assert sentences == ["the client did not return from the commit of partition 3"]
     stuck.go_on.set()
     BackgroundCall(task, "commit", commit, Deadline(0), inline=True)
     time.sleep(2 * calls.GRACE_SECONDS)
-    assert len(said) == 1
+    assert len(sentences) == 1
 
 
 def test_what_the_call_raises_is_raised_by_the_result() -> None:

@@ -1,4 +1,4 @@
-"""One event a line, as text and as JSON."""
+"""One event per line, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_json_is_an_object_with_time_event_and_facts() -> None:
 
 @pytest.mark.parametrize("form", [TEXT, JSON])
 def test_an_event_is_one_line_whatever_its_facts_say(form: str) -> None:
-    """Errors of the broker may have line breaks; a log is read line by line."""
+    """Broker errors may contain line breaks, but a log is read line by line."""
     line = written(form, "consumer error", error="first\nsecond\r\nthird")
     assert line.count("\n") == 1
     assert "\r" not in line
@@ -51,7 +51,7 @@ def test_standard_error_is_the_default(capsys: pytest.CaptureFixture[str]) -> No
 
 
 class Disk(io.RawIOBase):
-    """Takes `room` bytes, as a disk does: the last write may be short, the next one fails."""
+    """Accepts `room` bytes, like a disk: the last write may be short, and the next one fails."""
 
     def __init__(self, room: int = 0) -> None:
         self.room, self.text = room, b""
@@ -112,7 +112,7 @@ def test_a_process_without_standard_error_has_no_log(monkeypatch: pytest.MonkeyP
 
 
 def test_what_the_encoding_lacks_is_written_all_the_same() -> None:
-    """As standard error does it: a topic's or a file's name may hold anything."""
+    """Like standard error, with backslashes: the name of a topic or file may contain any character."""
     disk = Disk(room=1000)
     out = io.TextIOWrapper(io.BufferedWriter(disk), "ascii", "backslashreplace")
     EventLog(TEXT, out).event("left", group="gr\u00fcn")

@@ -1,4 +1,4 @@
-"""When a worker counts as alive, and what is said of a cluster that is silent and of a loop that hangs."""
+"""When a worker counts as alive, and what is logged about a cluster that does not answer and a loop that hangs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.worker.rows import model_settings
 
 
 class Watched:
-    """A health with a clock of its own."""
+    """A `HealthMonitor` with a clock of its own."""
 
     def __init__(self) -> None:
         self.now, self.out = 100.0, io.StringIO()
@@ -37,12 +37,12 @@ def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
     assert health.reachable
     health.record_unreachable("gone")
     assert not health.reachable
-    wanted = "the cluster does not answer, asking again bootstrap=h:1 seconds={} gives_up_after=60 error=gone"
-    assert watched.lines() == [wanted.format(0)]
+    expected = "the cluster does not answer, asking again bootstrap=h:1 seconds={} gives_up_after=60 error=gone"
+    assert watched.lines() == [expected.format(0)]
     for _ in range(5):
         watched.now += 5
         health.record_unreachable("gone")
-    assert watched.lines() == [wanted.format(10), wanted.format(20)]
+    assert watched.lines() == [expected.format(10), expected.format(20)]
     health.record_reachable()
     assert health.reachable
     assert watched.lines() == ["the cluster answers again seconds=25"]
@@ -59,7 +59,7 @@ def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pyt
     for _ in range(3):
         watched.health.check_loop()
     assert not watched.health.alive
-    assert watched.lines() == ["the loop does not turn, stacks of all threads follow seconds=31"]
+    assert watched.lines() == ["the loop is stuck, stacks of all threads follow seconds=31"]
     watched.health.heartbeat(committed=True)
     assert watched.health.alive
 

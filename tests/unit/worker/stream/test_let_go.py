@@ -1,4 +1,4 @@
-"""What has failed is let go: an exception that the client kept would keep a task, its model and its producer."""
+"""Failed calls are released: an exception kept by the client would keep a task, its model and its producer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from driftway.worker.stream.task.checkpoint import _end, with_cause
 
 
 class Large:
-    """What a frame holds."""
+    """An object that a frame refers to."""
 
 
 def sender(**properties: Any) -> ConfluentSender:
@@ -26,13 +26,13 @@ def sender(**properties: Any) -> ConfluentSender:
 
 
 def checkpoint() -> Any:
-    """One whose transaction is broken: the client raises when it is asked why."""
+    """Return a checkpoint whose transaction is broken: the client raises when it is asked for the cause."""
     settings = SimpleNamespace(guarantee=EXACTLY_ONCE)
     return SimpleNamespace(open=True, settings=settings, sender=sender(**{"transactional.id": "t"}))
 
 
 def kept(call: Callable[[Large], Any]) -> bool:
-    """Whether something is still there after a call that was given it has failed."""
+    """Return whether an object passed to a failing call is still alive afterwards."""
     large = Large()
     seen = weakref.ref(large)
     with pytest.raises(TimedOut):
@@ -43,7 +43,7 @@ def kept(call: Callable[[Large], Any]) -> bool:
 
 
 def fail(_held: Large) -> None:
-    raise TimedOut("the broker did not take the outputs in time")
+    raise TimedOut("the broker did not confirm the outputs in time")
 
 
 def test_a_failed_commit_is_let_go_after_its_cause_was_asked_for() -> None:
@@ -68,9 +68,9 @@ def test_reports_of_a_discarded_producer_are_let_go() -> None:
     seen = weakref.ref(large)
     for _ in range(5):
         one._producer.produce("t", b"", partition=0, on_delivery=lambda *_, held=large: None)
-    left = [one]
+    senders = [one]
     del one, large
-    _end(left)
+    _end(senders)
     gc.collect()
-    assert left == []
+    assert senders == []
     assert seen() is None

@@ -1,4 +1,4 @@
-"""The closed list of metrics: its names, what moves them, and when a worker is ready."""
+"""The closed list of metrics: their names, what changes them, and when a worker is ready."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from driftway.worker.wire.events import RejectedEvent
 from tests.unit.worker.rows import events, model_settings, records
 
 NAMES = {
-    "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed", "driftway_strays",
-    "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share", "driftway_late_labels",
-    "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures", "driftway_aborts",
+    "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed",
+    "driftway_wrong_offsets", "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
+    "driftway_delayed_labels", "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures",
+    "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",
     "driftway_restores", "driftway_restore_failures", "driftway_restore_seconds", "driftway_replayed",
-    "driftway_restore_left", "driftway_mends", "driftway_task_state",
+    "driftway_restore_left", "driftway_output_repairs", "driftway_task_state",
     "driftway_batch_seconds", "driftway_rebalances", "driftway_cluster_reachable", "driftway_turn_age_seconds",
     "driftway_client_errors", "driftway_throttled", "driftway_broker_round_trip_seconds", "driftway_fetched_records",
     "driftway_unknown_fields", "driftway_build_info",
@@ -54,7 +55,7 @@ def worker_metrics() -> WorkerMetrics:
 
 
 def shown(metrics: WorkerMetrics) -> dict[str, Any]:
-    """Sample name -> {label values by label: value}, as Prometheus parses the page."""
+    """Return sample name -> {label values in order of the labels' names: value}, as Prometheus parses the page."""
     found: dict[str, Any] = {}
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         assert family.documentation
@@ -177,7 +178,7 @@ def test_restores_are_counted_by_where_the_state_came_from() -> None:
     metrics.restored(a_task(), RestoreResult(model, 0, 7, None, missing_outputs=MissingOutputs(7, 9)), 1.0)
     found = shown(metrics)
     assert found["driftway_restores_total"] == {("3", "log"): 2.0, ("3", "memory"): 1.0}
-    assert found["driftway_mends_total"] == {("3",): 1.0}
+    assert found["driftway_output_repairs_total"] == {("3",): 1.0}
     assert found["driftway_restore_seconds_sum"] == {("3",): 1.75}
 
 
@@ -197,9 +198,9 @@ def test_rolling_metrics_are_those_of_the_accuracy_points() -> None:
     task.model.advance(records(events(100)))
     metrics.refresh([task], HEALTH)
     found = shown(metrics)["driftway_rolling"]
-    wanted = task.model.latest_points()
-    assert set(wanted) == {"arow", "no_change"}
-    for learner, point in wanted.items():
+    expected = task.model.latest_points()
+    assert set(expected) == {"arow", "no_change"}
+    for learner, point in expected.items():
         for metric, value in point.items():
             assert found[learner, metric, "3"] == value
 
@@ -219,8 +220,8 @@ def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: b
     tasks = [a_task(i, state) for i, state in enumerate(states)]
     found, facts = readiness(tasks, reachable=True)
     assert found is ready
-    told = {str(i): s.value for i, s in enumerate(states)}
-    assert facts == {"ready": ready, "standby": standby, "cluster": "answers", "tasks": told}
+    by_partition = {str(i): s.value for i, s in enumerate(states)}
+    assert facts == {"ready": ready, "standby": standby, "cluster": "answers", "tasks": by_partition}
     assert readiness(tasks, reachable=False) == (False, facts | {"ready": False, "cluster": "silent"})
 
 
@@ -238,12 +239,12 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     task.model = Model(model_settings("auto", "arow", wait=LabelWait(50), share=SharingOption("average", 40)), 3)
     task.model.exchange.replay([], 0)
     task.model.exchange.start(1, {})
-    told = task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}'])).shares
+    updates = task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}'])).shares
     task.model.exchange.oldest_sent_at = 1000
     before = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
     bad = RejectedEvent("not JSON", 5, b"?", None, 0)
     metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), skipped=3)
-    metrics.advanced(task, records(events(7)), Outputs(7, alarms=[DriftAlarm("adwin", 5)], shares=told))
+    metrics.advanced(task, records(events(7)), Outputs(7, alarms=[DriftAlarm("adwin", 5)], shares=updates))
     metrics.advanced(a_task(state=State.RESTORING), records(events(7)), None)
     metrics.committed(task, 0.02)
     metrics.failed(task, "commit failed", ErrorAction.FENCED)
@@ -251,7 +252,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     metrics.aborted(task)
     metrics.restored(task, RestoreResult(None, 0, 7, None, missing_outputs=MissingOutputs(7, 9)), 1.0)
     metrics.state(task)
-    metrics.partition_metric(metrics.strays, task.partition).inc()
+    metrics.partition_metric(metrics.wrong_offsets, task.partition).inc()
     metrics.worker_metric(metrics.rebalances).inc()
     metrics.worker_metric(metrics.batch_seconds).observe(0.1)
     metrics.client_error("_TRANSPORT")

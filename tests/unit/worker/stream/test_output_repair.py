@@ -1,4 +1,4 @@
-"""What of a batch's outputs is written again."""
+"""Which of a batch's outputs are written again."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ EVERYTHING = {TOPICS.predictions: set(), TOPICS.accuracy: set(), TOPICS.rejected
 
 
 def told(since: int, until: int, there: dict) -> list:
-    """What a task writes that was restored at `since` with a mend: predictions, points, rejections, alarms."""
+    """Return what a task writes that is restored at `since` with missing outputs: what `wire` returns."""
     model = Model(MODEL, 3)
     if since:
         model.advance(WHOLE.before(since), emit=False)
-    made, drawer = fresh()
+    made, checkpoint = fresh()
     made.reset()
     made.restore_from(RestoreResult(model, since, since, None, missing_outputs=MissingOutputs(since, until, there)))
     for start in range(since, N, 7):
         made.advance(WHOLE.before(min(N, start + 7)).after(start))
-    return list(wire(drawer.pending))
+    return list(wire(checkpoint.pending))
 
 
 def undisturbed(since: int) -> list:

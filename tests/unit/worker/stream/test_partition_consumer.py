@@ -1,4 +1,4 @@
-"""What is believed of the rows that the client hands over, and that no call of it is waited for without end."""
+"""Which rows from the client are accepted, and that no client call can block the worker forever."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def end(partition: int, offset: int) -> Message:
 
 
 class Handing:
-    """Hands over what it is given, and notes what it is told."""
+    """A client that returns the given batches and records the calls made to it."""
 
     def __init__(self, *batches: list[Message]) -> None:
         self.batches = [*batches]
@@ -56,7 +56,7 @@ class Handing:
 
 
 def made(consumer: Any) -> PartitionConsumer:
-    """A consumer whose client is replaced."""
+    """Return a consumer whose client is replaced by `consumer`."""
     settings = WorkerSettings("127.0.0.1:1", "events", "g", model_settings("no_change"))
     found = PartitionConsumer(settings, EventLog(), *[lambda partitions: None] * 3)
     found.member.close()
@@ -69,7 +69,7 @@ def taken(one: PartitionConsumer) -> dict[int, list[int]]:
 
 
 class Collecting(Handing):
-    """Hands over rows 28.. of partition 3 and 5.. of partition 1, and calls back in the middle, as a rebalance does."""
+    """Returns rows 28.. of partition 3 and 5.. of partition 1, and runs a callback in between, as a rebalance does."""
 
     def __init__(self, callback: Callable[[], Any]) -> None:
         super().__init__([row(3, 28), row(3, 29), row(1, 5), row(1, 6)])
@@ -82,7 +82,7 @@ class Collecting(Handing):
 
 @pytest.mark.parametrize("goes_back", [False, True])
 def test_rows_collected_before_a_callback_that_goes_back_are_left_out(goes_back: bool) -> None:
-    """Taken for the next rows they would leave a hole: offsets 0..27 of partition 3 would never be predicted."""
+    """Accepting rows 28 and 29 after the seek would leave offsets 0..27 of partition 3 unpredicted."""
     consumer = Collecting(lambda: one.seek_and_resume(3, 0) if goes_back else None)
     one = made(consumer)
     assert taken(one) == ({1: [5, 6]} if goes_back else {1: [5, 6], 3: [28, 29]})
@@ -91,7 +91,7 @@ def test_rows_collected_before_a_callback_that_goes_back_are_left_out(goes_back:
 
 
 def test_rows_from_elsewhere_than_asked_for_are_not_given_to_anybody() -> None:
-    """A seek that the client has lost: the rows between would never be predicted."""
+    """The client has lost a seek: accepting offset 40 would leave rows 10..39 unpredicted."""
     consumer = Handing([row(0, 40), row(0, 41), row(1, 7)], [row(0, 42)], [row(0, 10), row(0, 11)])
     one = made(consumer)
     assert one.seek_and_resume(0, 10)
@@ -112,7 +112,7 @@ def test_rows_from_before_where_a_partition_was_sent_are_from_elsewhere_too() ->
 
 
 def test_end_of_a_partition_counts_only_where_it_was_asked_for() -> None:
-    """Else a worker with --stop-at-end would leave with rows unread."""
+    """Otherwise a worker with --stop-at-end would stop with rows unread."""
     one = made(Handing([end(0, 90), end(1, 20)]))
     one.seek_and_resume(0, 10)
     one.seek_and_resume(1, 20)
@@ -139,7 +139,7 @@ def test_refused_seek_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_no_call_from_inside_the_client_calls_it_from_another_thread() -> None:
-    """It lets one thread in at a time, and waits without end for itself."""
+    """The client admits one thread at a time, so such a call would deadlock."""
     consumer = Collecting(lambda: (one.pause(3), one.resume(1)))
     one = made(consumer)
     inside: list[str] = []
@@ -150,7 +150,7 @@ def test_no_call_from_inside_the_client_calls_it_from_another_thread() -> None:
 
 
 def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It knows no time limit; nothing else could be done with that client."""
+    """A seek has no timeout, and a client stuck in one cannot be used any more."""
     monkeypatch.setattr(partition_consumer, "SEEK_SECONDS", 0.1)
     go_on, sentences = threading.Event(), []
 
@@ -170,7 +170,7 @@ def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.Monke
             one.seek_and_resume(0, 5)
     finally:
         go_on.set()
-    assert sentences == ["the client did not come back from a seek of events/0"]
+    assert sentences == ["the client did not return from a seek of events/0"]
 
 
 def test_batches_follow_the_learners_speed() -> None:

@@ -1,4 +1,4 @@
-"""What the log tells of the work: rejections by kind, a line a minute, a summary."""
+"""What the log reports about progress: rejections by kind, a line per minute, a summary."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.worker.rows import events, model_settings, records
 
 
 class Told:
-    """A progress_log, its clock, and the lines that it has written since they were last looked at."""
+    """A `ProgressLog`, its clock, and the lines written since they were last read."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -37,67 +37,67 @@ def bad(reason: str, offset: int = 0, value: bytes | None = b"?") -> RejectedEve
 
 
 def test_first_of_a_kind_is_shown_and_others_are_counted() -> None:
-    told = Told()
-    told.progress_log.count(
+    log = Told()
+    log.progress_log.count(
         3, 10, [bad("not JSON", 7), bad("not JSON", 8), bad("label 7 is not one of 0, 1", 9, b'{"y":7}')]
     )
-    assert told.lines() == [
+    assert log.lines() == [
         "rejected kind=not-json at=EVENTS/3@7 reason=not JSON example=?",
         'rejected kind=label at=EVENTS/3@9 reason=label 7 is not one of 0, 1 example={"y":7}',
     ]
-    told.progress_log.count(3, 10, [bad("not JSON"), bad("label 8 is not one of 0, 1")])
-    told.now += REJECTED_SECONDS / 2
-    told.progress_log.tick([], None)
-    assert told.lines() == []
-    told.now += REJECTED_SECONDS
-    told.progress_log.tick([], None)
-    assert told.lines() == ["rejected more reasons=not-json 2, label 1 total=5"]
-    told.now += REJECTED_SECONDS
-    told.progress_log.tick([], None)
-    assert told.lines() == [], "nothing new"
+    log.progress_log.count(3, 10, [bad("not JSON"), bad("label 8 is not one of 0, 1")])
+    log.now += REJECTED_SECONDS / 2
+    log.progress_log.tick([], None)
+    assert log.lines() == []
+    log.now += REJECTED_SECONDS
+    log.progress_log.tick([], None)
+    assert log.lines() == ["more rejected reasons=not-json 2, label 1 total=5"]
+    log.now += REJECTED_SECONDS
+    log.progress_log.tick([], None)
+    assert log.lines() == [], "nothing new"
 
 
 def test_nothing_usable_is_said_once_with_what_was_expected_and_again_at_the_end() -> None:
-    told = Told()
+    log = Told()
     for first in range(0, 300, 30):
-        told.progress_log.count(0, 30, [bad("no x", first + i) for i in range(30)])
-    said = [line for line in told.lines() if line.startswith("nothing")]
-    assert said == ["nothing usable so far rejected=120 expected=something usable"]
-    told.now += 10
-    told.progress_log.end([])
-    *_, summary, last = told.lines()
+        log.progress_log.count(0, 30, [bad("no x", first + i) for i in range(30)])
+    found = [line for line in log.lines() if line.startswith("nothing")]
+    assert found == ["nothing usable so far rejected=120 expected=something usable"]
+    log.now += 10
+    log.progress_log.end([])
+    *_, summary, last = log.lines()
     assert summary == "summary seconds=10 rows=300 rows_per_second=30 rejected=300 reasons=no-x 300"
     assert last == "nothing usable rejected=300 expected=something usable"
 
 
 def test_one_usable_event_is_enough_to_say_nothing_of_the_kind() -> None:
-    told = Told()
-    told.progress_log.count(0, 300, [bad("no x", i) for i in range(299)])
-    told.progress_log.end([])
-    assert not any(line.startswith("nothing") for line in told.lines())
+    log = Told()
+    log.progress_log.count(0, 300, [bad("no x", i) for i in range(299)])
+    log.progress_log.end([])
+    assert not any(line.startswith("nothing") for line in log.lines())
 
 
 def test_every_minute_has_a_line_with_rows_lag_and_accuracy() -> None:
-    told = Told()
+    log = Told()
     task = Task(WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1")), 0, None)  # type: ignore[arg-type]
     task.model.advance(records(events(200)))
-    told.progress_log.count(0, 200, [])
-    told.progress_log.tick([task], {0: 7, 1: 100})
-    assert told.lines() == []
-    told.now += 60
-    told.progress_log.tick([task], {0: 7, 1: 100})
-    (line,) = told.lines()
+    log.progress_log.count(0, 200, [])
+    log.progress_log.tick([task], {0: 7, 1: 100})
+    assert log.lines() == []
+    log.now += 60
+    log.progress_log.tick([task], {0: 7, 1: 100})
+    (line,) = log.lines()
     assert line.startswith("working rows=200 rows_per_second=3 rejected=0 ")
     assert line.endswith(" lag=7")
-    told.now += 60
-    told.progress_log.tick([task], {})
-    assert told.lines()[0].startswith("working rows=200 rows_per_second=0 rejected=0")
+    log.now += 60
+    log.progress_log.tick([task], {})
+    assert log.lines()[0].startswith("working rows=200 rows_per_second=0 rejected=0")
 
 
 @pytest.mark.parametrize("make", [malformed, packed_malformed])
 def test_every_reason_has_a_kind_of_the_closed_list(make) -> None:  # type: ignore[no-untyped-def]
-    chance = random.Random(5)
-    kinds = {kind_of(reason): reason for _, reason in (make(chance) for _ in range(2000))}
+    generator = random.Random(5)
+    kinds = {kind_of(reason): reason for _, reason in (make(generator) for _ in range(2000))}
     assert set(kinds) <= {*KINDS.values(), *BY_END.values()}
     assert OTHER not in kinds or kinds[OTHER].startswith("x ")
 

@@ -1,4 +1,4 @@
-"""When a partition in trouble may try again, when it is given up, and when somebody outside must be at work."""
+"""When a failing partition may retry, when it is given up, and when fences mean a producer outside the group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def pauses(seen: RetryPolicy, clock: Clock, failures: int, verdict: ErrorAction = ErrorAction.ABORT) -> list[float]:
-    """Seconds until partition 1 is ready again, after each of so many failures in succession."""
+    """Return the seconds until partition 1 is due again after each of `failures` failures in succession."""
     found = []
     for _ in range(failures):
         seen.record_failure(1, verdict, "x")
@@ -79,7 +79,7 @@ def test_who_fails_without_end_is_given_up_with_what_failed(
     with pytest.raises(kind) as caught:
         seen.record_failure(1, verdict, "EVENTS/1: no")
     assert type(caught.value) is kind
-    assert str(caught.value) == "nothing has succeeded for 60 s, 4 times in succession: EVENTS/1: no"
+    assert str(caught.value) == "nothing has succeeded for 60 s, 4 times in a row: EVENTS/1: no"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_only_fences_in_succession_mean_somebody_else_even_if_commits_succeed_be
     for _ in range(MAX_FENCES):
         fence()
     if too_often:
-        with pytest.raises(Fenced, match="for the 6th time in succession, by somebody who is not in the group"):
+        with pytest.raises(Fenced, match="for the 6th time in a row, by somebody outside the group"):
             fence()
     else:
         fence()

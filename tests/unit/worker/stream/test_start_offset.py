@@ -1,4 +1,4 @@
-"""--start OFFSET: what it takes, where a group begins, and what the policies say of such a group."""
+"""--start OFFSET: accepted values, where a group begins, and what the restore policies do with such a group."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_offset_outside_the_log_is_refused(start: int) -> None:
 def test_policies_know_where_a_group_began_and_in_which_state(
     tmp_path: Path, start: str | int, low: int, again: int, warm: bool
 ) -> None:
-    """The restore reads nothing where it refuses or begins anew, so no reader is needed."""
+    """The restore reads nothing when it refuses or starts afresh, so no reader is needed."""
     model, learner = model_settings(), "an empty learner"
     if warm:
         began = written(tmp_path / "m.driftway", perceptron(*drifting())).warm_start()
@@ -66,5 +66,5 @@ def test_policies_know_where_a_group_began_and_in_which_state(
         f"{again}, fresh starts with {learner} at 900"
     )
     found = ways(if_unrestorable=FRESH).by_policy("the reason")
-    assert found.note == f"the reason; starting with {learner}, as told"
+    assert found.note == f"the reason; starting with {learner}, as configured"
     assert (found.position, found.committed, found.history_start) == (900, 900, 900)

@@ -1,4 +1,4 @@
-"""A task's life: its legal moves, its position, what it emits after a restore, when it writes snapshots."""
+"""A task's life cycle: legal transitions, position, what it emits after a restore, when it writes snapshots."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ N = len(WHOLE)
 
 
 def rewind(made: Task, drawer: RecordingCheckpoint) -> None:
-    """The commit failed: what was produced is gone with its producer, and the log names the commit before."""
+    """Roll back after a failed commit: the produced records go with the producer, and the last commit is restored."""
     made.reset()
     drawer.close_producer()
     assert made.in_memory_offset == made.committed
@@ -42,7 +42,7 @@ def commit(made: Task, closing: bool = False) -> None:
 
 
 def expected(start: int = 0, end: int | None = None) -> tuple[list[Any], ...]:
-    """What an undisturbed run emits for offsets from `start` on."""
+    """Return what an undisturbed run emits for offsets from `start` on."""
     model = Model(MODEL, 3)
     if start:
         model.advance(WHOLE.before(start), emit=False)
@@ -86,21 +86,21 @@ def test_nothing_to_relearn_means_running_at_once() -> None:
 @given(st.lists(st.integers(0, N), max_size=8), st.integers(0, 30))
 def test_records_before_the_position_are_ignored(cuts: list[int], again: int) -> None:
     """The client may deliver some records twice around a seek."""
-    made, drawer = fresh()
+    made, checkpoint = fresh()
     parts = pieces(WHOLE, cuts)
     for part in parts:
         made.advance(part)
         first = max(0, int(part.offsets[-1]) - again)
         assert made.advance(WHOLE.before(int(part.offsets[-1]) + 1).after(first)) is None
-    assert wire(drawer.pending) == expected()
+    assert wire(checkpoint.pending) == expected()
     assert made.position == N
 
 
 def test_a_delivery_that_overlaps_emits_the_new_rows_only() -> None:
-    made, drawer = fresh()
+    made, checkpoint = fresh()
     for start, end in ((0, 60), (40, 90), (10, N)):
         made.advance(WHOLE.before(end).after(start))
-    assert wire(drawer.pending) == expected()
+    assert wire(checkpoint.pending) == expected()
 
 
 @settings(max_examples=60, deadline=None)
@@ -110,27 +110,27 @@ def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: 
     model = Model(MODEL, 3)
     if s:
         model.advance(WHOLE.before(s))
-    made, drawer = fresh(s, c, model)
+    made, checkpoint = fresh(s, c, model)
     for part in pieces(WHOLE.after(s), cuts) if s < N else []:
         before = made.position
         out = made.advance(part)
         assert made.running is (made.position >= c)
         assert (out is None) is (max(before, c) >= made.position)
-    assert wire(drawer.pending) == (expected(c) if c < N else ([], [], [], []))
+    assert wire(checkpoint.pending) == (expected(c) if c < N else ([], [], [], []))
     assert made.position == N
 
 
 def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> None:
-    """Transaction markers and compaction leave holes: C itself may never be delivered."""
+    """Transaction markers and compaction leave gaps: the committed offset itself may never be delivered."""
     kept = (WHOLE.offsets < 40) | (WHOLE.offsets >= 60)
     stamps = list(compress(WHOLE.timestamps, kept.tolist()))
     holed = Records(3, WHOLE.offsets[kept], WHOLE.values.chosen(kept), WHOLE.keys.chosen(kept), stamps)
-    made, drawer = fresh(0, 50, Model(MODEL, 3))
+    made, checkpoint = fresh(0, 50, Model(MODEL, 3))
     made.advance(holed.before(40))
     assert made.state is State.RESTORING
     made.advance(holed.after(40))
     assert made.running
-    assert {bad.offset for out in drawer.pending for bad in out.rejected} == {
+    assert {bad.offset for out in checkpoint.pending for bad in out.rejected} == {
         o for o in WHOLE.offsets.tolist() if o >= 60 and VALUES[o] in BAD
     }
 
@@ -140,8 +140,8 @@ def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> Non
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["land", "fail"]), st.lists(st.integers(1, 20), max_size=3)))
 )
 def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[tuple[int, str, list[int]]]) -> None:
-    """Whether the commit lands or fails, and whatever was learned meanwhile; snapshots stand at their commit."""
-    made, drawer = fresh(snapshot_rows=1, snapshot_interval=1e-9)
+    """Whether the commit succeeds or fails, and whatever was learned meanwhile; a snapshot has its commit's offset."""
+    made, checkpoint = fresh(snapshot_rows=1, snapshot_interval=1e-9)
 
     def take(size: int) -> None:
         if made.position < N:
@@ -149,78 +149,78 @@ def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[t
 
     for size, outcome, meanwhile in [*plan, (N, "land", [])]:
         take(size)
-        if not drawer.open:
+        if not checkpoint.open:
             continue
         begun = made.begin_commit()
-        emitted = len(drawer.pending)
+        emitted = len(checkpoint.pending)
         for more in meanwhile:
             take(more)
-        assert len(drawer.pending) == emitted
+        assert len(checkpoint.pending) == emitted
         assert made.due_at == float("inf")
         if outcome == "land":
             made.end_commit(begun, begun.run(None, Deadline(1)))
             assert made.committed == begun.position
         else:
-            rewind(made, drawer)
+            rewind(made, checkpoint)
             assert made.position == made.committed
         assert made.buffered_rows == 0
     take(N)
-    if drawer.open:
+    if checkpoint.open:
         commit(made)
-    assert wire(drawer.committed) == expected()
-    for offset, blob in drawer.commits:
+    assert wire(checkpoint.committed) == expected()
+    for offset, blob in checkpoint.commits:
         assert blob is None or snapshot.read(blob, Model(MODEL, 3))[1] == offset
 
 
 def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
-    made, drawer = fresh()
+    made, checkpoint = fresh()
     made.advance(WHOLE.before(10))
     made.begin_commit()
     made.advance(WHOLE.before(30).after(10))
     assert made.buffered_rows > 0
     made.close()
     assert made.buffered_rows == 0
-    assert not drawer.open
+    assert not checkpoint.open
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["commit", "rewind", "go on"])), max_size=12))
 def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple[int, str]]) -> None:
-    made, drawer = fresh(snapshot_rows=20)
-    for size, then in [*plan, (N, "commit")]:
+    made, checkpoint = fresh(snapshot_rows=20)
+    for size, action in [*plan, (N, "commit")]:
         if made.position < N:
             made.advance(WHOLE.before(min(N, made.position + size)).after(made.position))
-        if then == "commit":
+        if action == "commit":
             commit(made)
             assert made.committed == made.position
-        elif then == "rewind":
-            rewind(made, drawer)
+        elif action == "rewind":
+            rewind(made, checkpoint)
             assert made.position == made.committed
-            assert not drawer.open
+            assert not checkpoint.open
     if made.position < N:
         made.advance(WHOLE.after(made.position))
         commit(made)
-    assert wire(drawer.committed) == expected()
+    assert wire(checkpoint.committed) == expected()
 
 
 def test_every_snapshot_stands_at_its_commit_and_continues_from_there() -> None:
-    made, drawer = fresh(snapshot_rows=1, snapshot_interval=1e-9)
+    made, checkpoint = fresh(snapshot_rows=1, snapshot_interval=1e-9)
     for part in pieces(WHOLE, range(0, N, 10)):
         made.advance(part)
-        drawer.bytes_since_snapshot = 10**9
+        checkpoint.bytes_since_snapshot = 10**9
         commit(made)
-    assert [offset for offset, _ in drawer.commits] == [*range(10, N, 10), N]
-    for offset, blob in drawer.commits[:-1]:
-        heir = Model(MODEL, 3)
+    assert [offset for offset, _ in checkpoint.commits] == [*range(10, N, 10), N]
+    for offset, blob in checkpoint.commits[:-1]:
+        restored = Model(MODEL, 3)
         assert blob is not None
-        assert snapshot.read(blob, heir)[1] == offset
-        assert wire([heir.advance(WHOLE.after(offset))]) == expected(offset)
+        assert snapshot.read(blob, restored)[1] == offset
+        assert wire([restored.advance(WHOLE.after(offset))]) == expected(offset)
 
 
 def snapshots_at(
     made: Task, drawer: RecordingCheckpoint, ends: Sequence[int], between: Callable[[], None] = lambda: None
 ) -> list[int]:
-    """Where snapshots are written if a commit follows each of `ends`."""
+    """Return the offsets at which snapshots are written if a commit follows each of `ends`."""
     for start, end in pairwise((0, *ends)):
         between()
         made.advance(WHOLE.before(end).after(start))
@@ -229,34 +229,34 @@ def snapshots_at(
 
 
 def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
-    made, drawer = fresh(snapshot_rows=30, snapshot_interval=1e6)
-    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+    made, checkpoint = fresh(snapshot_rows=30, snapshot_interval=1e6)
+    assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
     monkeypatch.setattr(task, "SNAPSHOT_SHARE", 1e9)
-    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
+    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
 
     def two_seconds_pass() -> None:
         clock.now += 2.0
 
-    assert snapshots_at(made, drawer, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
+    assert snapshots_at(made, checkpoint, range(10, 121, 10), two_seconds_pass) == [10, 40, 70, 100]
 
 
 def test_large_state_is_written_rarer_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(MODEL, 3)
     model.advance(WHOLE)
     monkeypatch.setattr(task, "LARGE_STATE", model.save().nbytes / 3)
-    made, drawer = fresh(snapshot_rows=10, snapshot_interval=1e6)
-    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+    made, checkpoint = fresh(snapshot_rows=10, snapshot_interval=1e6)
+    assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
     learn = Model.advance
 
     def slowly(model: Model, *arguments: Any) -> Outputs:
@@ -264,39 +264,39 @@ def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytes
         return learn(model, *arguments)
 
     monkeypatch.setattr(Model, "advance", slowly)
-    assert snapshots_at(made, drawer, range(10, 121, 10)) == [10, 40, 70, 100]
+    assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_rows_relearned_by_a_restore_count() -> None:
     """Otherwise a worker killed again and again would have more to relearn each time."""
     model = Model(MODEL, 3)
-    made, drawer = fresh(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
+    made, checkpoint = fresh(0, 50, model, snapshot_rows=60, snapshot_interval=1e6)
     made.advance(WHOLE.before(55))
     commit(made)
     made.advance(WHOLE.before(60).after(55))
     commit(made)
-    assert [blob is not None for _, blob in drawer.commits] == [False, True]
+    assert [blob is not None for _, blob in checkpoint.commits] == [False, True]
 
 
 def test_on_a_slow_stream_the_share_of_the_bytes_written_decides() -> None:
-    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e-9)
+    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e-9)
     made.advance(WHOLE.before(10))
     commit(made)
     made.advance(WHOLE.before(12).after(10))
-    drawer.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) - 1
+    checkpoint.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) - 1
     commit(made)
     made.advance(WHOLE.before(14).after(12))
-    drawer.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) + 1
+    checkpoint.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) + 1
     commit(made)
-    assert [blob is not None for _, blob in drawer.commits] == [True, False, True]
+    assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
 def test_last_commit_before_leaving_writes_a_snapshot() -> None:
-    made, drawer = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
+    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
     for end, closing in ((10, False), (20, False), (30, True)):
         made.advance(WHOLE.before(end).after(made.position))
         commit(made, closing)
-    assert [blob is not None for _, blob in drawer.commits] == [True, False, True]
+    assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
 def test_commit_is_due_an_interval_after_the_first_output_and_never_without_one() -> None:
@@ -311,24 +311,24 @@ def test_commit_is_due_an_interval_after_the_first_output_and_never_without_one(
 
 
 def test_nothing_is_due_while_restoring() -> None:
-    made, drawer = fresh(0, 50, Model(MODEL, 3))
+    made, checkpoint = fresh(0, 50, Model(MODEL, 3))
     assert made.advance(WHOLE.before(30)) is None
     assert made.state is State.RESTORING
     assert made.due_at == float("inf")
-    assert not drawer.open
+    assert not checkpoint.open
 
 
 def test_an_unknown_commit_leads_back_to_created_and_closing_is_final() -> None:
-    made, drawer = fresh()
+    made, checkpoint = fresh()
     made.advance(WHOLE.before(30))
     made.reset()
     assert made.state is State.CREATED
-    assert not drawer.open
-    drawer.close_producer()  # as its next acquisition does
+    assert not checkpoint.open
+    checkpoint.close_producer()  # as the next acquisition does
     made.restore_from(RestoreResult(Model(MODEL, 3), 0, 0, None))
     made.advance(WHOLE)
-    assert wire(drawer.pending) == expected()
+    assert wire(checkpoint.pending) == expected()
     made.close()
-    assert drawer.discarded == 2
+    assert checkpoint.discarded == 2
     with pytest.raises(RuntimeError, match="cannot go from closed"):
         made.close()

@@ -1,4 +1,4 @@
-"""`--unknown-fields count`: what log and metrics tell, of which rows, and that nothing is done where nobody asks."""
+"""`--unknown-fields count`: what log and metrics report, for which rows, and that nothing is counted without it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTED = "driftway_unknown_fields_total"
 
 
 class Told:
-    """A worker's reporter, what they log, and a task that has committed up to an offset."""
+    """A worker's reporter with its log and metrics, and a task that has committed up to an offset."""
 
     def __init__(self, committed: int = 0, **more: Any) -> None:
         self.out, self.metrics = io.StringIO(), worker_metrics()
@@ -47,26 +47,26 @@ class Told:
 
 
 def test_fields_are_counted_and_the_log_says_each_once() -> None:
-    told = Told(unknown_fields="count")
-    told.take(0)
-    told.take(3)
-    assert shown(told.metrics)[COUNTED] == {("note",): 4.0, ("more",): 2.0}
-    assert told.lines() == ["unknown field field=note at=EVENTS/3@1", "unknown field field=more at=EVENTS/3@2"]
+    worker = Told(unknown_fields="count")
+    worker.take(0)
+    worker.take(3)
+    assert shown(worker.metrics)[COUNTED] == {("note",): 4.0, ("more",): 2.0}
+    assert worker.lines() == ["unknown field field=note at=EVENTS/3@1", "unknown field field=more at=EVENTS/3@2"]
 
 
 def test_rows_that_are_only_relearned_are_not_counted() -> None:
-    told = Told(committed=5, unknown_fields="count")
-    told.take(0, relearned=True)
-    assert COUNTED not in shown(told.metrics)
-    told.take(3)
-    assert shown(told.metrics)[COUNTED] == {("note",): 1.0, ("more",): 1.0}, "offset 5 alone is new"
+    worker = Told(committed=5, unknown_fields="count")
+    worker.take(0, relearned=True)
+    assert COUNTED not in shown(worker.metrics)
+    worker.take(3)
+    assert shown(worker.metrics)[COUNTED] == {("note",): 1.0, ("more",): 1.0}, "offset 5 alone is new"
 
 
 def test_events_that_wait_for_labels_are_counted_when_they_come_and_not_once_more() -> None:
-    told = Told(unknown_fields="count")
-    told.reporter.advanced(told.task, records(EVENTS), None, 0)
-    told.reporter.advanced(told.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
-    assert shown(told.metrics)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
+    worker = Told(unknown_fields="count")
+    worker.reporter.advanced(worker.task, records(EVENTS), None, 0)
+    worker.reporter.advanced(worker.task, None, Outputs(len(EVENTS), np.arange(len(EVENTS))), 0)
+    assert shown(worker.metrics)[COUNTED] == {("note",): 2.0, ("more",): 1.0}
 
 
 def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +75,10 @@ def test_without_the_option_no_event_is_looked_at(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(UnknownFields, "__init__", refused)
     monkeypatch.setattr(UnknownFields, "count", refused)
-    told = Told()
-    told.take(0)
-    assert COUNTED not in shown(told.metrics)
-    assert told.lines() == []
+    worker = Told()
+    worker.take(0)
+    assert COUNTED not in shown(worker.metrics)
+    assert worker.lines() == []
     with pytest.raises(AssertionError, match="somebody counts"):
         Told(unknown_fields="count")
 

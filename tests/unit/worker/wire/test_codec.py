@@ -1,4 +1,4 @@
-"""The wire format: what decodes to what, what is rejected with which words, what is written."""
+"""The wire format: what decodes to what, what is rejected with which reason, what is written."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_first_event_that_fixes_no_schema_is_rejected(value: bytes, words: str) 
 
 
 def test_reason_stays_short_however_long_the_names_are() -> None:
-    """It travels as a header, beside the event itself: together they must fit into a record."""
+    """It is sent as a header next to the event itself, and both must fit into one record."""
     long = "n" * 900_000
     for value in (json.dumps({"x": {long: 1}}), json.dumps({"x": {"a": 1, long: 1}})):
         words = reason(value.encode(), schema=Schema(1, ("a",)))
@@ -201,7 +201,7 @@ def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
 
 
 def one_event(row: Any, label: float, name: int, names: list[str] | None, labels: tuple[str, ...] | None) -> bytes:
-    """What `encode_events` writes for a row, from its description."""
+    """Return what `encode_events` should write for a row, from its description."""
     short = label.is_integer() and abs(label) < 2**53 and math.copysign(1.0, label) * (label == 0.0) >= 0.0
     y: Any = None if math.isnan(label) else int(label) if short else label
     if labels is not None and y is not None:

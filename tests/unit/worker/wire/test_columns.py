@@ -1,4 +1,4 @@
-"""A column of byte strings is the same whether it lies in a list or in a buffer."""
+"""A column of byte strings behaves the same in a list and in a buffer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), max
 
 
 def gathered(values: Sequence[bytes | None]) -> TerminatedColumn:
-    """The strings as the C library's come in: one after the other in a buffer that begins with something else."""
+    """Return the strings as the C library delivers them: consecutive in a buffer that begins with something else."""
     lengths = np.array([NOTHING if value is None else len(value) for value in values], np.int64)
     sizes = np.maximum(lengths, 0) + len(END)
     before = np.frombuffer(b"before", np.uint8)
@@ -41,7 +41,7 @@ def gathered(values: Sequence[bytes | None]) -> TerminatedColumn:
 
 
 def scattered(values: Sequence[bytes | None]) -> BufferColumn:
-    """The strings in another order and with gaps."""
+    """Return the strings in another order and with gaps."""
     text, starts = b"", np.zeros(len(values), np.int64)
     for i in reversed(range(len(values))):
         text += b"gap"
@@ -100,7 +100,7 @@ def test_joined_columns_are_their_strings_in_order(
 
 
 def alike(column: BytesColumn, values: Sequence[bytes | None]) -> None:
-    """Everything that may be asked of a column."""
+    """Check everything that a column offers."""
     assert column == values
     assert [column[i] for i in range(len(column))] == values
     assert len(column) == len(values)

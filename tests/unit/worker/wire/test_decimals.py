@@ -1,4 +1,4 @@
-"""Decimal text to float64: whatever the kernel decides has the bits of Python's `float`, and the rest it leaves."""
+"""Decimal text to float64: what the kernel decides has the bits of Python's `float`, and the rest is left undecided."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bits(value: float) -> bytes:
 
 
 def check(text: str, decided: bool | None = None) -> None:
-    """The kernel's word, if it gives one, is Python's; with `decided`, whether it has to give one."""
+    """Fail unless the kernel's value, if any, is Python's; `decided` says whether there must be one."""
     p, value = read(text)
     if decided is not None:
         assert (p >= 0) is decided, text
@@ -85,7 +85,7 @@ def test_half_way_between_two_doubles_is_rounded_to_even(mantissa: int, exponent
 @pytest.mark.parametrize("power", range(48, 70))
 @pytest.mark.parametrize("off", [-1, 0, 1])
 def test_powers_of_two_around_the_width_of_a_word(power: int, off: int) -> None:
-    """Where the digits overflow 63 or 64 bits, to a negative number or to a small one."""
+    """Where the digits overflow 63 or 64 bits, into a negative or a small number."""
     for text in (f"{2**power + off}", f"{2**power + off}e-3", f"0.{2**power + off}", f"{2**power + off}00"):
         check(text)
 
@@ -139,7 +139,7 @@ def test_position_is_after_the_longest_json_number(text: str) -> None:
 
 @pytest.mark.parametrize("front", ["", "-", "0.", "7.", "1e"])
 def test_any_byte_ends_any_number_of_digits(front: str) -> None:
-    """Digits are looked at eight at a time: each place in a word, each byte that can follow."""
+    """Digits are read eight at a time, so try each position in a word and each byte that can follow."""
     digits = "1234567890123456789"
     for n in range(len(digits) + 1):
         for byte in range(256):
@@ -157,7 +157,7 @@ def test_any_byte_ends_any_number_of_digits(front: str) -> None:
 
 @pytest.mark.parametrize("n", [17, 18, 19, 20, 21, 24, 25, 39, 40, 1_000, 100_000])
 def test_digits_beyond_a_word_are_left_and_zeros_in_front_are_none(n: int) -> None:
-    """A value modulo 2^64 must never pass for the number."""
+    """A value modulo 2^64 must never pass for the number itself."""
     for digits in ("9" * n, "1" + "0" * (n - 1), "18446744073709551617" + "0" * n, "0" * n + "18446744073709551617"):
         check(f"0.{digits}", decided=len(digits.lstrip("0")) <= 19)
         check(f"1.{digits}e5", decided=len(digits) <= 18)

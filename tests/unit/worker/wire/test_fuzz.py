@@ -32,7 +32,7 @@ SETTINGS: dict[str, ModelSettings] = {
 }
 DEFAULT_RECORDS, MANY_RECORDS, BATCH = 2000, 100_000, 500
 
-# Seeded mutations: one loop for the default run and for the long one.
+# Seeded mutations: the same loop for the default run and the long one.
 
 NUMBERS = (
     b"1e400", b"-1e400", b"1e308", b"1" * 400, b"-0", b"0.1e-400", b"NaN", b"Infinity", b"-Infinity", b"01", b"1.",
@@ -52,7 +52,7 @@ PIECES = NUMBERS + TEXTS + STRUCTURES
 
 
 def flip(chance: random.Random, value: bytes) -> bytes:
-    """A few bytes replaced by any."""
+    """Replace a few bytes by arbitrary ones."""
     changed = bytearray(value)
     for _ in range(chance.randint(1, 4)):
         changed[chance.randrange(len(changed))] = chance.randrange(256)
@@ -69,7 +69,7 @@ def insert(chance: random.Random, value: bytes) -> bytes:
 
 
 def repeat(chance: random.Random, value: bytes) -> bytes:
-    """A stretch of it twice: keys and features become double."""
+    """Repeat a stretch: keys and features become double."""
     place, end = sorted(chance.randrange(len(value) + 1) for _ in range(2))
     return value[:end] + value[place:]
 
@@ -79,13 +79,13 @@ def arbitrary(chance: random.Random, value: bytes) -> bytes:
 
 
 def numbers(chance: random.Random, value: bytes) -> bytes:
-    """Valid JSON of hostile values."""
+    """Return valid JSON with hostile values."""
     x = b",".join(chance.choice(NUMBERS) for _ in range(chance.choice((D, D, D, 1, 0, D + 1))))
     return b'{"x":[%b],"y":%b,"id":%b}' % (x, chance.choice(NUMBERS), chance.choice(TEXTS))
 
 
 def heads(chance: random.Random, value: bytes) -> bytes:
-    """A packed record whose head or values lie."""
+    """Return a packed record whose head or values are wrong."""
     features = [chance.choice((0.0, -0.0, 1e308, np.inf, -np.inf, np.nan, 5e-324)) for _ in range(chance.randint(0, 6))]
     label = chance.choice((0.0, 1.0, 2.0, -1.0, np.nan, np.inf, 0.5))
     size = chance.choice((8, 8, 4, 0, 255))
@@ -96,7 +96,7 @@ MUTATIONS: tuple[Callable[[random.Random, bytes], bytes], ...] = (flip, cut, ins
 
 
 def spoilt(chance: random.Random, value: bytes) -> bytes | None:
-    """A near-valid record, or none at all."""
+    """Return a near-valid record, or None."""
     if chance.random() < 0.02:
         return None
     for _ in range(chance.choice((1, 1, 2))):
@@ -116,9 +116,9 @@ def good_events(name: str, n: int = 4000) -> list[bytes]:
 
 
 def examine(name: str, values: list[bytes | None], batch: int = BATCH) -> tuple[int, int]:
-    """Run `values`, which begin with a good event, and then only those of them that were predicted.
+    """Run `values`, which begin with a good event, and then only those that were predicted.
 
-    Returns predictions and rejections; fails if they do not add up, or if the rejected ones left a trace in the scores.
+    Return the numbers of predictions and rejections; fail if they do not add up or a rejected record changed a score.
     """
     model, alone = Model(SETTINGS[name], 3), Model(SETTINGS[name], 3)
     predicted = rejected = 0
@@ -130,11 +130,11 @@ def examine(name: str, values: list[bytes | None], batch: int = BATCH) -> tuple[
         assert len(bad) == len(out.rejected)
         for rejection in out.rejected:
             assert rejection.reason
-            assert len(rejection.reason.encode()) < 1000  # it travels as a header
+            assert len(rejection.reason.encode()) < 1000  # it is sent as a header
             assert rejection.value == values[rejection.offset]
         kept = [o for o in part.offsets.tolist() if o not in bad]
-        told = [read_json(line) for line in out.predictions]
-        assert [line["offset"] for line in told] == kept
+        lines = [read_json(line) for line in out.predictions]
+        assert [line["offset"] for line in lines] == kept
         predicted, rejected = predicted + len(kept), rejected + len(bad)
         if kept:
             share = records([values[o] for o in kept])
@@ -147,7 +147,7 @@ def examine(name: str, values: list[bytes | None], batch: int = BATCH) -> tuple[
 
 
 def mixture(chance: random.Random, name: str, n: int) -> list[bytes | None]:
-    """A good event, then good ones and spoilt ones in turn at random."""
+    """Return a good event, followed by good and damaged ones at random."""
     good = good_events(name)
     picks = [good[chance.randrange(len(good))] for _ in range(n)]
     return [value if i == 0 or chance.random() < 0.4 else spoilt(chance, value) for i, value in enumerate(picks)]
@@ -165,9 +165,9 @@ def test_mutated_events_are_predicted_or_rejected_and_leave_no_trace(name: str) 
 def test_a_hundred_thousand_mutated_events(name: str) -> None:
     seed = int(os.environ.get("DRIFTWAY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
     print(f"DRIFTWAY_FUZZ_SEED={seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(MANY_RECORDS // 20_000):
-        examine(name, mixture(chance, name, 20_000))
+        examine(name, mixture(rng, name, 20_000))
 
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=6) | st.integers(-(2**70), 2**70)
@@ -199,7 +199,7 @@ def test_anything_at_all_as_the_first_event(form: str, odd: list[bytes | None]) 
     assert len(out.predictions) + len(out.rejected) == len(odd)
 
 
-# A first event decides the shape, and with it how much memory the learner takes.
+# A first event fixes the shape, and with it how much memory the learner takes.
 
 
 def wide(form: str, d: int) -> bytes:

@@ -1,6 +1,6 @@
 """Wire and snapshot bytes as they were published. A difference here is a BREAKING change for the changelog.
 
-`DRIFTWAY_GOLDEN=write pytest tests/unit/worker/wire/test_golden.py` writes the files anew.
+`DRIFTWAY_GOLDEN=write pytest tests/unit/worker/wire/test_golden.py` rewrites the files.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Y = np.array([1.0, math.nan])
 
 
 def learned(*learners: str, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
-    """A model after 40 rows, its last prediction and its last accuracy points."""
+    """Return a model after 40 rows, its predictions and its accuracy points."""
     model = Model(model_settings(*learners, **more), 3)
     out = model.advance(records(events(40)))
     return model, out.predictions, [value for _, value in out.points]
@@ -76,10 +76,10 @@ def test_published_events_are_still_read(name: str, form: str, row: int) -> None
 
 @pytest.mark.parametrize("name", ["prediction", "prediction_regression"])
 def test_published_packed_predictions_are_still_read_and_say_what_the_json_ones_say(name: str) -> None:
-    told = json.loads((FOLDER / f"{name}.json").read_bytes())
+    fields = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = packed.decode_predictions([(FOLDER / f"{name}.packed").read_bytes()])
     assert found.kind.tolist() == [packed.NUMBER if "regression" in name else packed.CLASS]
     for column in ("partition", "offset", "y", "prediction"):
-        assert getattr(found, column).tolist() == [told[column]]
-    assert found.scores.tolist() == [[told["score"]]]
-    assert (found.ids, found.t.tolist(), told["t"]) == ([b"%d" % told["id"]], [NO_TIME], None)
+        assert getattr(found, column).tolist() == [fields[column]]
+    assert found.scores.tolist() == [[fields["score"]]]
+    assert (found.ids, found.t.tolist(), fields["t"]) == ([b"%d" % fields["id"]], [NO_TIME], None)

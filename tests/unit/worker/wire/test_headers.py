@@ -1,4 +1,4 @@
-"""Headers as a column: chosen with their rows, passed on by name, and of no account where nobody asks for them."""
+"""Headers as a column: selected with their rows, passed on by name, and ignored unless passing is requested."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALL, SOME = model_settings(pass_headers=("*",)), model_settings(pass_headers=("b
 
 
 def headed(i: int) -> list[Header]:
-    """Headers that tell record `i`: a name twice, a null value, an empty one, and every third has none."""
+    """Return headers that identify record `i`: a repeated name, a null and an empty value; every third has none."""
     return [("a", b"%d" % i), ("b", None), ("a", b""), ("offset", b"junk")] if i % 3 else []
 
 
@@ -39,7 +39,7 @@ GOOD = [i for i in range(60) if i not in BAD]
 
 
 def predicted(outputs: list[Outputs | None]) -> dict[int, tuple[Header, ...]]:
-    """Input offset -> headers of its prediction."""
+    """Return input offset -> headers of its prediction."""
     found = {}
     for one in outputs:
         if one is None or not one.rows:
@@ -65,8 +65,8 @@ def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]
 def test_each_prediction_has_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
     made = Model(model, 3)
     found = predicted([made.advance(part) for part in pieces(WHOLE, cuts)])
-    wanted = passed_headers(HEADERS, model.pass_headers) or ()
-    assert found == {i: tuple(wanted[i]) for i in GOOD}
+    passed = passed_headers(HEADERS, model.pass_headers) or ()
+    assert found == {i: tuple(passed[i]) for i in GOOD}
 
 
 def test_outputs_one_after_the_other_keep_them() -> None:
@@ -99,7 +99,7 @@ def test_names_that_make_no_sense_are_refused(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("since", [0, 21])
 def test_what_is_written_again_has_them_too(since: int) -> None:
-    """Also where the setting has changed since: the new one counts from the restore on."""
+    """Also if the setting has changed since: the new one applies from the restore on."""
     there = {(offset, None) for offset in range(since + 2, since + 7)}
     mend = MissingOutputs(since, 40, {Topics("EVENTS", "g").predictions: there})
     first = Model(model_settings(), 3)
@@ -107,10 +107,10 @@ def test_what_is_written_again_has_them_too(since: int) -> None:
         first.advance(WHOLE.before(since), emit=False)
     model = Model(SOME, 3)
     model.load(first.save())
-    task, drawer = fresh()
+    task, checkpoint = fresh()
     task.reset()
     task.restore_from(RestoreResult(model, since, since, None, missing_outputs=mend))
     for start in range(since, 60, 7):
         task.advance(WHOLE.before(min(60, start + 7)).after(start))
     wanted = passed_headers(HEADERS, SOME.pass_headers) or ()
-    assert predicted(drawer.pending) == {i: tuple(wanted[i]) for i in GOOD if i >= since and (i, None) not in there}
+    assert predicted(checkpoint.pending) == {i: tuple(wanted[i]) for i in GOOD if i >= since and (i, None) not in there}

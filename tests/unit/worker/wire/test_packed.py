@@ -1,4 +1,4 @@
-"""The packed format: what decodes to what, what is rejected with which words, what predictions look like in bytes."""
+"""The packed format: what decodes to what, what is rejected with which reason, what predictions look like in bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import compile_kernels
+from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire.codec import PACKED, encode_events, encode_predictions
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
@@ -33,7 +33,7 @@ DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))
 NUMBERS = Target("regression", 0)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 SIGNALLING = {4: struct.pack("<I", 0x7FA00000), 8: struct.pack("<Q", 0x7FF4000000000000)}
-"""NaN that raise the processor's flag when they are converted."""
+"""NaNs that raise the processor's floating-point flag when converted."""
 
 
 def packed(y: float, *x: float, size: int = 8, version: int = 1, head: int | None = None) -> bytes:
@@ -72,14 +72,14 @@ def test_packed_event_of_another_length_is_rejected() -> None:
 
 @pytest.mark.parametrize("target", [BINARY, NUMBERS])
 def test_first_packed_event_may_have_no_label(target: Target) -> None:
-    """A stream with late or missing labels begins with them."""
+    """A stream with late or missing labels begins with unlabelled events."""
     found = tabled(Decoder(target, form=PACKED), [records([packed(math.nan, 1, 2), packed(1, 3, 4)])])
     assert [row[1] for row in found.values()] == [None, 1.0]
 
 
 @pytest.mark.parametrize("target", [BINARY, SIGNS, NUMBERS])
 def test_any_nan_is_no_label(target: Target) -> None:
-    """Of two ways to write NaN in packed bytes one raises the processor's flag in arithmetic."""
+    """Of the two kinds of NaN in packed bytes, one raises the processor's flag in arithmetic."""
     signalling = EVENT_HEAD.pack(1, 8, 0.0)[:2] + SIGNALLING[8] + packed(0, 3, 4)[EVENT_HEAD.size :]
     batch = Decoder(target, form=PACKED).decode(records([packed(1, 1, 2), signalling]))
     assert batch.rejected == []
@@ -103,11 +103,11 @@ def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
             assert found[0] == struct.pack("<2d", *x)
 
 
-# Batches beside the slow path.
+# Batches against the slow path.
 
 
 def slowly(value: bytes | None, schema: Schema, target: Target) -> Any:
-    """One event by `struct` alone: (x bytes, y bytes), or the reason of its rejection."""
+    """Decode one event by `struct` alone: (x bytes, y bytes), or the reason for its rejection."""
     try:
         if value is None:
             raise Reject("null value")
@@ -126,7 +126,7 @@ def slowly(value: bytes | None, schema: Schema, target: Target) -> Any:
         for j, feature in enumerate(x):
             finite(feature, f"x[{j}]")
         (label,) = struct.unpack_from("<d", value, 2)
-        # Whole labels are called by their integer in a reason; the row keeps the sign of a zero target.
+        # A reason shows a whole label as an integer; the row keeps the sign of a zero target.
         y = target.index(None if math.isnan(label) else int(label) if label.is_integer() else label)
     except Reject as reject:
         return str(reject)
@@ -135,7 +135,7 @@ def slowly(value: bytes | None, schema: Schema, target: Target) -> Any:
 
 
 def beside(values: list[bytes | None], schema: Schema, target: Target) -> None:
-    """The batch agrees with the slow path, value by value, to the sign of a zero."""
+    """Fail unless the batch agrees with the slow path, value by value, including the sign of zero."""
     whole = records(values)
     batch = Decoder(target, schema, PACKED).decode(whole)
     assert batch.X.flags.c_contiguous
@@ -162,7 +162,7 @@ def rows_of(d: int, size: int) -> st.SearchStrategy[bytes]:
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[list[bytes | None], int]:
-    """Mostly rows of one length, with deviations of every kind; sometimes none."""
+    """Draw rows mostly of one length, with deviations of every kind or with none."""
     d, size = draw(st.integers(1, 4)), draw(st.sampled_from([4, 8]))
     odd: st.SearchStrategy[bytes | None] = st.one_of(
         st.none(),
@@ -201,7 +201,7 @@ def test_a_batch_of_several_pieces_with_a_few_deviations_does_too(size: int, mon
 
 
 def batch_of(ids: list[bytes], y: list[float], t: list[int] | None = None) -> Batch:
-    """Rows at offsets 40, 41, ... whose ids lie in a text with other bytes between them."""
+    """Return rows at offsets 40, 41, ... whose ids are parts of a text with other bytes between them."""
     n, text = len(ids), b'{"id":'
     bounds = np.empty((2, n), np.int64)
     for i, name in enumerate(ids):
@@ -254,7 +254,7 @@ def test_predictions_come_back_bit_for_bit(data: st.DataObject, kind: tuple[Targ
 
 @pytest.mark.parametrize("runs", [1, 3, 4000])
 def test_ids_of_changing_length_are_cut_where_they_end(runs: int) -> None:
-    """Few changes are cut run by run, many one by one."""
+    """With few changes they are cut run by run, with many one by one."""
     n = 4000
     ids = [b"null" if i * runs // n % 3 == 2 else b"%d" % (7 * 10 ** (i * runs // n % 3)) for i in range(n)]
     score = np.arange(n, dtype=np.float64)[:, None]
@@ -278,23 +278,23 @@ def test_json_and_packed_say_the_same_but_for_the_learner(target: Target, d: int
     predicted = score[:, 0] if target is NUMBERS else np.arange(n) % target.n_classes
     found = decode_predictions(pack(batch, score, predicted, target).to_list())
     for i, value in enumerate(encode_predictions(batch, score, predicted, target, "dfop")):
-        told = json.loads(value)
+        fields = json.loads(value)
         index = float if target is NUMBERS else words.index
-        assert told.pop("learner") == "dfop"
-        assert told == {
+        assert fields.pop("learner") == "dfop"
+        assert fields == {
             "id": json.loads(found.ids[i] or b"null"),
             "partition": found.partition[i],
             "offset": found.offset[i],
-            "prediction": told["prediction"],
+            "prediction": fields["prediction"],
             "score": found.scores[i].tolist() if d > 1 else found.scores[i, 0],
-            "y": told["y"],
+            "y": fields["y"],
             "t": None if found.t[i] == NO_TIME else found.t[i],
         }
-        assert found.prediction[i] == index(told["prediction"])
-        if told["y"] is None:
+        assert found.prediction[i] == index(fields["prediction"])
+        if fields["y"] is None:
             assert math.isnan(found.y[i])
         else:
-            assert struct.pack("<d", found.y[i]) == struct.pack("<d", index(told["y"]))
+            assert struct.pack("<d", found.y[i]) == struct.pack("<d", index(fields["y"]))
 
 
 def test_nothing_written_and_nothing_read() -> None:
@@ -310,13 +310,13 @@ GOOD = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.zeros((2, 2)), np.zeros(2), T
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([b""], "record 0 is no packed prediction: 0 bytes, beginning with nothing"),
-        ([GOOD[0], GOOD[0][:20]], "record 1 is no packed prediction: 20 bytes, beginning with 01 00"),
+        ([b""], "record 0 is not a packed prediction: 0 bytes, beginning with nothing"),
+        ([GOOD[0], GOOD[0][:20]], "record 1 is not a packed prediction: 20 bytes, beginning with 01 00"),
         ([GOOD[0][:41]], "record 0, a packed prediction, does not hold as many scores as the first"),
-        ([b"\x02" + GOOD[0][1:]], "record 0 is no packed prediction of version 1: it begins with byte 2"),
-        ([GOOD[0], b'{"id":1}'], "record 1 is no packed prediction of version 1: it begins with byte 123"),
+        ([b"\x02" + GOOD[0][1:]], "record 0 is not a packed prediction of version 1: it begins with byte 2"),
+        ([GOOD[0], b'{"id":1}'], "record 1 is not a packed prediction of version 1: it begins with byte 123"),
         ([GOOD[0], encode_packed(np.ones((1, 6)), np.ones(1))[0]],
-         "record 1 is no packed prediction: 58 bytes, beginning with 01 08"),
+         "record 1 is not a packed prediction: 58 bytes, beginning with 01 08"),
         ([*GOOD, pack(batch_of([b'"a long id"'], [0.0]), np.zeros((1, 1)), np.zeros(1), BINARY)[0]],
          "record 2, a packed prediction, does not hold as many scores as the first"),
     ],
@@ -333,13 +333,13 @@ def test_what_is_no_packed_prediction_is_refused(values: list[bytes], words: str
 def test_output_format_changes_neither_scores_nor_state_nor_points() -> None:
     whole = records(encode_events(*drifting(), first_id=0))
     plain, other = (Model(model_settings("dfop:mu=0.01", output_form=form), 3) for form in ("json", PACKED))
-    told, packed_out = plain.advance(whole), other.advance(whole)
+    json_out, packed_out = plain.advance(whole), other.advance(whole)
     found = decode_predictions(packed_out.predictions)
-    lines = [json.loads(value) for value in told.predictions]
+    lines = [json.loads(value) for value in json_out.predictions]
     assert found.scores[:, 0].tobytes() == np.array([line["score"] for line in lines]).tobytes()
     assert found.prediction.tolist() == [line["prediction"] for line in lines]
     assert [int(name) for name in found.ids] == [line["id"] for line in lines]
-    assert (packed_out.points, packed_out.keys) == (told.points, told.keys)
+    assert (packed_out.points, packed_out.keys) == (json_out.points, json_out.keys)
     assert other.identity() == plain.identity()
     assert [part.tobytes() for part in other.save().parts] == [part.tobytes() for part in plain.save().parts]
 

@@ -1,4 +1,4 @@
-"""Predictions as bytes: whatever the batch, the same as orjson's text of each value in a plain join."""
+"""Predictions as bytes: for any batch the same as a plain join of orjson's text of each value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from driftway.learners.engine.jit import kernel
 from driftway.worker.state.model import Model
-from driftway.worker.state.warm_up import compile_kernels
+from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire import packed, writer
 from driftway.worker.wire.codec import PACKED, encode_predictions
 from driftway.worker.wire.columns import ListColumn
@@ -49,7 +49,7 @@ def number(value: float) -> bytes:
 
 
 def joined(batch: Batch, score: Array, predicted: Array, target: Target, learner: str) -> list[bytes]:
-    """The wire format row by row, each value written on its own."""
+    """Return the wire format row by row, each value written on its own."""
     text, (starts, ends) = batch.ids
     written = []
     for i, offset in enumerate(batch.offsets.tolist()):
@@ -135,7 +135,7 @@ COMPACT = [*packed.encode_events(np.ones((3, 1)), np.zeros(3)), b"?"]
 
 
 def test_ids_of_every_way_through_the_decoder_come_back() -> None:
-    """In place, absent, from the tail that orjson wrote, the last thing of all; and packed events, which have none."""
+    """In place, absent, from the tail that orjson wrote, at the very end; and packed events, which have none."""
     for form, values, ids in (
         ("json", VALUES, [b"17", b"null", '"é"'.encode(), b'{"a":[]}', b"8"]),
         (PACKED, COMPACT, [b"null"] * 3),
@@ -152,9 +152,9 @@ def test_after_the_warm_up_no_batch_waits_for_a_compiler(
 ) -> None:
     for function in ("_write", "_pad"):
         monkeypatch.setattr(writer, function, kernel(getattr(writer, function).py_func))
-    told = model_settings("no_change", target=TARGETS[name], form=form)
-    compile_kernels(told)
-    model = Model(told, 3)
+    settings = model_settings("no_change", target=TARGETS[name], form=form)
+    compile_kernels(settings)
+    model = Model(settings, 3)
     for batch in (records(values[:1]), records(values), records(values * 50)):
         assert model.advance(batch).predictions
     assert len(writer._write.signatures) == len(writer._pad.signatures) == 1

@@ -23,7 +23,7 @@ def mixed(bad: set[int], n: int = 400) -> list[bytes | None]:
 
 
 def first_excess(text: str, parts: list[Records]) -> str | None:
-    """The sentence of the first batch that trips."""
+    """Return the sentence of the first batch that trips."""
     model = Model(model_settings(max_rejected=RejectionLimit.parse(text), **D4), 3)
     return next((str(out.excess) for out in map(model.advance, parts) if out.excess is not None), None)
 

@@ -71,7 +71,7 @@ def joined(pairs: list[tuple[str, str]], space: str) -> str:
 
 @st.composite
 def plain_events(draw: Any) -> bytes:
-    """Events as producers write them: fields in any order, ids and times of any kind."""
+    """Draw events as producers write them: fields in any order, ids and times of any kind."""
     pairs = [('"x"', draw(GOOD_X))]
     for name, values in (
         ('"y"', st.one_of(st.sampled_from(["0", "1", "null", "-1", "1.0", '"UP"', "0.5", "2"]), NUMBER_TEXT)),
@@ -86,7 +86,7 @@ def plain_events(draw: Any) -> bytes:
 
 @st.composite
 def odd_events(draw: Any) -> bytes:
-    """Anything that looks like an event: repeated, unknown and escaped fields, values of every kind."""
+    """Draw anything that looks like an event: repeated, unknown and escaped fields, values of every kind."""
     pairs = draw(st.lists(st.tuples(FIELDS, st.one_of(ANY, ODD_X)), max_size=5))
     if draw(st.booleans()):
         pairs.insert(draw(st.integers(0, len(pairs))), ('"x"', draw(st.one_of(GOOD_X, ODD_X))))
@@ -95,7 +95,7 @@ def odd_events(draw: Any) -> bytes:
 
 @st.composite
 def broken_events(draw: Any) -> bytes:
-    """An event with bytes cut out, put in or changed anywhere."""
+    """Draw an event with bytes removed, inserted or changed anywhere."""
     data = bytearray(draw(plain_events()))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
@@ -117,7 +117,7 @@ def broken_events(draw: Any) -> bytes:
 
 @st.composite
 def neighbours(draw: Any) -> list[bytes]:
-    """Records whose bytes, one after the other, are those of good events, cut anywhere."""
+    """Draw records whose concatenated bytes are those of good events, cut anywhere."""
     whole = b"".join(draw(st.lists(plain_events(), min_size=1, max_size=3)))
     places = sorted(draw(st.sets(st.integers(0, len(whole)), max_size=6)))
     return [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
@@ -138,7 +138,7 @@ def test_batch_path_gives_what_orjson_gives(values: list[bytes | None], target: 
 def test_where_records_are_cut_into_calls_changes_nothing(
     values: list[bytes | None], cuts: list[int], target: Target
 ) -> None:
-    """Also while no event has fixed the schema yet."""
+    """Also before any event has fixed the schema."""
     whole = records(values)
     cut, uncut, single = Decoder(target), Decoder(target), Decoder(target)
     expected = tabled(uncut, [whole])
@@ -178,7 +178,7 @@ def test_every_hostile_value_in_every_place_is_read_as_orjson_reads_it(place: st
 
 
 def test_ordinary_events_take_the_fast_path() -> None:
-    """Otherwise the two paths would be compared with each other without the kernel ever being asked."""
+    """Otherwise the comparisons of the two paths would never use the kernel."""
     values = [
         b'{"x":[1,-2.5,3e-5],"y":1,"id":17,"t":1700000000000}',
         b'{"id":"order-17","y":null,"x":[0,0.0,123456789.25]}',

@@ -1,4 +1,4 @@
-"""The scanner once more, with bounds checked: it asks nowhere whether a position is still inside the text."""
+"""The scanner once more with bounds checking, as it never checks whether a position is still inside the text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ scanner.scan(columns.ListColumn([b'{"x":[1.5']), 1)
 
 
 def environment(config: pytest.Config) -> dict[str, str]:
-    """Bounds checking compiled in; that is not part of the cache's key, hence a cache of its own, kept between runs."""
+    """Return an environment with bounds checks compiled in and a cache of its own, as the cache's key ignores them."""
     folder = config.cache.mkdir("numba_boundscheck")  # type: ignore[union-attr]
     return {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(folder)}
 

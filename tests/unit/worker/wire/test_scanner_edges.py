@@ -1,4 +1,4 @@
-"""Where events end: nothing is read past a record's own bytes, however it stops, and every place in a word is one."""
+"""Where events end: nothing is read past a record's own bytes, wherever it stops and at every position in a word."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LENGTHS = [*range(26), 255, 256, 1_000, 100_000]
 
 
 def same(values: list[bytes | None]) -> None:
-    """The batch gives what orjson gives, event by event."""
+    """Fail unless the batch gives what orjson gives, event by event."""
     whole, target = records(values), Target("regression", 0)
     assert tabled(Decoder(target, Schema(D)), [whole]) == one_by_one(Decoder(target, Schema(D)), whole)
 
@@ -34,7 +34,7 @@ def test_these_events_are_plain() -> None:
 
 @pytest.mark.parametrize("value", PLAIN)
 def test_two_halves_of_an_event_never_make_one(value: bytes) -> None:
-    """Also as the first and as the last records of a batch."""
+    """Also as the first and the last records of a batch."""
     for at in range(len(value) + 1):
         same([value[:at], value[at:]])
         same([value[at:], value[:at]])
@@ -48,7 +48,7 @@ def test_what_lies_behind_an_event_does_not_finish_it(value: bytes) -> None:
 
 @pytest.mark.parametrize("value", PLAIN)
 def test_every_byte_in_every_place(value: bytes) -> None:
-    """Zero bytes too, which is what ends an event inside the scanner."""
+    """Including zero bytes, which end an event inside the scanner."""
     for at in range(len(value)):
         same([value[:at] + bytes([byte]) + value[at + 1 :] for byte in range(256)])
         same([value[:at] + b"\0" + value[at:], value])
@@ -76,7 +76,7 @@ def test_an_empty_batch_and_batches_of_nothing() -> None:
      '{"x":[1,2,3],"z":%s}'],
 )  # fmt: skip
 def test_numbers_of_any_length(place: str) -> None:
-    """Also where the digits, taken modulo 2^64, are a small number."""
+    """Also if the digits, taken modulo 2^64, are a small number."""
     texts = []
     for n in LENGTHS:
         for digits in ("9" * n, "0" * n, "1" + "0" * n, f"{2**64 + n}", f"{2**64}" * (n % 100)):
@@ -98,7 +98,7 @@ def test_strings_of_any_length_with_any_byte_anywhere(place: str) -> None:
 
 
 def test_ordinary_numbers_of_every_length_are_plain() -> None:
-    """Otherwise the comparisons would not ask the kernel."""
+    """Otherwise the comparisons would not use the kernel."""
     digits = "1234567890123456789"
     texts = [f"{sign}{digits[:n]}.{digits[n : n + m]}" for sign in "-" for n in range(1, 9) for m in range(1, 11)]
     values = [f'{{"x":[{text},0.{text[1]},{text[1:]}]}}'.encode() for text in texts]

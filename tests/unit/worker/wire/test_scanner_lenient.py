@@ -1,4 +1,4 @@
-"""Features that may be missing: by kernel and by orjson the same, and by kernel at all."""
+"""Features that may be missing: kernel and orjson agree, and ordinary events are read by the kernel."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plain(values: list[bytes], schema: Schema, may_lack: bool = True) -> list[bo
 
 @st.composite
 def nullable_events(draw: Any, names: list[str] | None) -> bytes:
-    """Events whose features are partly null, and partly not there or there twice where they have names."""
+    """Draw events whose features are partly null and, if they have names, partly missing or repeated."""
     values = st.sampled_from(["null", "null", "1", "-2.5", "nul", "0", "-0.0", "nulll", "true"])
     space = draw(SPACE)
     if names is None:

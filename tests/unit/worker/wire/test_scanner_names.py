@@ -1,4 +1,4 @@
-"""Features with names: in one kernel call or by orjson, in any order and spelling, the same."""
+"""Features with names: in one kernel call or by orjson, in any order and spelling, with the same result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMES = st.lists(st.one_of(st.sampled_from(SOME), st.sampled_from(ODD), st.text(
 
 @st.composite
 def spelled(draw: Any, name: str) -> str:
-    """A name as one producer or another writes it."""
+    """Draw one of the spellings of a name that producers write."""
     ways = [json.dumps(name), json.dumps(name, ensure_ascii=False), "".join(f"\\u{ord(c):04x}" for c in name)]
     way: str = draw(st.sampled_from([ways[0], ways[0], ways[1], f'"{ways[2]}"']))
     return way
@@ -34,7 +34,7 @@ def spelled(draw: Any, name: str) -> str:
 
 @st.composite
 def named_events(draw: Any, names: list[str]) -> bytes:
-    """Events whose `x` has all names in any order, sometimes one too few, too many or twice."""
+    """Draw events whose `x` has all names in any order, sometimes one too few, too many or twice."""
     order = draw(st.permutations(names))
     change = draw(st.sampled_from(["none", "none", "none", "lacks", "more", "twice", "odd"]))
     if change == "lacks":
@@ -120,7 +120,7 @@ def test_two_halves_of_an_event_and_every_byte_in_every_place(value: bytes) -> N
 
 
 def test_no_order_of_names_takes_longer_than_orjson(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An order that stays is learned however long it takes; orders that change are left to orjson after a while."""
+    """A constant order is learned however long that takes; after a while, changing orders are left to orjson."""
     d, n = 600, 30
     names = [f"f{j:03}" for j in range(d)]
     rng = np.random.default_rng(3)
@@ -137,7 +137,7 @@ def test_no_order_of_names_takes_longer_than_orjson(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_first_event_teaches_the_names() -> None:
-    """A decoder without a schema, as a worker begins, and one that goes back to another."""
+    """A decoder without a schema, as a worker starts, and one that returns to another schema."""
     values = [event({"b": 2, "a": 1}), event({"b": 4, "a": 3})]
     decoder = Decoder(Target())
     batch = decoder.decode(records(values))

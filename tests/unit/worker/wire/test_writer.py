@@ -28,7 +28,7 @@ WORDS = st.binary(max_size=70)
 
 
 def column(words: Sequence[bytes], gap: bytes = b"~~") -> Column:
-    """A column whose pieces lie in the text with gaps, in reverse order; the first one is the end of it."""
+    """Return a column whose pieces lie in the text in reverse order with gaps; the first piece ends the text."""
     text, bounds = b"", np.empty((2, len(words)), np.int64)
     for i in reversed(range(len(words))):
         text += gap
@@ -42,7 +42,7 @@ def integers(values: Sequence[int]) -> np.ndarray:
 
 
 def simple(offsets: Sequence[int], t: Sequence[int], ids: Sequence[bytes] | None = None) -> written.PooledColumn:
-    """Records of a layout with one-byte pieces; every row's number is 0."""
+    """Return records of a layout with one-byte pieces; every row's number is 0."""
     n = len(offsets)
     layout = RowTemplate(b"<", b"|", [b":"], [], [b"/"])
     zeros, listed = integers([0] * n), json.dumps([0] * n, separators=(",", ":")).encode()
@@ -81,8 +81,8 @@ def test_write_writes_what_a_join_writes(data: st.DataObject, n: int, per_row: i
 @example(EDGES)
 def test_integers_have_pythons_digits(values: list[int]) -> None:
     times = [b"null" if value == NO_TIME else b"%d" % value for value in values]
-    wanted = [b"<|%d:0/%b}" % pair for pair in zip(values, times, strict=True)]
-    assert simple(values, values) == wanted
+    expected = [b"<|%d:0/%b}" % pair for pair in zip(values, times, strict=True)]
+    assert simple(values, values) == expected
 
 
 @pytest.mark.parametrize("before", [0, 1, 7, 8, 9, 100])
@@ -154,7 +154,7 @@ def test_a_buffer_is_written_anew_once_it_is_released_and_not_before() -> None:
 
 
 def test_one_long_row_does_not_multiply_the_memory() -> None:
-    """Ten thousand rows as wide as the longest would be 100 GB."""
+    """Padding ten thousand rows to the longest would take 100 GB."""
     rows = [b"y" * 10_000_000, *[b"row %d" % i for i in range(10_000)]]
     assert cut(as_text(b"".join(rows) + bytes(SPARE)), np.cumsum([len(row) for row in rows])) == rows
 

@@ -1,4 +1,4 @@
-"""Events through a schema, for the tests of this folder: by kernel and by orjson alone."""
+"""Reading events through a schema, for the tests of this folder: by the kernel and by orjson alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def reader_of(schema: EventSchema, target: Target, scanned: bool) -> SchemaDecod
 
 
 def tabled(reader: SchemaDecoder, parts: list[Records]) -> dict[int, Any]:
-    """Offset -> (x bytes, y bytes, id text, t) of each event, or the reason of its rejection."""
+    """Return offset -> (x bytes, y bytes, id text, t) of each event, or the reason for its rejection."""
     found: dict[int, Any] = {}
     for part in parts:
         X, y, (text, (starts, ends)), t, reasons, _ = reader.decode(part)
@@ -36,7 +36,7 @@ def tabled(reader: SchemaDecoder, parts: list[Records]) -> dict[int, Any]:
 
 
 def assert_same(schema: EventSchema, whole: Records, target: Target | None = None) -> dict[int, Any]:
-    """Fail unless the kernel reads what orjson reads; what that is."""
+    """Fail unless the kernel reads what orjson reads; return what was read."""
     target = target or Target()
     expected = tabled(reader_of(schema, target, False), [whole])
     assert tabled(reader_of(schema, target, True), [whole]) == expected
@@ -44,7 +44,7 @@ def assert_same(schema: EventSchema, whole: Records, target: Target | None = Non
 
 
 def plain(schema: EventSchema, values: list[bytes | None]) -> list[bool]:
-    """Which events the kernel reads."""
+    """Return which events the kernel reads."""
     from driftway.worker.wire.schema import fields
     from driftway.worker.wire.schema.decoder import _build_index
 
@@ -56,7 +56,7 @@ def plain(schema: EventSchema, values: list[bytes | None]) -> list[bool]:
 
 
 def decoded(values: list[bytes | None], schema: EventSchema, target: Target | None = None, **rest: Any) -> Any:
-    """The batch of events."""
+    """Return the decoded batch of events."""
     whole = records(values)
     for name, column in rest.items():
         setattr(whole, name, column)
@@ -64,7 +64,7 @@ def decoded(values: list[bytes | None], schema: EventSchema, target: Target | No
 
 
 def row(values: list[bytes | None], schema: EventSchema, target: Target | None = None, **rest: Any) -> Any:
-    """(x, y, id, t) of the only event, or why it is rejected."""
+    """Return (x, y, id, t) of the only event, or why it is rejected."""
     batch = decoded(values, schema, target, **rest)
     if batch.rejected:
         return batch.rejected[0].reason

@@ -1,4 +1,4 @@
-"""The scanner of fields once more, with bounds checked: it asks nowhere whether a position is still inside the text."""
+"""The field scanner once more with bounds checking, as it never checks whether a position is still inside the text."""
 
 from __future__ import annotations
 

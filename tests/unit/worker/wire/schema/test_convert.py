@@ -1,4 +1,4 @@
-"""What values become: numbers, categories, hashes, labels, and what stands beside an event's value."""
+"""How values are converted: numbers, categories, hashes, labels, and parts of a record other than its value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAST = settings(max_examples=200, deadline=None)
 
 
 def column(values: Sequence[Any], feature: str) -> list[list[float]]:
-    """The columns of one feature `a`, event by event."""
+    """Return the columns of one feature `a`, event by event."""
     batch = decoded([json.dumps({"a": value}, ensure_ascii=False).encode() for value in values], schema_of(feature))
     assert batch.rejected == []
     rows: list[list[float]] = batch.X.tolist()
@@ -71,7 +71,7 @@ def test_texts_are_told_apart_at_every_length() -> None:
 
 
 def fnv(value: Any, width: int) -> int:
-    """The column of a hash, in plain Python."""
+    """Return the column of a hash, computed in plain Python."""
     if isinstance(value, bool):
         data = bytes([4 if value else 3])
     elif isinstance(value, str):
@@ -99,7 +99,7 @@ GOLDEN: dict[str, tuple[Any, int]] = {
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_hashes_stay_as_they_are(name: str) -> None:
-    """Learners' weights belong to columns: a hash that moved would make every snapshot worthless."""
+    """Learners' weights belong to columns, so a changed hash would make every snapshot useless."""
     value, k = GOLDEN[name]
     (hot,) = column([value], "a:hash=1000")
     assert (hot.index(1), sum(hot)) == (k, 1)
@@ -128,15 +128,15 @@ def test_ids_are_whole_numbers_as_they_stand_and_hashes_of_the_rest(values: list
 
 def test_ids_of_events_that_have_none() -> None:
     schema = schema_of("a:index=10", "b:index=10,missing=-1")
-    said = [row([event], schema) for event in (b'{"b": 1}', b'{"a": [], "b": 1}', b'{"a": null, "b": 1}')]
-    assert said == ["a is missing", "a is no id", "a is missing"]
+    found = [row([event], schema) for event in (b'{"b": 1}', b'{"a": [], "b": 1}', b'{"a": null, "b": 1}')]
+    assert found == ["a is missing", "a is no id", "a is missing"]
     (read,) = decoded([b'{"a": 7}'], schema).X.tolist()
     assert read[0] == 7.0
     assert math.isnan(read[1]), "what stands for it is the model's to say"
 
 
 def labels(values: Sequence[Any], target: Target) -> list[Any]:
-    """Class index of each label, None where it is not known, or why it is refused."""
+    """Return the class index of each label, None if it is unknown, or why it is refused."""
     found = [row([json.dumps({"a": 1, "y": value}).encode()], schema_of("a"), target) for value in values]
     return [one if isinstance(one, str) else one[1] for one in found]
 
@@ -152,15 +152,15 @@ def test_labels_of_all_kinds() -> None:
 
 
 def test_labels_that_are_refused() -> None:
-    told = "is not one of"
+    reason = "is not one of"
     assert labels([2, "2", "", "yes", [], {}, 0.5], Target()) == [
-        f"label {given} {told} 0, 1" for given in ("2", '"2"', '""', '"yes"', "given", "given", "0.5")
+        f"label {given} {reason} 0, 1" for given in ("2", '"2"', '""', '"yes"', "given", "given", "0.5")
     ]
-    assert labels([True], Target("classification", 3)) == [f"label true {told} 0, 1, 2"]
+    assert labels([True], Target("classification", 3)) == [f"label true {reason} 0, 1, 2"]
     assert labels([True, 1, "down"], Target("classification", 2, ("DOWN", "UP"))) == [
-        f'label {given} {told} "DOWN", "UP"' for given in ("true", "1", '"down"')
+        f'label {given} {reason} "DOWN", "UP"' for given in ("true", "1", '"down"')
     ]
-    assert labels(["x", "*"], Target("classification", 2, ("*", "y"))) == [f'label "x" {told} "*", "y"', 0]
+    assert labels(["x", "*"], Target("classification", 2, ("*", "y"))) == [f'label "x" {reason} "*", "y"', 0]
     assert labels(["x", "1e999", [1]], Target("regression", 0)) == [
         'label "x" is not a number',
         'label "1e999" is not finite',

@@ -1,4 +1,4 @@
-"""Features and schemas: as they are written, read back, and refused."""
+"""Features and schemas: as written, read back, and refused."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_columns(text: str, columns: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a:", "feature a:: '' is none of one-of=A|B|.., hash=COLUMNS, "),
-        ("a:size=3", "feature a:size=3: 'size=3' is none of one-of"),
-        ("a:hash", "feature a:hash: 'hash' is none of"),
-        ("a:hash=", "feature a:hash=: 'hash=' is none of"),
-        ("a:indicator=1", "feature a:indicator=1: 'indicator=1' is none of"),
+        ("a:", "feature a:: '' is not one of one-of=A|B|.., hash=COLUMNS, "),
+        ("a:size=3", "feature a:size=3: 'size=3' is not one of one-of"),
+        ("a:hash", "feature a:hash: 'hash' is not one of"),
+        ("a:hash=", "feature a:hash=: 'hash=' is not one of"),
+        ("a:indicator=1", "feature a:indicator=1: 'indicator=1' is not one of"),
         ("a:hash=3,hash=4", "feature a:hash=3,hash=4: hash is given twice"),
         ("a:hash=3,one-of=b", "feature a:hash=3,one-of=b: one-of and hash do not go together"),
         ("a:hash=0", "feature a:hash=0: hash takes a number of columns between 1 and 1,048,576"),
@@ -91,9 +91,9 @@ def test_columns(text: str, columns: tuple[str, ...]) -> None:
         ("a:index=0", "feature a:index=0: index takes a number between 1 and 9,007,199,254,740,992"),
         ("a:index=9007199254740993", "feature a:index=9007199254740993: index takes"),
         ("a:hash=3,index=4", "feature a:hash=3,index=4: hash and index do not go together"),
-        ("a:one-of=b||c", "feature a:one-of=b||c: name different categories, separated by |, and * as the last"),
-        ("a:one-of=b|b", "feature a:one-of=b|b: name different"),
-        ("a:one-of=*|b", "feature a:one-of=*|b: name different"),
+        ("a:one-of=b||c", "feature a:one-of=b||c: name distinct categories, separated by |, with * only as the last"),
+        ("a:one-of=b|b", "feature a:one-of=b|b: name distinct"),
+        ("a:one-of=*|b", "feature a:one-of=*|b: name distinct"),
         ("a:time=noon", "feature a:time=noon: parts of a time are hour, weekday, day, month, age, seconds, "),
         ("a:time=hour|hour", "feature a:time=hour|hour: parts of a time are"),
         ("a:missing=often", "missing values: 'often' is not reject, mean, last or a number"),
@@ -112,11 +112,11 @@ def test_what_is_no_feature_is_refused_with_a_sentence(text: str, says: str) -> 
 @pytest.mark.parametrize(
     ("features", "rest", "says"),
     [
-        ((), {}, "a schema of events names at least one feature"),
+        ((), {}, "a schema of events needs at least one feature"),
         (("a",), {"envelope": "soap"}, "envelope must be one of connect, debezium, got 'soap'"),
         (("a", "a"), {}, "two features make a column a: give one another name, as=NAME"),
         (("a:one-of=b", "c:as=a=b"), {}, "two features make a column a=b"),
-        (("a:indicator",), {}, "feature a has an indicator, but events that lack it are rejected: say what stands"),
+        (("a:indicator",), {}, "feature a has an indicator, but events that lack it are rejected: choose what"),
         (("a:missing=mean", "b"), {"indicators": True}, "feature b has an indicator, but"),
         (("a:missing=0,indicator", "b:as=a missing"), {}, "two features make a column a missing"),
         (("a",), {"label": "a."}, "path a.: a field's name is expected"),
@@ -163,7 +163,7 @@ def test_a_schema_says_only_what_is_not_as_by_default() -> None:
 
 
 def test_a_schema_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(UsageFailure, match=r"^a schema of events with colour is of a newer version$"):
+    with pytest.raises(UsageFailure, match=r"^a schema of events with colour is from a newer version$"):
         EventSchema.of_dict({"features": ["a"], "colour": "red"})
 
 

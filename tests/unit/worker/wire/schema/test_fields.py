@@ -78,7 +78,7 @@ LEAVES = st.one_of(
 
 @st.composite
 def objects(draw: Any, depth: int = 2) -> str:
-    """An object of known and unknown fields, in any spelling, some of them twice."""
+    """Draw an object of known and unknown fields, in any spelling, some of them twice."""
     inner = st.one_of(LEAVES, LEAVES, ANY) if depth == 0 else st.one_of(LEAVES, LEAVES, ANY, objects(depth - 1))
     names = draw(st.lists(st.sampled_from(NAMES), max_size=6, unique=draw(st.sampled_from([True, True, True, False]))))
     return joined([(draw(spelled(name)), draw(inner)) for name in names], draw(SPACE)).strip()
@@ -86,7 +86,7 @@ def objects(draw: Any, depth: int = 2) -> str:
 
 @st.composite
 def enveloped(draw: Any) -> bytes:
-    """An event in any envelope, in none, or in half of one."""
+    """Draw an event in any envelope, in none, or in half of one."""
     row, space = draw(objects()), draw(SPACE)
     pairs = [(draw(spelled("after")), row)] if draw(st.booleans()) else []
     pairs += [
@@ -106,7 +106,7 @@ def enveloped(draw: Any) -> bytes:
 
 @st.composite
 def broken(draw: Any) -> bytes:
-    """An event with bytes cut out, put in or changed anywhere."""
+    """Draw an event with bytes removed, inserted or changed anywhere."""
     data = bytearray(draw(enveloped()))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(data)))
@@ -173,7 +173,7 @@ ROWS = {
 
 @pytest.mark.parametrize("schema", SCHEMAS[:3], ids=["none", "connect", "debezium"])
 def test_ordinary_events_take_the_fast_path(schema: EventSchema) -> None:
-    """In any order, with fields that are unknown or lacking, with letters beyond ASCII."""
+    """In any order, with fields unknown or missing, with letters beyond ASCII."""
     event = json.loads(WHOLE)
     rows = [event, dict(reversed(event.items())), {"amount": 2}, {"x": {}, **event, "y": []}, {}]
     texts = [ROWS[schema.envelope] % json.dumps(row, ensure_ascii=False) for row in rows]
@@ -221,7 +221,7 @@ def test_every_byte_in_every_place_and_every_half(schema: EventSchema) -> None:
 
 @pytest.mark.parametrize("place", ['{"amount":1,"key":"%s"}', '{"amount":1,"%s":0}', '{"amount":1,"x":["%s"]}'])
 def test_letters_of_several_bytes_are_read_as_orjson_reads_them(place: str) -> None:
-    """None that fewer bytes could say, no surrogates, none beyond the last."""
+    """No overlong encodings, no surrogates, nothing beyond the last code point."""
     front, back = place.encode().split(b"%s")
     edges = [0x00, 0x22, 0x5C, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF]
     ends = [b"", b"\x80", b"\x80\x80", b"\xbf\xbf", b"\xc0\x80", b"\x80\x7f"]
@@ -237,7 +237,7 @@ def test_letters_of_several_bytes_are_read_as_orjson_reads_them(place: str) -> N
 
 
 def test_nested_as_deep_as_one_likes() -> None:
-    """What the schema does not name may be as deep as orjson reads; beyond that it is no JSON."""
+    """Fields outside the schema may be nested as deeply as orjson reads; anything deeper is not JSON."""
     values: list[bytes | None] = []
     for depth in (1, 30, 59, 60, 61, 62, 63, 64, 65, 300, 1022, 1023, 1024, 1025, 3000):
         for front, back in ((b"[", b"]"), (b'{"a":', b"}"), (b'[{"amount":', b"}]")):

@@ -19,7 +19,7 @@ from tests.unit.worker.rows import model_settings, records
 from tests.unit.worker.wire.test_fuzz import NUMBERS, PIECES, TEXTS, cut, flip, insert, repeat
 
 EVENTS, BATCH = 100_000, 500
-"""5 s for all schemas together."""
+"""Takes 5 s for all schemas together."""
 FEATURES = (
     "amount",
     "place.city:one-of=Ulm|München|*",
@@ -41,7 +41,7 @@ SCHEMAS: dict[str, ModelSettings] = {
 WHOLE_EVENT = (
     "null value", "not JSON", "not a JSON object", "no object ", "debezium: ", "id is nested too deeply",
 )  # fmt: skip
-"""Reasons of events in which there are no fields."""
+"""Reasons for events that have no fields."""
 TIMES = ("2026-11-24T12:30:05Z", "2026-02-30", "soon", 1_700_000_000, 1_700_000_000_000, -5, 1e30, True)
 VALUES: tuple[Any, ...] = (
     None,
@@ -65,7 +65,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def good(chance: random.Random, name: str) -> dict[str, Any]:
-    """The row of an event that is predicted."""
+    """Return the row of an event that is predicted."""
     event: dict[str, Any] = {
         "id": chance.randrange(1000),
         "amount": chance.gauss(0, 1),
@@ -82,7 +82,7 @@ def good(chance: random.Random, name: str) -> dict[str, Any]:
 
 
 def odd(chance: random.Random, event: dict[str, Any]) -> dict[str, Any]:
-    """Valid JSON with values that are wrong, of another kind, or not there."""
+    """Change values so that they are wrong, of another type or missing; the event stays valid JSON."""
     for _ in range(chance.choice((1, 1, 2))):
         field = chance.choice(list(event))
         if chance.random() < 0.3:
@@ -102,13 +102,13 @@ def written(chance: random.Random, name: str, row: dict[str, Any]) -> bytes:
 
 
 def spoilt(chance: random.Random, name: str) -> bytes | None:
-    """A near-valid event, or none at all."""
+    """Return a near-valid event, or None."""
     if chance.random() < 0.02:
         return None
     kind, value = chance.randrange(4), written(chance, name, good(chance, name))
     if kind == 0:
         return written(chance, name, odd(chance, good(chance, name)))
-    if kind == 1:  # a value of any bytes
+    if kind == 1:  # a value of arbitrary bytes
         before, colon, after = value.partition(chance.choice((b'"amount": ', b'"shop": ', b'"label": ', b'"made": ')))
         return before + colon + chance.choice(NUMBERS + TEXTS + PIECES) + after[after.find(b",") :]
     for _ in range(chance.choice((1, 1, 2))):
@@ -117,7 +117,7 @@ def spoilt(chance: random.Random, name: str) -> bytes | None:
 
 
 def examine(name: str, values: list[bytes | None]) -> tuple[int, int]:
-    """Run `values`; fails if an event is lost, if a reason names no field, or if a rejected one left a trace."""
+    """Run `values`; fail if an event is lost, a reason names no field, or a rejected event leaves a trace."""
     model, alone = Model(SCHEMAS[name], 3), Model(SCHEMAS[name], 3)
     predicted = rejected = 0
     for start in range(0, len(values), BATCH):
@@ -127,7 +127,7 @@ def examine(name: str, values: list[bytes | None]) -> tuple[int, int]:
         for rejection in out.rejected:
             reason = rejection.reason
             assert reason.startswith((*WHOLE_EVENT, *FIELDS)), reason
-            assert len(reason.encode()) < 1000  # it travels as a header
+            assert len(reason.encode()) < 1000  # it is sent as a header
         kept = np.array([offset not in bad for offset in part.offsets.tolist()])
         assert [read_json(line)["offset"] for line in out.predictions] == part.offsets[kept].tolist()
         predicted, rejected = predicted + int(kept.sum()), rejected + len(bad)
@@ -160,6 +160,6 @@ def test_a_hundred_thousand_mutated_events(name: str) -> None:
 def test_as_many_for_each_schema_from_another_seed(name: str) -> None:
     seed = int(os.environ.get("DRIFTWAY_FUZZ_SEED") or random.SystemRandom().randrange(2**32))
     print(f"DRIFTWAY_FUZZ_SEED={seed}")
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(EVENTS // 20_000):
-        examine(name, mixture(chance, name, 20_000))
+        examine(name, mixture(rng, name, 20_000))

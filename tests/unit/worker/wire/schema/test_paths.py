@@ -1,4 +1,4 @@
-"""Where a value stands: as it is written, read back, and looked up."""
+"""Where a value is found: as written, read back, and looked up."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_paths(text: str, path: Path) -> None:
         ('"a', "path \"a: a field's name is expected at '\"a'"),
         (":hash=3", "path :hash=3: a field's name is expected before ':'"),
         ("a:b", "path a:b: ':b' is not expected here"),
-        ("@keys", "path @keys: @keys is none of @envelope, @key, @header, @timestamp"),
+        ("@keys", "path @keys: @keys is not one of @envelope, @key, @header, @timestamp"),
         ("@header", "path @header: write @header.NAME, @timestamp or @envelope.FIELD"),
         ("@header.a.b", "path @header.a.b: write @header.NAME, @timestamp or @envelope.FIELD"),
         ("@timestamp.a", "path @timestamp.a: write @header.NAME, @timestamp or @envelope.FIELD"),

@@ -1,4 +1,4 @@
-"""Ten shapes of events, each with the schema that reads it and the row that it becomes."""
+"""Ten shapes of events, each with the schema that reads it and the resulting row."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_ten_shapes_of_events(shape: str) -> None:
     x, *rest = row([value], schema, target)
     assert (["nan" if number != number else number for number in x], *rest) == expected
     assert_same(schema, records([value]), target)
-    assert plain(schema, [value]) == [shape not in ("nested", "extra fields")]  # a list in between, a name in escapes
+    assert plain(schema, [value]) == [shape not in ("nested", "extra fields")]  # a list on the path, an escaped name
 
 
 REFUSED = [

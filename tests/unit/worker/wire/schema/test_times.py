@@ -1,4 +1,4 @@
-"""Points in time and their parts, against the standard library's."""
+"""Points in time and their parts, compared with the standard library's."""
 
 from __future__ import annotations
 

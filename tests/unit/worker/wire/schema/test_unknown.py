@@ -1,4 +1,4 @@
-"""Fields that no path of a schema leads to, through or into: which they are, and in how many events they stand."""
+"""Fields that no path of a schema leads to, through or into: which they are, and how many events have them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.unit.worker.wire.schema.reading import schema_of
 
 
 def counted(schema: Any, *events: Any) -> dict[str, int]:
-    """Field -> events, of a batch; an event as bytes or None stays as it is."""
+    """Return field -> number of events in a batch; an event given as bytes or None stays as it is."""
     values = [one if isinstance(one, bytes | None) else json.dumps(one).encode() for one in events]
     return dict(UnknownFields(schema, parse_json).count(records(values)).events)
 
@@ -102,7 +102,7 @@ def test_a_long_name_is_not_kept_and_control_characters_are_not_shown() -> None:
 
 
 def test_what_is_counted_agrees_with_a_plain_walk() -> None:
-    """Against the definition: a field is unknown if no path of the schema is a beginning of its own, or goes on it."""
+    """By the definition: a field is unknown if no path of the schema is a prefix of its own or continues it."""
     rng = np.random.default_rng(5)
     schema = schema_of("a", "b.a", "b.b.a", "c.c", id="b.c")
     ways = [path.steps for path in schema.sources]
