@@ -83,7 +83,8 @@ def both_halves(case: Case, name: str, own: Path, other: Path | None) -> list[st
     file = f"{digest(name.encode())}.snapshot"
     (own / file).write_bytes(learner.snapshot())
     again = case.make(D, CLASSES)
-    again.restore(((other or own) / file).read_bytes())
+    written = own if other is None or not (other / file).exists() else other  # the other run may lack a new learner
+    again.restore((written / file).read_bytes())
     return [first, learned(again, case, slice(HALF, 2 * HALF))]
 
 

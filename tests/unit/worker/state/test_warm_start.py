@@ -391,7 +391,7 @@ def test_evaluations_that_cannot_be(path: Path, table: Path, options: tuple[str,
 def test_streams_that_do_not_fit(path: Path, tmp_path: Path) -> None:
     assert run("evaluate", "sea", "--warm-start", path) == (2, f"sea has 3 features, model file {path} takes 4")
     assert run("evaluate", "friedman", "--warm-start", path) == (
-        2, f"friedman is for regression, model file {path} does classification",
+        2, f"friedman is for regression, model file {path} for classification",
     )  # fmt: skip
     X, y = drifting(d=24)
     written(tmp_path / "led.driftway", perceptron(X, y))
