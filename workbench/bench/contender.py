@@ -106,7 +106,7 @@ class Contender:
         """Raise `Failure` if a process has exited."""
         for guarded, _ in self._children:
             if guarded.exit_code() is not None:
-                raise Failure(f"the {self.name} ended by itself{self._output_end()}")
+                raise Failure(f"the {self.name} ended unexpectedly{self._output_end()}")
 
     def end(self) -> Cost:
         """Send SIGTERM, wait for an orderly shutdown, and return the cost.

@@ -65,7 +65,7 @@ def _run_local(port: int, data: str | None, heap: str, ended: threading.Event) -
         def check() -> None:
             code = kafka.exit_code()
             if code is not None:
-                raise Failure(f"Kafka ended by itself with exit code {code}")
+                raise Failure(f"Kafka ended unexpectedly with exit code {code}")
 
         _wait(ended, check)
 
