@@ -145,7 +145,7 @@ class Worker:
         self._apply_backpressure()
         if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
             # All at once, even those not due yet: a commit mostly waits for the broker, and they wait in parallel.
-            self._begin_commits(self._open_tasks(), self._commit_deadline())
+            self._begin_commits([task for task in self.tasks.values() if task.needs_commit()], self._commit_deadline())
         self._memory.collect()
 
     def _poll_timeout(self) -> float:
@@ -209,6 +209,7 @@ class Worker:
             remembered = {"from": "memory"} if found.model is None else {}
             self.event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
             self.metrics.restored(task, found, call.seconds)
+            self.metrics.state(task)
             self._resume_at(task, task.position if found.start is None else found.start)
 
     def _resume_at(self, task: Task, offset: int) -> None:
@@ -236,11 +237,6 @@ class Worker:
         self.event_log.event("running", partition=task.partition, position=task.position)
 
     # 4. Committing.
-
-    def _open_tasks(self, partitions: Collection[int] | None = None) -> list[Task]:
-        """Tasks with uncommitted outputs and no commit in flight, of `partitions` or of all."""
-        chosen = self.tasks.values() if partitions is None else [self.tasks[p] for p in partitions if p in self.tasks]
-        return [task for task in chosen if task.checkpoint.open and not task.committing]
 
     def _begin_commits(self, tasks: Sequence[Task], deadline: Deadline, closing: bool = False) -> None:
         """Start the tasks' commits in parallel under one deadline."""
@@ -340,9 +336,10 @@ class Worker:
         self._commit_and_close(partitions, self._revoke_deadline())
 
     def _commit_and_close(self, partitions: list[int], deadline: Deadline) -> None:
-        """Commit the partitions' open outputs, then close their tasks."""
+        """Commit the partitions' open outputs and newer states, then close their tasks."""
         self._await_commits(partitions, deadline, leaving=True)
-        self._begin_commits(self._open_tasks(partitions), deadline, closing=True)
+        ours = [self.tasks[p] for p in partitions if p in self.tasks]
+        self._begin_commits([task for task in ours if task.needs_commit(closing=True)], deadline, closing=True)
         self._await_commits(partitions, deadline, leaving=True)
         self._close_dirty(partitions, deadline)
 

@@ -62,6 +62,33 @@ def first_visible(reader: Consumer, topic: str, partition: int, offset: int, dea
     return offset if found is None else found, message is not None
 
 
+def end_of_visible(reader: Consumer, topic: str, partition: int, low: int, high: int, deadline: Deadline) -> int:
+    """Return the offset after the last record in [low, high) that `reader` sees; `low` if it sees none.
+
+    Usually that is `high`, found by one read: a longer search is needed only where the log ends in transaction markers,
+    or in records that were aborted, compacted or deleted.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker did not deliver in time.
+    """
+
+    def seen(offset: int) -> bool:
+        return first_visible(reader, topic, partition, offset, deadline)[0] < high
+
+    step = 1
+    while high - step > low and not seen(high - step):
+        step *= 2
+    first, last = max(low, high - step), high - step // 2  # none is visible in [last, high)
+    if first == low and not seen(low):
+        return low
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (middle, last) if seen(middle) else (first, middle)
+    return first + 1
+
+
 def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:
     """Return for each of the rising `offsets` whether `reader` sees a record there.
 

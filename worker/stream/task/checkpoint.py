@@ -222,6 +222,8 @@ class Checkpoint:
         KafkaException, TaskError
             To be classified by `driftway.worker.kafka.error_handling`; the checkpoint must be acquired again.
         """
+        if not self.open:  # a snapshot without outputs
+            self._advance_to(Step.BEGUN)
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import watermarks
-from driftway.worker.kafka.log_reader.visibility import first_visible
+from driftway.worker.kafka.log_reader.visibility import end_of_visible, first_visible
 from driftway.worker.settings import LATEST, WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import mark_new_history
 from driftway.worker.state.model import Model
@@ -76,9 +76,17 @@ def restore(
             _begin_history(context, found)
         if settings.label_topic:
             found = with_labels(found, plan)
-        return replace(
-            found, start=first_visible(context.reader, settings.input, partition, found.position, deadline)[0]
-        )
+        return _with_offsets(context, found)
+
+
+def _with_offsets(context: RestoreContext, found: RestoreResult) -> RestoreResult:
+    """Add where the next row comes from, and where the rows to relearn end: committed offsets may lie in a gap."""
+    reader, place = context.reader, (context.settings.input, context.partition)
+    start = first_visible(reader, *place, found.position, context.deadline)[0]
+    end = found.committed
+    if start < end:
+        end = end_of_visible(reader, *place, start, end, context.deadline)
+    return replace(found, start=start, relearned_at=end if start < found.committed else found.position)
 
 
 def _begin_history(context: RestoreContext, found: RestoreResult) -> None:

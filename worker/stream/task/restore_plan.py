@@ -65,6 +65,11 @@ class RestoreResult:
         Merges labels of the label topic from `position` on; None without such a topic.
     sharing : SharingState or None
         State of the model exchange; None if nothing is shared.
+    relearned_at : int or None
+        Offset after the last visible row below `committed`; None if that is the row before it.
+    decided : bool
+        Whether the result follows a decision of the user, or a fallback: it is committed at once, so that it is taken
+        only once.
     """
 
     model: Model | None
@@ -78,6 +83,8 @@ class RestoreResult:
     start: int | None = None
     merger: LabelMerger | None = None
     sharing: SharingState | None = None
+    relearned_at: int | None = None
+    decided: bool = False
 
 
 @dataclass
@@ -218,7 +225,7 @@ class RestorePlan:
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            return RestoreResult(model, place.state_offset, self.committed, None, note)
+            return RestoreResult(model, place.state_offset, self.committed, None, note, decided=True)
         return None
 
     def from_log_start(self, reason: str) -> RestoreResult | None:
@@ -229,7 +236,7 @@ class RestorePlan:
         if self.context.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        return RestoreResult(self.context.make_model(), 0, self.committed, None, note)
+        return RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True)
 
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --if-unrestorable."""
@@ -241,11 +248,12 @@ class RestorePlan:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as configured"
             return self.from_older_snapshot(reason) or RestoreResult(
-                self.context.make_model(), start, committed, None, note, history_start=start
+                self.context.make_model(), start, committed, None, note, history_start=start, decided=True
             )
         if self.context.settings.if_unrestorable == FRESH:
             note = f"{reason}; starting with {learner}, as configured"
-            return RestoreResult(self.context.make_model(), committed, committed, None, note, history_start=committed)
+            model = self.context.make_model()
+            return RestoreResult(model, committed, committed, None, note, history_start=committed, decided=True)
         raise CannotRestore(
             f"cannot restore {self.context.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset "
             f"{low}, {FRESH} starts with {learner} at {committed}"
@@ -253,30 +261,32 @@ class RestorePlan:
 
     def by_offset_policy(self, found: RestoreResult) -> RestoreResult:
         """Apply --if-offset-lost: the learner keeps what it has learned."""
-        low, high = self.low, self.high
-        needed = f"offsets {found.position} to {found.committed} are needed, the log holds {low} to {high}"
-        if self.context.settings.if_offset_lost == REFUSE:
-            raise CannotRestore(
-                f"cannot restore {self.context.where}: {needed}; --if-offset-lost earliest continues at {low}, latest "
-                f"at {high}"
-            )
-        if self.context.settings.if_offset_lost == EARLIEST:
-            start = low
-            committed = found.committed if low <= found.committed <= high else low
-        else:  # rows that the log still holds from the learner's offset on are learned before the end
-            start = found.position if low <= found.position <= high else high
-            committed = high
-        notes = [found.note, f"{needed}; continuing at {committed}, as configured"]
-        note = "; ".join(part for part in notes if part)
+        needed = f"offsets {found.position} to {found.committed} are needed, the log holds {self.low} to {self.high}"
+        choices = {EARLIEST: self._at_earliest(found), LATEST: self._at_latest(found)}
+        policy = self.context.settings.if_offset_lost
+        if policy == REFUSE:
+            offers = ", ".join(f"{word} {_outcome(*places)}" for word, places in choices.items())
+            raise CannotRestore(f"cannot restore {self.context.where}: {needed}; --if-offset-lost {offers}")
+        start, committed = choices[policy]
+        note = f"{needed}; --if-offset-lost {policy} {_outcome(start, committed)}"
         return RestoreResult(
             found.model,
             start,
             committed,
-            found.pointer,
-            note,
+            None,  # the old snapshot is from before the gap
+            "; ".join(part for part in (found.note, note) if part),
             history_start=start,
             keeps_learned=found.history_start is None,
+            decided=True,
         )
+
+    def _at_earliest(self, found: RestoreResult) -> tuple[int, int]:
+        """Offsets to learn from and to emit from, by --if-offset-lost earliest."""
+        return self.low, found.committed if self.low <= found.committed <= self.high else self.low
+
+    def _at_latest(self, found: RestoreResult) -> tuple[int, int]:
+        """The same by latest: rows that the log still holds from the learner's offset on are learned before its end."""
+        return found.position if self.low <= found.position <= self.high else self.high, self.high
 
     def _load(self, place: Pointer) -> Model:
         """Load a snapshot into a new model."""
@@ -297,6 +307,12 @@ class RestorePlan:
             found = SnapshotScan(self.context.partition, self.low, self.committed)
             self.scan = scan_snapshots(self.context.reader, topic, first, end, found, self.context.deadline)
         return self.scan
+
+
+def _outcome(start: int, committed: int) -> str:
+    """What a policy does that learns from `start` on and emits from `committed` on."""
+    learned = f"learns from {start} on and " if start < committed else ""
+    return f"{learned}predicts from {committed} on"
 
 
 def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

@@ -48,7 +48,9 @@ RELEARN_SECONDS = 0.25
 BATCH_SECONDS = 0.0005
 """Fixed cost of a batch, not counted as learning time: a restore relearns in few large batches."""
 SNAPSHOT_SHARE = 0.05
-"""Largest share of snapshots in the bytes that a slow stream writes."""
+"""Largest share of a large state's snapshots in the bytes that a slow stream writes, up to MAX_STRETCH."""
+MAX_STRETCH = 10.0
+"""Snapshot intervals after which even a large state is written, however few bytes its stream writes."""
 
 
 class State(enum.Enum):
@@ -129,6 +131,10 @@ class Task:
         self._first_output_at = 0.0
         self._snapshot_at = time.monotonic()
         self._work = self._work_at_snapshot = WorkDone()
+        self._decided = False
+        """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
+        self._relearned_at = 0
+        """The offset after the last row that a restore relearns."""
         self.committing = False
         """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
@@ -181,9 +187,10 @@ class Task:
             self.model.exchange.replay(sharing.log, found.position)
             self.model.exchange.start(sharing.partitions, sharing.ends)
         self._pointer, self._missing_outputs, self.merger = found.pointer, found.missing_outputs, found.merger
-        self.position, self.committed = found.position, found.committed
+        self.position, self.committed, self._decided = found.position, found.committed, found.decided
+        self._relearned_at = found.committed if found.relearned_at is None else found.relearned_at
         self.move(State.RESTORING)
-        if self.position >= self.committed:
+        if self.position >= self._relearned_at:
             self._run()
 
     def advance(self, records: Records | None) -> Outputs | None:
@@ -203,7 +210,7 @@ class Task:
             relearned = int(records.offsets.searchsorted(self.committed))
             if relearned:
                 self._learn(records.before(relearned), emit=False)
-            if len(records) > relearned or self.position >= self.committed:
+            if len(records) > relearned or self.position >= self._relearned_at:
                 self._run()
             records = records.after(relearned)
         if len(records) == 0:
@@ -222,9 +229,31 @@ class Task:
 
     @property
     def due_at(self) -> float:
-        """When the next commit is due, as `time.monotonic`; infinite if nothing is open or a commit is in flight."""
-        waits = self.checkpoint.open and not self.committing
-        return self._first_output_at + self.settings.commit_interval if waits else float("inf")
+        """When the next commit is due, as `time.monotonic`; infinite if there is none, or one is in flight."""
+        if self.committing:
+            return float("inf")
+        outputs = self._first_output_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
+        return min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs
+
+    def needs_commit(self, closing: bool = False) -> bool:
+        """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
+        if self.committing:
+            return False
+        return self.checkpoint.open or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
+
+    @property
+    def snapshot_behind(self) -> bool:
+        """Whether a restore from the newest snapshot would have to relearn rows, or to decide again."""
+        behind = self._pointer is not None and self._pointer.state_offset < self.position
+        return self.running and (self._decided or behind)
+
+    @property
+    def _snapshot_due_at(self) -> float:
+        """When a snapshot is due by time alone, as `time.monotonic`."""
+        if self._decided:
+            return 0.0
+        cheap = self.state_bytes <= max(LARGE_STATE, SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot)
+        return self._snapshot_at + (1.0 if cheap else MAX_STRETCH) * self.settings.snapshot_interval
 
     @property
     def uncommitted(self) -> bool:
@@ -270,7 +299,7 @@ class Task:
             The buffered outputs cannot be produced.
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
-        self.in_memory_offset = commit.position
+        self.in_memory_offset, self._decided = commit.position, False
         self.snapshot_bytes = len(commit.request.snapshot or b"")
         if commit.request.snapshot is not None:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
@@ -322,8 +351,8 @@ class Task:
         return held
 
     def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
-        """Whether a snapshot is due: at the first and last commit, after enough work, or if small after a time."""
-        if self._pointer is None or closing:
+        """Whether a snapshot is due: at the first and last commit, after a decision, enough work, or enough time."""
+        if self._pointer is None or closing or self._decided:
             return True
         size = max(1.0, saved.nbytes / LARGE_STATE)
         rows = self._work.rows - self._work_at_snapshot.rows
@@ -332,5 +361,4 @@ class Task:
             return True  # compaction keeps four times as many rounds to replay
         if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
             return True
-        overdue = time.monotonic() - self._snapshot_at >= self.settings.snapshot_interval
-        return overdue and saved.nbytes <= SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot
+        return time.monotonic() >= self._snapshot_due_at

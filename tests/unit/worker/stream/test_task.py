@@ -236,7 +236,6 @@ def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
 def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(task, "SNAPSHOT_SHARE", 1e9)
     made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
 
     def two_seconds_pass() -> None:
@@ -278,8 +277,10 @@ def test_rows_relearned_by_a_restore_count() -> None:
     assert [blob is not None for _, blob in checkpoint.commits] == [False, True]
 
 
-def test_on_a_slow_stream_the_share_of_the_bytes_written_decides() -> None:
-    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e-9)
+def test_the_share_of_the_bytes_written_delays_a_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "LARGE_STATE", 1)
+    monkeypatch.setattr(task, "MAX_STRETCH", 1e12)
+    made, checkpoint = fresh(snapshot_rows=10**9, snapshot_interval=1e-9)
     made.advance(WHOLE.before(10))
     commit(made)
     made.advance(WHOLE.before(12).after(10))
@@ -289,6 +290,55 @@ def test_on_a_slow_stream_the_share_of_the_bytes_written_decides() -> None:
     checkpoint.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) + 1
     commit(made)
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
+
+
+def test_a_large_state_is_delayed_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(task, "LARGE_STATE", 1)
+    made, checkpoint = fresh(snapshot_rows=10**9, snapshot_interval=5.0)
+
+    def twenty_seconds_pass() -> None:
+        clock.now += 20.0
+
+    assert snapshots_at(made, checkpoint, range(10, 121, 10), twenty_seconds_pass) == [10, 40, 70, 100]
+
+
+def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
+    for end in (10, 20):
+        made.advance(WHOLE.before(end).after(made.position))
+        commit(made)
+    assert (made.needs_commit(), made.needs_commit(closing=True), made.due_at) == (False, True, 5.0)
+    clock.now = 5.0
+    assert made.needs_commit()
+    commit(made)
+    assert [(offset, blob is not None) for offset, blob in checkpoint.commits] == [(10, True), (20, False), (20, True)]
+    assert (made.needs_commit(closing=True), made.due_at) == (False, float("inf"))
+
+
+def test_a_decision_is_committed_at_once() -> None:
+    made, checkpoint = fresh()
+    made.reset()
+    model = Model(MODEL, 3)
+    model.advance(WHOLE.before(30), emit=False)
+    made.restore_from(RestoreResult(model, 30, 30, None, decided=True))
+    assert (made.needs_commit(), made.due_at) == (True, 0.0)
+    commit(made)
+    assert [(offset, blob is not None) for offset, blob in checkpoint.commits] == [(30, True)]
+    assert not made.needs_commit(closing=True)
+
+
+def test_a_partition_whose_committed_offset_lies_behind_its_last_row_runs_when_that_is_relearned() -> None:
+    """As where an offset was set to the log's end, and the log ends with a transaction's marker."""
+    made, _ = fresh()
+    made.reset()
+    made.restore_from(RestoreResult(Model(MODEL, 3), 0, N + 1, None, relearned_at=N))
+    assert not made.running
+    made.advance(WHOLE)
+    assert (made.running, made.position, made.committed) == (True, N + 1, N + 1)
 
 
 def test_last_commit_before_leaving_writes_a_snapshot() -> None:
