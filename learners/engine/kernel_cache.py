@@ -6,10 +6,12 @@ after an upgrade or a power cut, or on a failing disk, a kernel is recompiled. S
 """
 
 import contextlib
+import errno
 import hashlib
 import io
 import logging
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -20,6 +22,7 @@ from typing import Any
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numba
+import numba.core.config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
 SOURCES = Path(__file__).resolve().parents[2]
@@ -45,24 +48,52 @@ def _cache_folder() -> tuple[Path, str]:
             if any(mark in text for mark in MARKS):
                 digest.update(text)
                 files.update(f"{file} {file.stat().st_mtime_ns}".encode())
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    above = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "driftway")
-    return Path(above) / f"kernels-{digest.hexdigest()}", files.hexdigest()
+    return _parent() / f"kernels-{digest.hexdigest()}", files.hexdigest()
+
+
+def _parent() -> Path:
+    """Return the folder above the cache; a relative one is ignored, since it would depend on where a process starts."""
+    for variable, below in (("NUMBA_CACHE_DIR", ""), ("XDG_CACHE_HOME", "driftway")):
+        if os.path.isabs(folder := os.environ.get(variable, "")):
+            return Path(folder, below)
+    home = os.path.expanduser("~")
+    if os.path.isabs(home):
+        return Path(home, ".cache", "driftway")
+    return Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")  # a user without a home, as in some containers
 
 
 FOLDER, FILES = _cache_folder()
 
 
 def _keep_code() -> bool:
-    """Point numba at the cache; False if it is not writable, so that every process compiles for itself."""
+    """Point numba at the cache; False if it cannot be used, so that every process compiles for itself."""
     try:
-        FOLDER.mkdir(parents=True, exist_ok=True)
+        FOLDER.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        FOLDER.mkdir(mode=0o700, exist_ok=True)
+        _require_private(FOLDER.parent.stat(), stat.S_IWOTH)
+        _require_private(FOLDER.lstat(), stat.S_IWGRP | stat.S_IWOTH)
         tempfile.TemporaryFile(dir=FOLDER).close()
     except OSError as error:
         _warn(error.strerror)
         return False
+    # Before: a variable that has changed since numba was imported would make it read all variables again, and forget
+    # the folder.
+    numba.core.config.reload_config()
     numba.config.CACHE_DIR = str(FOLDER)  # type: ignore[attr-defined]
     return True
+
+
+def _require_private(folder: os.stat_result, others: int) -> None:
+    """Require that nobody else can have put files into a folder, or exchanged it: numba runs the code that it finds.
+
+    Raises
+    ------
+    PermissionError
+        It is a link, belongs to somebody else, or has one of the permissions `others`, without the sticky bit.
+    """
+    ours = stat.S_ISDIR(folder.st_mode) and folder.st_uid in (os.geteuid(), 0)
+    if not ours or (folder.st_mode & others and not folder.st_mode & stat.S_ISVTX):
+        raise PermissionError(errno.EPERM, "somebody else could write there")
 
 
 @cache

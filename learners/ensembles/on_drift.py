@@ -110,6 +110,7 @@ class OnDrift(Ensemble):
         detector = State(self.detector.state.fields, self.state["detector"].view("u1"))
         return {
             **super().scratch_arrays(*axes),
+            "restarted": self.detector.state.memory.view("f8").copy(),
             "watched": as_views(watch.memory, detector, **allocate_scratch(watch.memory, watch.sizes)),
         }
 
@@ -175,6 +176,8 @@ class Watched(NamedTuple):
     """Views of `states`."""
     fresh: Array
     """f8[2, words]: the learner's initial state, twice."""
+    restarted: Array
+    """f8[D]: the detector's initial state."""
     watched: Any
     """Views of `detector`."""
     states: Array = field("f8[M, words]", "the learner's state, and its copy's in the background")
@@ -220,6 +223,8 @@ def build_fragments(expert: Expert, detect: Any, classes: bool) -> tuple[Any, An
             memory.copied[0] = 1
         if drifted:
             memory.alarms[0] += 1
+            for w in range(memory.detector.shape[0]):  # one like adwin would go on with the errors of the old learner
+                memory.detector[w] = memory.restarted[w]
             if p.action == shrinks:
                 for w in range(p.start, p.end):
                     memory.states[MAIN, w] = memory.fresh[MAIN, w]

@@ -81,7 +81,7 @@ MEMBER_ONLY = (
 SECRET = re.compile(
     r"password|secret|\.key|token|jaas|credential|pem$|oauthbearer\.config|assertion|user\.info", re.IGNORECASE
 )
-PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,48}")
+PROPERTY = re.compile(r"[a-zA-Z_.\-]{1,64}")
 """Pattern of a property's name; anything else in its place may be part of a secret."""
 USERINFO = re.compile(r"(^|//|,)[^\s,]*@")
 """``user:password@`` in a URL or a host list."""

@@ -6,21 +6,24 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts
-from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.task.at_least_once import IDEMPOTENT
+from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 
 
 def check_properties(settings: WorkerSettings) -> None:
-    """Create and close a producer, so that an invalid client property fails before any topic is created.
+    """Create and close the kind of producer that will be used, before any topic is created.
 
     Raises
     ------
     UsageFailure
         A property is invalid, or incompatible with transactions.
     """
-    checkpoint = ExactlyOnceCheckpoint(settings, partition=0)
+    exactly_once = settings.guarantee == EXACTLY_ONCE
+    checkpoint = ExactlyOnceCheckpoint(settings, 0) if exactly_once else Checkpoint(settings, 0, IDEMPOTENT)
     checkpoint.new_producer()
     checkpoint.close_producer()
 

@@ -66,8 +66,10 @@ def _kernels_needed(settings: ModelSettings, client: str) -> str:
     specs = sorted({spec.text for spec in (*settings.specs, *settings.maps)})
     target = settings.target
     forms = settings.form, settings.output_form, settings.standardize, target.task, target.n_classes > 2
-    filled = settings.missing.word, settings.events is not None, settings.wait is not None
-    return f"{specs} {forms} {filled} {settings.warm is not None} {client}"
+    filled = settings.missing.word, settings.indicators, settings.wait is not None
+    events = None if settings.events is None else settings.events.as_dict()
+    watched = sorted(spec.name for spec in settings.detectors)
+    return f"{specs} {forms} {filled} {events} {watched} {settings.share} {settings.warm is not None} {client}"
 
 
 def compile_kernels(settings: ModelSettings) -> None:

@@ -14,6 +14,7 @@ class OnDrift:
         name, *pairs = detector.split("/")
         given = {key: float(value) for key, value in (pair.split("=") for pair in pairs)}
         self.detector = {"ddm": drift.DDM, "adwin": drift.ADWIN, "hddm_w": drift.HDDMW}[name](**given)
+        self.restarted = deepcopy(self.detector)
         self.copy, self.quiet, self.alarms = None, 0, 0
 
     def score(self, x):
@@ -35,6 +36,7 @@ class OnDrift:
         if status != "drift":
             return
         self.alarms += 1
+        self.detector = deepcopy(self.restarted)
         if self.action == "shrink":
             self.learner.P = deepcopy(self.fresh.P)
         elif self.copy is not None:

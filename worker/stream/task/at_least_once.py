@@ -18,6 +18,9 @@ from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX
 from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
 
+IDEMPOTENT = {"enable.idempotence": True}
+"""Properties of the producer."""
+
 
 class AtLeastOnceCheckpoint(Checkpoint):
     """Produce, flush, then commit the offset through the consumer; same steps, no transaction.
@@ -42,7 +45,7 @@ class AtLeastOnceCheckpoint(Checkpoint):
         probe: Probe | None = None,
         callbacks: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(settings, partition, {"enable.idempotence": True, **(callbacks or {})}, probe)
+        super().__init__(settings, partition, {**IDEMPOTENT, **(callbacks or {})}, probe)
         self._member = member
         self._next_commit: tuple[int, str | None] = 0, None
         """Offset and metadata of the next commit."""
