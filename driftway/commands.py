@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
+
+LONGEST_TEXT = 10_000
+"""Characters of an option's text; a list of features or a schema stays far below."""
+LARGEST_NUMBER = 1e9
+"""Of seconds, rates and shares."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": (
@@ -64,11 +71,48 @@ def load(name: str) -> click.Command:
     for key, option in (pair for one in leaves(command).values() for pair in options_of(one).items()):
         if option.envvar is None:
             option.envvar = f"DRIFTWAY_{key.upper()}"
+    for option in (option for one in leaves(command).values() for option in options_of(one).values()):
+        option.callback = _guarded(option.callback)
     for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
         names = COMPLETED.get((name, parameter.name or "")) or COMPLETED.get(("", parameter.name or ""))
         if names is not None:
             parameter.type = Completed(names)
     return command
+
+
+def _guarded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return an option's callback that first refuses values which no option can use.
+
+    They come from unset variables of a compose file, a wrong encoding, or a slip. Later they would end in a library's
+    traceback, or abort the process.
+    """
+
+    def check(context: click.Context, option: click.Parameter, given: Any) -> Any:
+        if option.name is not None and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
+            for value in given if isinstance(given, tuple | list) else (given,):
+                if (why := _unusable(value, option.required)) is not None:
+                    raise click.BadParameter(why, context, option)
+        return given if callback is None else callback(context, option, given)
+
+    return check
+
+
+def _unusable(value: object, required: bool) -> str | None:
+    """Why no option can use a value, or None."""
+    if isinstance(value, str):
+        if not value.strip():
+            return "it is empty." if required else "it is empty; leave the option out."
+        if len(value) > LONGEST_TEXT:
+            return f"it has {len(value):,} characters, more than {LONGEST_TEXT:,}."
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "it is not valid UTF-8."
+    elif isinstance(value, float) and not abs(value) <= LARGEST_NUMBER:
+        return f"{value:g} is not a finite number up to {LARGEST_NUMBER:g}."
+    elif isinstance(value, int) and abs(value) >= 2**63:
+        return "it does not fit into 64 bits."
+    return None
 
 
 class Completed(click.types.StringParamType):

@@ -274,6 +274,9 @@ class WorkerSettings:
     unknown_fields: str = IGNORE
 
     def __post_init__(self) -> None:
+        for name, text in (("input", self.input), ("group", self.group)):
+            if not text.strip():
+                raise UsageFailure(f"{name} is empty: it needs a name")
         self._require_labels()
         if self.model.share is not None and self.guarantee != EXACTLY_ONCE:
             raise UsageFailure("--share needs --guarantee exactly-once: received updates are committed with the rows")

@@ -1,0 +1,63 @@
+"""Values that no option can use end in one sentence and exit code 2, before any library sees them."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from driftway.cli import main
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings import WorkerSettings
+from tests.unit.worker.rows import model_settings
+
+EMPTY, LONG, ODD, LARGE = "it is empty", "more than 10,000", "not valid UTF-8", "not a finite number"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("worker", "--input", "", "--group", "g"), EMPTY),
+        (("worker", "--input", "E", "--group", " "), EMPTY),
+        (("worker", "--input", "E", "--group", "g", "--outputs", ""), EMPTY),
+        (("worker", "--input", "E", "--group", "g", "--bootstrap", ""), EMPTY),
+        (("worker", "--input", "E", "--group", "g", "--learner", ""), EMPTY),
+        (("worker", "--input", "E", "--group", "g" * 40_000), LONG),
+        (("worker", "--input", "E", "--group", "\udcff"), ODD),
+        (("worker", "--input", "E", "--group", "g", "-X", "client.id=\udcff"), ODD),
+        (("worker", "--input", "E", "--group", "g", "--commit-interval", "inf"), LARGE),
+        (("worker", "--input", "E", "--group", "g", "--give-up-after", "1e308"), LARGE),
+        (("worker", "--input", "E", "--group", "g", "--commit-interval", "nan"), LARGE),
+        (("worker", "--input", "E", "--group", "g", "--window", "9" * 400), "64 bits"),
+        (("topics", "create", "--input", "", "--partitions", "1"), EMPTY),
+        (("topics", "create", "--input", "E", "--partitions", "9" * 400), "64 bits"),
+        (("replay", "sea", "--to", ""), EMPTY),
+        (("replay", "sea", "--resume", "f", "--transactional", ""), EMPTY),
+        (("watch", "--input", "E", "--group", "", "--once"), EMPTY),
+        (("audit", "--input", "E", "--group", ""), EMPTY),
+        (("snapshot", "list", "--input", "E", "--group", ""), EMPTY),
+        (("demo", "--rate", "nan"), LARGE),
+    ],
+)
+def test_a_value_that_no_option_can_use_is_one_sentence(arguments: tuple[str, ...], why: str) -> None:
+    done = CliRunner().invoke(main, list(arguments))
+    assert (done.exit_code, done.stdout) == (2, ""), done
+    assert why in done.stderr.splitlines()[-1]
+
+
+def test_an_empty_variable_counts_as_unset() -> None:
+    done = CliRunner().invoke(main, ["worker", "--input", "E"], env={"DRIFTWAY_GROUP": ""})
+    assert done.exit_code == 2
+    assert "Missing option '--group'" in done.stderr
+
+
+def test_a_config_file_is_checked_too(tmp_path) -> None:
+    (tmp_path / "e.toml").write_text('group = ""\n')
+    done = CliRunner().invoke(main, ["--config", str(tmp_path / "e.toml"), "worker", "--input", "E"])
+    assert done.exit_code == 2
+    assert EMPTY in done.stderr
+
+
+@pytest.mark.parametrize(("topic", "group"), [("", "g"), ("E", ""), ("E", "  ")])
+def test_settings_without_a_name_are_refused(topic: str, group: str) -> None:
+    with pytest.raises(UsageFailure, match="is empty"):
+        WorkerSettings("nowhere:1", topic, group, model_settings("pa1"))
