@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.stream.observability.metrics import readiness
 from driftway.worker.stream.worker import Worker
+
+MAX_CONNECTIONS = 64
+"""Open connections; for one more the oldest is closed, so that a probe is answered while others hang."""
+REQUEST_SECONDS = 10.0
+"""Time from accepting a connection to the end of its answer."""
 
 
 class Endpoint:
@@ -32,7 +41,7 @@ class Endpoint:
     def __init__(self, worker: Worker, host: str, port: int) -> None:
         handler = _handler(worker)
         try:
-            self._server = ThreadingHTTPServer((host, port), handler)
+            self._server = _Server((host, port), handler)
         except OSError as error:
             raise UsageFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
         self.port = int(self._server.server_address[1])
@@ -46,6 +55,47 @@ class Endpoint:
         """Stop answering and free the port."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """A thread for each of a bounded number of connections, each for a bounded time."""
+
+    request_queue_size = 2 * MAX_CONNECTIONS
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._accepted: dict[socket.socket, float] = {}
+        """Open connection -> when it was accepted, the oldest first."""
+        self._lock = threading.Lock()
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._accepted[request] = time.monotonic()
+            surplus = list(self._accepted)[:-MAX_CONNECTIONS]
+        for connection in surplus:
+            _hang_up(connection)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._accepted.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:
+        """Close connections that take too long; called about twice a second."""
+        with self._lock:
+            late = [one for one, since in self._accepted.items() if time.monotonic() - since > REQUEST_SECONDS]
+        for connection in late:
+            _hang_up(connection)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore a client that has gone."""
+
+
+def _hang_up(connection: socket.socket) -> None:
+    """End a connection's transfers; its thread then closes it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
