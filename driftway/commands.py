@@ -90,17 +90,18 @@ def _guarded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     def check(context: click.Context, option: click.Parameter, given: Any) -> Any:
         if option.name is not None and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
             for value in given if isinstance(given, tuple | list) else (given,):
-                if (why := _unusable(value, option.required)) is not None:
+                own_type = not isinstance(option.type, click.types.StringParamType)
+                if (why := _unusable(value, option.required, own_type)) is not None:
                     raise click.BadParameter(why, context, option)
         return given if callback is None else callback(context, option, given)
 
     return check
 
 
-def _unusable(value: object, required: bool) -> str | None:
-    """Why no option can use a value, or None."""
+def _unusable(value: object, required: bool, own_type: bool) -> str | None:
+    """Why no option can use a value, or None; an option with its own type says itself what an empty text is not."""
     if isinstance(value, str):
-        if not value.strip():
+        if not value.strip() and not own_type:
             return "it is empty." if required else "it is empty; leave the option out."
         if len(value) > LONGEST_TEXT:
             return f"it has {len(value):,} characters, more than {LONGEST_TEXT:,}."
