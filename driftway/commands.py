@@ -90,7 +90,7 @@ def _guarded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
     def check(context: click.Context, option: click.Parameter, given: Any) -> Any:
         if option.name is not None and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
             for value in given if isinstance(given, tuple | list) else (given,):
-                own_type = not isinstance(option.type, click.types.StringParamType)
+                own_type = type(option.type) not in (click.types.StringParamType, Completed)
                 if (why := _unusable(value, option.required, own_type)) is not None:
                     raise click.BadParameter(why, context, option)
         return given if callback is None else callback(context, option, given)
