@@ -151,6 +151,7 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
     position = CommitRecord(n, n, Pointer(first.offset, 1, drawn.state_offset)).write()
     produce(kafka, f"{topic}.{group}.snapshots", [position], keys=[commit_record_key(0)])
     seen: list[tuple[int, str]] = []
+    told: set[str] = set()
     with Driftway(*arguments(kafka, topic, group, *rare)) as heir:
         port = event(heir, "listening")["port"]
 
@@ -159,12 +160,16 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
             state = json.loads(body)["tasks"].get("0", "standby")
             if (status, state) not in seen:
                 seen.append((status, state))
+            if state != "standby":
+                value = metrics(port)
+                told.update(s for s in ("restoring", "running") if value("task_state", partition="0", state=s) == 1)
             return state == "running"
 
         await_until(ready_again, 90, "the heir is running", poll=0.002)
         assert seen[-1] == (200, "running")
         assert {status for status, state in seen if state in {"created", "restoring"}} == {503}, seen
         assert (503, "restoring") in seen
+        assert "restoring" in told
         restored = event(heir, "restored")
         assert (restored["position"], restored["committed"]) == (drawn.state_offset, n)
         assert drawn.state_offset <= 1000

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from driftway.worker.kafka.client_config import quiet
 from tests.support.audit import bits, placed_score
@@ -119,12 +119,22 @@ def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka
     delete_before(stage, stage.topic, 800)
     sentence = refused(stage)
     assert "the log holds 800 to 1000" in sentence
-    assert "--if-offset-lost earliest continues at 800, latest at 1000" in sentence
-    with stage.auditor() as auditor:
-        assert driftway(*stage.worker("--stop-at-end", "--if-offset-lost", "earliest")).code == 0
-        await_until(lambda: auditor.seen >= 700, 30, "the rows before the loss and those still held")
-    assert not auditor.complaints
-    assert sorted(offset for _, offset in auditor.scores) == [*range(500), *range(800, 1000)]
+    assert "--if-offset-lost earliest predicts from 800 on, latest predicts from 1000 on" in sentence
+    learn(stage, 0, 0, "--if-offset-lost", "earliest")
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
+    assert predicted(stage)[0, 800] != [0.0], "the learner keeps what it has learned"
+    learn(stage, 0, 0)  # the option was for one decision
+
+
+def test_a_decision_on_an_idle_partition_is_committed_at_once(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500)
+    delete_before(stage, stage.topic, 1000)
+    assert "the log holds 1000 to 1000" in refused(stage)
+    learn(stage, 0, 0, "--if-offset-lost", "earliest")
+    assert committed_offset(kafka, stage.group, stage.topic)[0] == 1000
+    learn(stage, 0, 10)
+    assert predicted(stage)[0, 1000] != [0.0], "the learner keeps what it has learned"
 
 
 REPLAY, FRESH = ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh")
@@ -201,14 +211,10 @@ def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_
     assert "committed without a snapshot" in refused(stage)
     sentence = refused(stage, *options)
     assert "to 5000 are needed, the log holds 0 to 600" in sentence
-    assert "--if-offset-lost earliest continues at 0, latest at 600" in sentence
+    assert "earliest predicts from 0 on, latest learns from 0 on and predicts from 600 on" in sentence
     learn(stage, 0, 0, *options, *LATEST)
-    assert committed_offset(kafka, stage.group, stage.topic)[0] == 5000, "nothing new, nothing committed"
-    # The following rows are produced once the worker is running, so that `latest` is the end named above.
-    with stage.auditor() as auditor, Driftway(*stage.worker(*options, *LATEST)) as worker:
-        worker.await_text("running")
-        stage.fill(600)
-        auditor.await_all(900)
+    assert committed_offset(kafka, stage.group, stage.topic)[0] == 600, "the decision is committed without a new row"
+    learn(stage, 600, 1000)
     require_same(stage, once=[*range(500), *range(600, 1000)])
 
 
@@ -236,7 +242,10 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
 ) -> None:
     """Snapshot at 500, log start at 600, committed 650: rows 600 to 649 are learned without output."""
     stage = learned(kafka)
-    learn(stage, 500, 650, "--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
+    stage.fill(500, 650)
+    with Driftway(*stage.worker("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")) as victim:
+        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 650, 60, "all is committed")
+        victim.kill()
     stage.fill(650, 700)
     delete_before(stage, stage.topic, 600)
     assert "offsets 500 to 650 are needed, the log holds 600 to 700" in refused(stage)
@@ -265,7 +274,34 @@ def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_mo
     stage.fill(500)
     commit(stage, 600)
     delete_before(stage, stage.topic, 800)
-    assert "--if-offset-lost earliest continues at 800" in refused(stage, *REPLAY)
-    assert "--if-offset-lost earliest continues at 800" in refused(stage, *FRESH)
+    assert "--if-offset-lost earliest predicts from 800 on" in refused(stage, *REPLAY)
+    assert "--if-offset-lost earliest predicts from 800 on" in refused(stage, *FRESH)
     learn(stage, 0, 0, *FRESH, *EARLIEST)
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
+
+
+def test_offset_set_behind_the_marker_of_a_transaction_at_the_end_of_the_log(kafka: str) -> None:
+    """No record follows the last row: the restored partition must run without waiting for one."""
+    stage = FaultScenario(kafka, partitions=1, rows=600)
+    write_in_transaction(stage, 0, 500)
+    learn(stage, 0, 0)
+    commit(stage, 501)
+    learn(stage, 0, 0, *REPLAY)
+    assert committed_offset(kafka, stage.group, stage.topic)[0] == 501
+    write_in_transaction(stage, 500, 600)
+    learn(stage, 0, 0)
+    found = predicted(stage)
+    assert sorted(offset for _, offset in found) == [*range(500), *range(501, 601)]
+    for row in range(500, 600):
+        assert bits(found[0, row + 1][0]) == bits(stage.expected[0, row])
+
+
+def write_in_transaction(stage: FaultScenario, first: int, last: int) -> None:
+    """Produce rows in one transaction, whose marker takes an offset of its own."""
+    properties = {"bootstrap.servers": stage.bootstrap, "transactional.id": stage.topic}
+    producer = Producer(quiet(properties))
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for event in stage.events[0][first:last]:
+        producer.produce(stage.topic, event, partition=0)
+    producer.commit_transaction(30)

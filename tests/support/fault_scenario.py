@@ -38,7 +38,7 @@ class FaultScenario:
     at_first : int or None
         Number of partitions of the topics before `grow`; all of them if None.
     configs : dict
-        Output -> settings of its topic, with _ for a dot in their names.
+        Output, or "input" -> settings of its topic, with _ for a dot in their names.
     detectors : tuple of str
         Drift detectors of the learner; without any there is no alarms topic.
     """
@@ -62,7 +62,7 @@ class FaultScenario:
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
         parts = {}
-        create_topic(self.bootstrap, self.topic, self.at_first or self.partitions)
+        create_topic(self.bootstrap, self.topic, self.at_first or self.partitions, **self.configs.get("input", {}))
         for name in (*OUTPUTS, "alarms") if self.detectors else OUTPUTS:
             count, config = self.at_first or self.partitions, self.configs.get(name, {})
             create_topic(self.bootstrap, f"{self.prefix}.{name}", count, **config)

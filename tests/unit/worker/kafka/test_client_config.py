@@ -24,6 +24,17 @@ def test_file_is_read_before_the_pairs_and_these_win(tmp_path: Path) -> None:
     assert parse_properties(["b=3"], str(file)) == {"a": "1", "b": "3", "c": "\u00e9"}
 
 
+@pytest.mark.parametrize("key", ["sasl.oauthbearer.assertion.private.key.passphrase", "a" * 64])
+def test_long_names_of_properties_are_taken(key: str) -> None:
+    assert parse_properties([f"{key}=x"]) == {key: "x"}
+
+
+def test_a_name_that_is_too_long_may_be_part_of_a_secret() -> None:
+    with pytest.raises(UsageFailure) as caught:
+        parse_properties(["s" * 65 + "=x"])
+    assert "sss" not in str(caught.value)
+
+
 @pytest.mark.parametrize("pair", ["acks", "=1", "", "  "])
 def test_what_is_no_pair_is_refused(pair: str) -> None:
     with pytest.raises(UsageFailure, match=r"is not key=value$"):

@@ -1,0 +1,91 @@
+"""Retention beside a slow stream: a restart never needs rows that a short retention has taken."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import threading
+
+import pytest
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import standalone_consumer, watermarks
+from tests.support.brokers import own_broker
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+
+RESTARTS = int(os.environ.get("DRIFTWAY_RESTARTS", "3"))
+"""Number of clean restarts, and of kills."""
+RETENTION = {"retention_ms": "10000", "segment_ms": "1000", "file_delete_delay_ms": "100"}
+CHECKED_OFTEN = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
+MAX_RELEARNED = 6
+"""Rows after a kill, at one row and one snapshot a second, on a slow machine."""
+
+
+class SlowStream(threading.Thread):
+    """Produces one row of partition 0 a second, after the first row of each partition; a context manager.
+
+    Parameters
+    ----------
+    stage : FaultScenario
+        The rows.
+    """
+
+    def __init__(self, stage: FaultScenario) -> None:
+        super().__init__(name="slow stream", daemon=True)
+        self.stage, self.sent, self._over = stage, 1, threading.Event()
+
+    def __enter__(self) -> SlowStream:
+        self.stage.fill(0, 1)
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.join()
+
+    def run(self) -> None:
+        """Produce until the end of the `with` block."""
+        while not self._over.wait(1.0):
+            self.stage.fill(self.sent, self.sent + 1, among=[0])
+            self.sent += 1
+
+
+@pytest.mark.timeout(600)
+def test_restarts_never_need_rows_that_retention_has_taken(pytestconfig: pytest.Config) -> None:
+    """Partition 1 is idle after its first row, which is soon gone."""
+    rng = random.Random(7)
+    with own_broker(pytestconfig, CHECKED_OFTEN) as kafka:
+        stage = FaultScenario(kafka.bootstrap, partitions=2, configs={"input": RETENTION})
+        options = stage.worker("--snapshot-rows", "1000000", "--snapshot-interval", "1")
+        with stage.auditor() as auditor:
+            with SlowStream(stage) as stream:
+                for number in range(2 * RESTARTS):
+                    killed, after_kill = number % 2 == 0, number % 2 == 1
+                    with Driftway(*options) as worker:
+                        worker.await_condition(lambda worker=worker: worker.stderr.count("running") == 2, "two tasks")
+                        assert max(relearned(worker.stderr)) <= (MAX_RELEARNED if after_kill else 0), worker.story()
+                        rows = stream.sent + 2 + rng.randrange(3)
+                        await_until(lambda rows=rows: auditor.seen > rows, 60, f"{rows} rows predicted")
+                        if killed:
+                            worker.kill()
+                        else:
+                            worker.terminate()
+                            assert worker.wait() == 0, worker.story()
+                reader = standalone_consumer({"bootstrap.servers": kafka.bootstrap}, {})
+                begins = [watermarks(reader, stage.topic, partition, Deadline(30))[0] for partition in (0, 1)]
+                reader.close()
+                assert begins[0] > 0, "retention has taken rows"
+                assert begins[1] == 1, "retention has taken every row of the idle partition"
+            with Driftway(*options, "--stop-at-end") as last:
+                assert last.wait() == 0, last.story()
+            auditor.await_all(stream.sent + 1)
+        auditor.require({(p, o): s for (p, o), s in stage.expected.items() if o < (stream.sent if p == 0 else 1)})
+
+
+def relearned(log: str) -> list[int]:
+    """Rows that each restore of a worker relearned, by its log."""
+    places = re.findall(r"restored .*?position=(\d+) committed=(\d+)", log)
+    return [int(committed) - int(position) for position, committed in places]
