@@ -211,7 +211,7 @@ def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_
     assert "committed without a snapshot" in refused(stage)
     sentence = refused(stage, *options)
     assert "to 5000 are needed, the log holds 0 to 600" in sentence
-    assert "earliest predicts from 0 on, latest learns from 0 on and predicts from 600 on" in sentence
+    assert "earliest predicts from 0 on, latest learns from 500 on and predicts from 600 on" in sentence
     learn(stage, 0, 0, *options, *LATEST)
     assert committed_offset(kafka, stage.group, stage.topic)[0] == 600, "the decision is committed without a new row"
     learn(stage, 600, 1000)
