@@ -104,7 +104,9 @@ def learn_costs(form: CovarianceForm) -> Fragment:
         if not (math.isfinite(s) and y * s >= (1.0 if p.steeper else rho)):
             v = spread(memory.covariance, x, memory.k)
             step = p.eta * (rho if p.steeper else 1.0) * p.gamma / (p.gamma + v)
-            if COLLAPSED < v < math.inf and axpy_guarded(memory.weight, memory.k, step * y):
+            # The step does not contain the score, so it may be finite when the score is not.
+            finite = math.isfinite(s) and COLLAPSED < v < math.inf
+            if finite and axpy_guarded(memory.weight, memory.k, step * y):
                 shrink(memory.covariance, x, memory.k, 1.0 / (p.gamma + v), 1.0 / p.gamma)
             else:
                 memory.skipped[0] += 1

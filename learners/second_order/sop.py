@@ -132,7 +132,8 @@ def learn_diagonal(x: Array, y: float, _omega: float, s: float, p: Regain, memor
     vec, weight, variance, k = memory.vec, memory.weight, memory.covariance, memory.k
     if not (math.isfinite(s) and y * s > 0.0):
         v = dot(x, k)
-        if COLLAPSED < v < math.inf and step_both(weight, k, y, vec, x, y):
+        # The step does not contain the score, so it may be finite when the score is not.
+        if math.isfinite(s) and COLLAPSED < v < math.inf and step_both(weight, k, y, vec, x, y):
             narrow_diagonal(variance, x, 1.0)
             for j in range(x.shape[0]):
                 weight[j] = variance[j] * vec[j]

@@ -120,8 +120,8 @@ def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] =
     Parameters
     ----------
     name : str
-        A path that ends in .csv, .arff, .parquet, .jsonl or .ndjson (each also .gz), the name of such a file in the
-        data folder, or a fetched name of the catalogue.
+        A path that ends in .csv, .arff, .parquet, .jsonl, .ndjson or .json (each also .gz), the name of such a file in
+        the data folder, or a fetched name of the catalogue.
     data_dir : str or None
         The data folder; default the environment variable DRIFTWAY_DATA.
     drop : sequence of str

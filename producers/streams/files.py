@@ -14,7 +14,7 @@ from driftway.worker.errors import UsageFailure
 LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson", ".json.gz", ".json")
 SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet", *LINES)
 """In the order in which they are tried for a bare name."""
-ENDINGS = ".csv, .arff, .parquet, .jsonl or .ndjson, each also .gz"
+ENDINGS = ".csv, .arff, .parquet, .jsonl, .ndjson or .json, each also .gz"
 
 DATA_VARIABLE = "DRIFTWAY_DATA"
 

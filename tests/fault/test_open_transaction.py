@@ -9,7 +9,7 @@ from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import await_until
-from tests.support.process import Driftway
+from tests.support.process import Driftway, driftway
 
 
 def test_open_transaction_of_a_dead_worker_hides_nothing_from_readers(kafka: str) -> None:
@@ -86,3 +86,19 @@ def test_takeover_waits_for_no_timeout(kafka: str) -> None:
             heir.terminate()
             assert heir.wait() == 0
     auditor.require(stage.expected)
+
+
+def test_snapshots_are_listed_at_once_after_a_worker_was_killed(kafka: str) -> None:
+    """Its offset waits in an open transaction: the last one that was committed is told, without waiting for that."""
+    stage = FaultScenario(kafka, partitions=1)
+    stage.fill(0, 1000)
+    with Driftway(*stage.worker("--stop-at-end")) as first:
+        assert first.wait() == 0, first.story()
+    stage.fill(1000)
+    with CrashingDriftway(Step.OFFSETS_SENT, 1, *stage.worker()) as victim:
+        assert victim.wait() == -9, victim.story()
+    died = time.monotonic()
+    done = driftway("snapshot", "list", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--json")
+    assert done.code == 0, done
+    assert time.monotonic() - died < TRANSACTION_TIMEOUT_MS / 1000 / 4
+    assert '"committed":1000' in done.stdout.replace(" ", "")

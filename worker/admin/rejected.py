@@ -1,23 +1,17 @@
-"""Read a topic of rejections, group it by kind with samples, and send the events again to where they came from."""
+"""Read a topic of rejections, and group it by kind with samples."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
-
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
-from driftway.worker.wire.rejections import kind_of
-
-AGAIN = "driftway-again"
-"""Header of an event that was sent again: names the rejected event."""
-SEND_SECONDS = 60.0
+from driftway.worker.wire.headers import Header
+from driftway.worker.wire.rejections import keeps_headers, kind_of, lost_part, own_headers
 
 
 @dataclass(frozen=True)
@@ -26,20 +20,38 @@ class RejectedRecord:
 
     Parameters
     ----------
+    place : tuple of int
+        Its partition and offset in the rejections topic.
     topic, partition, offset : str, int, int
         Where the event stands: in the input or in the label topic.
     reason : str
         Why it was rejected.
     value, key : bytes or None
         The event, unchanged.
+    timestamp : int
+        The event's timestamp in ms.
+    headers : tuple of Header
+        The event's own headers.
+    keeps_headers : bool
+        Whether the event's headers are known: earlier versions did not keep them.
+    lost : str
+        Which part of the event is not in the rejection, in words; empty if it is whole.
     """
 
+    place: tuple[int, int]
     topic: str
     partition: int
     offset: int
     reason: str
     value: bytes | None
     key: bytes | None
+    timestamp: int
+    headers: tuple[Header, ...] = ()
+    keeps_headers: bool = True
+    lost: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}@{self.offset}"
 
     @property
     def kind(self) -> str:
@@ -91,55 +103,22 @@ def group_by_kind(found: Iterator[RejectedRecord], samples: int) -> dict[str, Re
     return dict(sorted(groups.items(), key=lambda item: -item[1].count))
 
 
-def resend(
-    bootstrap: str,
-    passthrough: Mapping[str, Any],
-    found: Iterator[RejectedRecord],
-    kinds: Collection[str],
-) -> int:
-    """Send the events of some kinds again to the topic and partition that they came from; return how many.
-
-    Raises
-    ------
-    Failure
-        The broker did not accept an event; those before it have been sent.
-    """
-    producer = Producer(quiet({**base_properties(bootstrap, passthrough), "enable.idempotence": True}))
-    failed: list[str] = []
-
-    def delivered(error: KafkaError | None, _message: Message) -> None:
-        if error is not None:
-            failed.append(error.str())
-
-    sent = 0
-    for one in found:
-        if one.kind not in kinds:
-            continue
-        header: dict[str, Any] = {AGAIN: f"{one.topic}/{one.partition}@{one.offset}".encode()}
-        while True:
-            try:
-                producer.produce(one.topic, one.value, one.key, one.partition, on_delivery=delivered, headers=header)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        producer.poll(0)
-        if failed:
-            break
-        sent += 1
-    left = producer.flush(SEND_SECONDS)
-    if failed or left:
-        raise Failure(
-            f"{left + len(failed)} of {sent} events were not delivered: {failed[0] if failed else 'no answer'}"
-        )
-    return sent
-
-
 def _read(message: Any) -> RejectedRecord:
-    headers = dict(message.headers() or ())
+    headers = tuple(message.headers() or ())
+    named = dict(headers)
     try:
-        place = headers["topic"].decode(), int(headers["partition"]), int(headers["offset"])
-        reason = headers["reason"].decode()
-    except (KeyError, ValueError, TypeError):
+        event = named["topic"].decode(), int(named["partition"]), int(named["offset"]), named["reason"].decode()
+        timestamp = int(named["timestamp"])
+    except (KeyError, ValueError, TypeError, AttributeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
-    return RejectedRecord(*place, reason, message.value(), message.key())
+    return RejectedRecord(
+        (message.partition(), message.offset()),
+        *event,
+        message.value(),
+        message.key(),
+        timestamp,
+        own_headers(headers),
+        keeps_headers(headers),
+        lost_part(headers),
+    )

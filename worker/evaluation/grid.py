@@ -20,6 +20,8 @@ from driftway.worker.processes import run_jobs
 from driftway.worker.wire.events import REGRESSION
 
 MOST_POINTS = 10_000
+ERRORS = frozenset(("mse", "mae", "rmse", "nmse", "log_loss", "brier", "hinge_loss"))
+"""Metrics of which the smallest value is the best."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class GridResult:
 
     @property
     def larger_is_better(self) -> bool:
-        """Whether larger values of the metric are better: true except for mse, mae and rmse."""
-        return self.metric not in ("mse", "mae", "rmse")
+        """Whether larger values of the metric are better: not for errors and losses, windowed or fading ones too."""
+        return self.metric.removeprefix("window_").removeprefix("fading_") not in ERRORS
 
     @property
     def best(self) -> int:

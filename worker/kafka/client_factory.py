@@ -52,7 +52,7 @@ def warm_client(client: str) -> None:
 def make_member(
     client: str, properties: Mapping[str, Any], topic: str, incremental: bool, headers: bool = False
 ) -> Member:
-    """Create a group member that has not subscribed yet; `headers`: whether to deliver headers.
+    """Create a group member that has not subscribed yet; `headers`: whether to read headers at once.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def make_member(
 
 
 def make_fetcher(client: str, properties: Mapping[str, Any], topic: str, headers: bool = False) -> Fetcher:
-    """Create a fetcher that has no partitions yet; `headers`: whether to deliver headers.
+    """Create a fetcher that has no partitions yet; `headers`: whether to read headers at once.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from confluent_kafka import Message
 
 from driftway.worker.wire.columns import Integers, ListColumn
 from driftway.worker.wire.events import Records
-from driftway.worker.wire.headers import Header, Headers
+from driftway.worker.wire.headers import Header, Headers, LazyHeaders
 
 BATCH_MESSAGES = 10_000
 
@@ -39,14 +39,18 @@ def _offsets(share: list[Message]) -> Integers:
 
 
 def records_of(partition: int, messages: list[Message], headers: bool = False) -> Records:
-    """Convert messages of one partition, in order, to columns; with headers if requested."""
+    """Convert messages of one partition, in order, to columns; headers are read at once if requested."""
+
+    def read(i: int) -> Sequence[Header]:
+        return headers_of(messages[i : i + 1])[0]
+
     return Records(
         partition,
         _offsets(messages),
         ListColumn(list(map(Message.value, messages))),
         ListColumn(list(map(Message.key, messages))),
         Timestamps(messages),
-        headers_of(messages) if headers else None,
+        headers_of(messages) if headers else LazyHeaders.of(read, len(messages)),
     )
 
 

@@ -95,6 +95,11 @@ class Topics:
         """Chunks of task snapshots, compacted, after a record that names the owner of all topics."""
         return f"{self.prefix}.snapshots"
 
+    @property
+    def sent_again(self) -> str:
+        """Up to where rejections were sent again, compacted; only `driftway rejected --send-again` makes it."""
+        return f"{self.prefix}.sent-again"
+
     def outputs(self) -> tuple[str, ...]:
         """Return all topics that a worker writes to."""
         alarms = (self.alarms,) if self.watched else ()

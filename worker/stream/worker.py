@@ -224,7 +224,7 @@ class Worker:
         for partition, (expected, received) in list(self.consumer.misplaced.items()):
             task = self.tasks.get(partition)
             if task is not None and task.accepts_records:
-                self.event_log.event("unexpected offset", partition=partition, asked=expected, came=received)
+                self.event_log.event("unexpected offset", partition=partition, expected=expected, received=received)
                 self.metrics.partition_metric(self.metrics.wrong_offsets, partition).inc()
                 self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
         for partition in self._retries.due():

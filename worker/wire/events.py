@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import BytesColumn
-from driftway.worker.wire.headers import Headers
+from driftway.worker.wire.headers import Header, Headers, chosen_headers
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
@@ -185,7 +185,7 @@ class Records:
     timestamps: Sequence[int] | Integers
     """Record timestamps in ms."""
     headers: Headers | None = None
-    """Headers of each record, in record order; None if headers are not read."""
+    """Headers of each record, in record order; None: none has any."""
     label_offsets: Integers | None = None
     """Label-topic offset of each label, NO_LABEL_OFFSET for events; None without a label topic. In `offsets` such a
     label has the offset of the event before which it was taken."""
@@ -205,7 +205,8 @@ class Records:
             if self.label_offsets is None or self.label_offsets[i] == NO_LABEL_OFFSET
             else int(self.label_offsets[i])
         )
-        return RejectedEvent(reason, int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i]), own)
+        event = int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i])
+        return RejectedEvent(reason, *event, own, () if self.headers is None else tuple(self.headers[i]))
 
     @property
     def is_label(self) -> NDArray[np.bool_]:
@@ -214,8 +215,7 @@ class Records:
 
     def chosen(self, keep: NDArray[np.bool_]) -> Records:
         """The records where `keep`, bool[n], is true."""
-        rows = np.flatnonzero(keep).tolist()
-        headers = None if self.headers is None else [self.headers[i] for i in rows]
+        headers = chosen_headers(self.headers, keep)
         stamps = np.asarray(self.timestamps, np.int64)[keep]
         own = None if self.label_offsets is None else self.label_offsets[keep]
         return Records(
@@ -248,6 +248,8 @@ class RejectedEvent:
     timestamp: int
     label_offset: int | None = None
     """Offset of a label in the label topic; `offset` is then that of the event before which it was taken."""
+    headers: Sequence[Header] = ()
+    """The record's own headers."""
 
     @property
     def answered_offset(self) -> tuple[int, bytes | None]:

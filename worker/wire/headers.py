@@ -1,12 +1,14 @@
 """Headers of a batch's records as a column, and the selection that predictions carry. Leaf module.
 
-Normally headers are not read: the column is then None, and nothing here is called.
+Normally headers are not read: the column is then a `LazyHeaders`, which reads only those of records that are rejected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import reduce
 from itertools import compress, repeat
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +17,74 @@ Header = tuple[str, bytes | None]
 """Name and value."""
 Headers = Sequence[Sequence[Header]]
 """Headers of each record, in their order in the record; a name may occur twice."""
+Reader = Callable[[int], Sequence[Header]]
+"""Returns the headers of a message, by its number in its poll."""
 
 ALL = "*"
 """Selects every header."""
 
 
+class LazyHeaders(Sequence[Sequence[Header]]):
+    """Headers of records that are read from the client's messages only on access, which is rare.
+
+    Parameters
+    ----------
+    readers : sequence of callable
+        Each returns the headers of a message of one poll, by the message's number.
+    reader, place : i8[n]
+        The reader of each record, and the number of its message.
+    """
+
+    def __init__(self, readers: Sequence[Reader], reader: NDArray[np.int64], place: NDArray[np.int64]) -> None:
+        self._readers, self._reader, self._place = readers, reader, place
+
+    @classmethod
+    def of(cls, read: Reader, n: int) -> LazyHeaders:
+        """Return the headers of the n messages of a poll."""
+        return cls([read], np.zeros(n, np.int64), np.arange(n))
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    @overload
+    def __getitem__(self, place: int) -> Sequence[Header]: ...
+    @overload
+    def __getitem__(self, place: slice) -> LazyHeaders: ...
+    def __getitem__(self, place: int | slice) -> Sequence[Header] | LazyHeaders:
+        if isinstance(place, slice):
+            return LazyHeaders(self._readers, self._reader[place], self._place[place])
+        return self._readers[int(self._reader[place])](int(self._place[place]))
+
+    def picked(self, pick: NDArray[np.int64]) -> LazyHeaders:
+        """Return the headers of the records with these indices, i8[n]."""
+        return LazyHeaders(self._readers, self._reader[pick], self._place[pick])
+
+    def followed_by(self, other: LazyHeaders) -> LazyHeaders:
+        """Concatenate; polls without a record left are let go, and with them their messages."""
+        readers = [*self._readers, *other._readers]
+        reader = np.concatenate([self._reader, other._reader + len(self._readers)])
+        used = np.flatnonzero(np.bincount(reader, minlength=len(readers)))
+        place = np.concatenate([self._place, other._place])
+        return LazyHeaders([readers[i] for i in used.tolist()], used.searchsorted(reader), place)
+
+
+def eager_headers(headers: Headers | None) -> Headers | None:
+    """Return headers that have been read; None instead of a `LazyHeaders`."""
+    return None if isinstance(headers, LazyHeaders) else headers
+
+
+def picked_headers(headers: Headers | None, pick: NDArray[np.int64]) -> Headers | None:
+    """Return the headers of the records with these indices, i8[n]."""
+    if headers is None or isinstance(headers, LazyHeaders):
+        return None if headers is None else headers.picked(pick)
+    return [headers[i] for i in pick.tolist()]
+
+
 def chosen_headers(headers: Headers | None, keep: NDArray[np.bool_]) -> Headers | None:
     """Return the headers of the records where `keep`, bool[n], is true."""
-    return None if headers is None else list(compress(headers, keep.tolist()))
+    if headers is None or isinstance(headers, LazyHeaders):
+        return None if headers is None else headers.picked(np.flatnonzero(keep))
+    return list(compress(headers, keep.tolist()))
 
 
 def passed_headers(headers: Headers | None, names: Collection[str]) -> Headers | None:
@@ -37,4 +99,16 @@ def joined_headers(parts: Sequence[tuple[Headers | None, int]]) -> Headers | Non
     """Concatenate columns; each part comes with its number of records."""
     if all(headers is None for headers, _ in parts):
         return None
-    return [own for headers, n in parts for own in (repeat((), n) if headers is None else headers)]
+    if not any(isinstance(headers, LazyHeaders) for headers, _ in parts):
+        return [own for headers, n in parts for own in (repeat((), n) if headers is None else headers)]
+    return reduce(LazyHeaders.followed_by, (_lazy(*part) for part in parts))
+
+
+def _lazy(headers: Headers | None, n: int) -> LazyHeaders:
+    if isinstance(headers, LazyHeaders):
+        return headers
+    return LazyHeaders.of(_no_headers if headers is None else headers.__getitem__, n)
+
+
+def _no_headers(_place: int) -> Sequence[Header]:
+    return ()

@@ -29,6 +29,9 @@ Flags = NDArray[np.bool_]
 INPUT_OFFSET, EARLIER_INPUT_OFFSET = "input-offset", "before"
 """Header of a label's rejection: the input offset of the event before which it was taken; and that header's name in
 earlier versions."""
+OWN_COUNT, OWN = "headers", "event."
+"""Header of a rejection: how many headers the event had, so that a lost one shows and rejections of earlier versions,
+which kept none, are recognised; and the beginning of the names of those headers, which sets them apart from ours."""
 
 KINDS = {
     "null value": "null",
@@ -49,7 +52,8 @@ KINDS = {
     "protobuf: ": "registry",
     "json-schema: ": "registry",
 }
-"""Beginning of a reason -> its kind. Kinds are a closed list; reasons contain names and values of the event."""
+"""Beginning of a reason -> its kind. Kinds are a closed list; reasons contain names and values of the event. A reason
+never changes its kind: what was sent again is remembered by kind."""
 BY_END = {
     "is not a number": "not-a-number",
     "is not finite": "not-finite",
@@ -63,7 +67,7 @@ OTHER = "features"
 
 
 def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str = "") -> tuple[Header, ...]:
-    """Return the headers of a rejection's record: the reason, and the position of the event in the input.
+    """Return the headers of a rejection's record: the reason, the position of the event in the input, and its headers.
 
     For a label from a label topic: its position there, and the input offset of the event before which it was taken.
     """
@@ -75,7 +79,32 @@ def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str 
         ("offset", b"%d" % offset),
         ("timestamp", b"%d" % bad.timestamp),
         *(() if bad.label_offset is None else ((INPUT_OFFSET, b"%d" % bad.offset),)),
+        (OWN_COUNT, b"%d" % len(bad.headers)),
+        *((OWN + name, value) for name, value in bad.headers),
     )
+
+
+def own_headers(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Return the headers that a rejected event came with; none if an earlier version wrote the rejection."""
+    return tuple((name.removeprefix(OWN), value) for name, value in headers if name.startswith(OWN))
+
+
+def keeps_headers(headers: Sequence[Header]) -> bool:
+    """Return whether a rejection keeps the event's headers: earlier versions did not."""
+    return any(name == OWN_COUNT for name, _ in headers)
+
+
+def lost_part(headers: Sequence[Header]) -> str:
+    """Return which part of its event a rejection has lost, in words; empty if it is whole, so far as is known."""
+    said, found = dict(headers).get(OWN_COUNT), len(own_headers(headers))
+    if not keeps_headers(headers) or said == b"%d" % found:
+        return ""
+    return f"{found} headers are left of {(said or b'').decode(errors='replace')}"
+
+
+def without_own(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Return a rejection's headers as earlier versions wrote them."""
+    return tuple((name, value) for name, value in headers if name != OWN_COUNT and not name.startswith(OWN))
 
 
 def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:

@@ -16,7 +16,7 @@ CHUNK_BYTES = 1 << 20
 
 
 class JsonLines(EventFile):
-    """A .jsonl or .ndjson file, plain or gzipped; each line is an event, unchanged even if it is not JSON.
+    """A .jsonl, .ndjson or .json file, plain or gzipped; each line is an event, unchanged even if it is not JSON.
 
     Blank lines are skipped.
 

@@ -185,3 +185,22 @@ def test_arow_regressor_is_least_squares(task):
     learners.create("arow_regressor", 4, task=task, r=3.0, a=2.0).predict_then_update(X, y, score)
     learners.create("rls", 4, task=task, delta=1.5).predict_then_update(X, y, expected)
     np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", [*NAMES, "acog", "arow"])
+@pytest.mark.parametrize("weight", [(1e308, 1e308), (1e308, -1e308)], ids=["infinite", "nan"])
+def test_a_row_without_a_finite_score_changes_nothing(name, form, weight):
+    """Its step may be finite all the same: that of `acog` and of the diagonal `sop` does not contain the score."""
+    if name == "narow" and "weight" not in learners.create(name, 2).state:
+        pytest.skip("has no weights")
+    learner = learners.create(name, 2, intercept=False, cov=form)
+    learner.state["weight"][:] = weight
+    before = learner.state["weight"].copy(), learner.state["covariance"].copy()
+    for y in (0.0, 1.0):
+        score = np.empty((1, 1))
+        learner.predict_then_update(np.array([[10.0, 10.0]]), np.array([y]), score)
+        assert score[0, 0] == 0.0, "what is told of a score that is not finite"
+        np.testing.assert_array_equal(learner.state["weight"], before[0])
+        np.testing.assert_array_equal(learner.state["covariance"], before[1])
+    assert learner.state["skipped"][0] == 2

@@ -41,7 +41,7 @@ def test_a_generator_wins_over_a_file_and_the_suffix_means_the_file(tmp_path: Pa
 
 def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
-    endings = ".csv, .arff, .parquet, .jsonl or .ndjson, each also .gz"
+    endings = ".csv, .arff, .parquet, .jsonl, .ndjson or .json, each also .gz"
     ending = f"A file's name ends in {endings}"
     odd = tmp_path / "rows.txt"
     odd.write_text("a,y\n")

@@ -21,15 +21,16 @@ SAMPLES = 1
 @click.option(
     "--samples", type=click.IntRange(0), default=SAMPLES, show_default=True, metavar="N", help="Events shown per kind."
 )
-@click.option("--send-again", is_flag=True, help="Write the events of the given kinds to the input again.")
+@click.option("--send-again", is_flag=True, help="Send the events of these kinds again, each once.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bool, **given: Any) -> None:
     """List why events were rejected, how often, and examples; send them again once the cause is fixed.
 
     Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (not those of the first event),
     not-a-number, not-finite, label, late-label, id, packed, registry (a schema registry is used). With --send-again,
-    events of the kinds given with --kind are written to their partition again, with a header driftway-again that
-    names the rejection; workers that would still reject them reject them again.
+    events of the kinds given with --kind are written to their partition again as they came: key, value, headers and
+    time, and a header driftway-again that names the event. Each rejection is sent once, however often you ask. Workers
+    that would still reject an event reject it again: that is a new rejection, which can be sent again.
 
     \b
     Examples:
@@ -49,8 +50,11 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     if send_again:
         if not kinds:
             raise UsageFailure("--send-again needs at least one --kind")
-        sent = topic.resend(*place[:2], topic.read(*place, counts[topics.rejected]), kinds)
-        click.echo(f"sent {sent:,} events back to the topics they came from", err=True)
+        from driftway.worker.admin.send_again import Resender
+
+        done = Resender(*place).send(topic.read(*place, counts[topics.rejected]), kinds)
+        click.echo(str(done), err=True)
+        done.require_all()
         return
     groups = topic.group_by_kind(topic.read(*place, counts[topics.rejected]), samples)
     groups = {kind: group for kind, group in groups.items() if not kinds or kind in kinds}

@@ -10,7 +10,7 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, watermarks
+from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.topics import partition_counts
@@ -111,10 +111,15 @@ def find_partitions(
     partitions = range(counts[settings.input]) if partition is None else [partition]
     deadline = Deadline(ASK_SECONDS)
     found = []
-    with translated_errors(settings), closing(reader_of(settings)) as reader:
+    with (
+        translated_errors(settings),
+        closing(reader_of(settings)) as reader,
+        # A read_committed client would wait for the transaction of a worker that was killed, up to its timeout.
+        closing(open_reader(settings, ANY)) as asking,
+    ):
         for p in partitions:
             low, high = watermarks(reader, settings.input, p, deadline)
-            committed, metadata = committed_offset(reader, settings.input, p, deadline)
+            committed, metadata = committed_offset(asking, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
             last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
             labels = "" if last is None else last.labels or ""

@@ -19,7 +19,7 @@ from driftway.worker.wire.rejections import kind_of
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
 """Timeouts for end offsets: in `LogEnds.of`, which requires an answer, and in `LogEnds.lately`, which does not."""
 TUNING: Properties = {
-    # As in driftway.worker.stream.consumer.partition_consumer: with the default back-off of 1 s a reader that drains
+    # As in driftway.worker.kafka.client_config.CONSUMER_TUNING: with the default back-off of 1 s a reader that drains
     # its queue waits.
     "fetch.queue.backoff.ms": 5,
     "fetch.wait.max.ms": 50,

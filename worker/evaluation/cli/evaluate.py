@@ -127,7 +127,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped. With --feature a
     file's rows are events, as `driftway replay --raw` sends them, read as by a worker with the same options; the file
-    may then also contain a JSON text per line (.jsonl, .ndjson).
+    may then also contain a JSON text per line (.jsonl, .ndjson, .json).
     A stream that knows its task and classes sets them, unless --task, --classes or --labels say otherwise: generators,
     streams from `driftway streams fetch`, nominal labels of ARFF.
 

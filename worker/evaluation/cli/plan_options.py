@@ -46,7 +46,7 @@ class EvaluationPlan:
         known: int | None = self.stream.rows
         if known is not None:
             known = max(known - self.jobs[0].skip, 0)
-        return min(known, limit) if known is not None and limit is not None else known or limit
+        return min((n for n in (known, limit) if n is not None), default=None)
 
 
 def check_options(given: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ class ConfluentFetcher(Fetcher):
     topic : str
         Topic to read.
     headers : bool
-        Whether to deliver headers.
+        Whether to read headers at once, and not only on access.
     """
 
     def __init__(self, consumer: Consumer, topic: str, headers: bool) -> None:

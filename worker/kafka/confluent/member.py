@@ -22,7 +22,7 @@ class ConfluentMember(Member):
     incremental : bool
         Whether rebalances are incremental (``consumer`` protocol, or cooperative) instead of eager.
     headers : bool
-        Whether to deliver headers.
+        Whether to read headers at once, and not only on access.
     """
 
     def __init__(self, consumer: Consumer, topic: str, incremental: bool, headers: bool = False) -> None:

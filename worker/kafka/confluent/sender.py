@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from driftway.worker.kafka.confluent.delivery_reports import DeliveryReports
 from driftway.worker.kafka.error_handling import fatal_error
@@ -113,8 +113,11 @@ class ConfluentSender(Sender):
             self._producer.purge()
 
     def _produce(self, topic: str, value: bytes | None, key: bytes | None, headers: list[Any]) -> None:
-        report = self._reports.mark_one(topic)
-        self._producer.produce(topic, value, key=key, partition=self._partition, on_delivery=report, headers=headers)
+        report, partition = self._reports.mark_one(topic), self._partition
+        try:
+            self._producer.produce(topic, value, key=key, partition=partition, on_delivery=report, headers=headers)
+        except BufferError as error:  # as produce_batch and the C library say it
+            raise KafkaException(KafkaError(KafkaError._QUEUE_FULL, str(error))) from None
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:

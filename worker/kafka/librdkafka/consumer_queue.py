@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from confluent_kafka import KafkaError
@@ -11,7 +12,7 @@ from confluent_kafka import KafkaError
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.interface import ClientError, PollResult
 from driftway.worker.kafka.librdkafka.handle import Handle, consume_batch
-from driftway.worker.kafka.librdkafka.headers import HeaderReader
+from driftway.worker.kafka.librdkafka.headers import HeaderReader, HeldMessages
 from driftway.worker.kafka.librdkafka.library import Library
 from driftway.worker.kafka.librdkafka.message import (
     ERROR,
@@ -31,6 +32,7 @@ from driftway.worker.kafka.librdkafka.message import (
 )
 from driftway.worker.wire.columns import END, SPARE, TAIL, BufferColumn, Integers, TerminatedColumn, Text, read_only
 from driftway.worker.wire.events import Records
+from driftway.worker.wire.headers import LazyHeaders
 
 
 class ConsumerQueue:
@@ -45,7 +47,7 @@ class ConsumerQueue:
     lasting : bool
         Whether columns stay valid; if not, the next poll overwrites the buffer of their values.
     headers : bool
-        Whether to deliver headers.
+        Whether to read headers at once, and not only on access.
 
     Raises
     ------
@@ -62,21 +64,32 @@ class ConsumerQueue:
         self._text: Text = np.empty(0, np.uint8)
         self._kind = np.zeros(1, np.int64)
         self._destroy, self._stamp = library.address("message_destroy"), library.address("message_timestamp")
-        self._headers = HeaderReader(library) if headers else None
+        self._headers, self._eager = HeaderReader(library), headers
+        self._held = WeakSet[HeldMessages]()
+        """Messages that records still refer to."""
 
     def poll(self, most: int, wait: float) -> PollResult:
-        """Copy messages out of the library's memory: at most `most`, after waiting for the first."""
+        """Copy messages out of the library's memory: at most `most`, after waiting for the first.
+
+        The messages themselves are kept until their records are dropped, since a rejection has its record's headers.
+        """
         pointers = self._pointers[: consume_batch(self._library, self._queue, self._pointers[:most], wait)]
-        try:
-            return self._columns(pointers)
-        finally:
-            destroy(pointers, self._destroy)
+        if self._eager:
+            try:
+                return self._columns(pointers, None)
+            finally:
+                destroy(pointers, self._destroy)
+        held = HeldMessages(pointers.copy(), self._headers, self._destroy)
+        self._held.add(held)
+        return self._columns(pointers, LazyHeaders.of(held.read, len(pointers)))
 
     def close(self) -> None:
-        """Release the queue, before the consumer is closed."""
+        """Release the queue and all messages, before the consumer is closed."""
+        for held in tuple(self._held):
+            held.release()
         self._library.queue_destroy(self._queue)
 
-    def _columns(self, pointers: Integers) -> PollResult:
+    def _columns(self, pointers: Integers, lazy: LazyHeaders | None) -> PollResult:
         n = len(pointers)
         rows, (order, partitions, ends, scratch) = self._rows[:n], np.empty((4, n), np.int64)
         read(pointers, rows)
@@ -92,7 +105,7 @@ class ConsumerQueue:
         for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):
             chosen = order[first:end]
             values, q = values_of(rows, chosen, self._text, q)
-            headers = None if self._headers is None else self._headers.read(pointers[chosen])
+            headers = self._headers.read(pointers[chosen]) if lazy is None else lazy.picked(chosen)
             columns = rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen], headers
             records.append(Records(partition, *columns))
             first = end

@@ -23,7 +23,7 @@ class LibrdkafkaFetcher(Fetcher):
     topic : str
         Topic to read.
     headers : bool
-        Whether to deliver headers.
+        Whether to read headers at once, and not only on access.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reading and writing message headers: one library call for each, made only if headers are requested."""
+"""Reading and writing message headers: one library call for each, made only if they are requested or needed."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from driftway.worker.kafka.librdkafka.message import (
     WORD_BYTES,
     WORDS,
     Rows,
+    destroy,
     fill,
 )
 from driftway.worker.wire.columns import Integers, ListColumn
@@ -63,6 +64,45 @@ class HeaderReader:
             ):  # as `driftway.worker.kafka.consumer_columns.headers_of`: both clients must agree
                 return ()
         return tuple(found)
+
+
+class HeldMessages:
+    """Messages of a poll that are freed only when nothing can ask for their headers any more.
+
+    Parameters
+    ----------
+    pointers : i8[n]
+        Their addresses.
+    reader : HeaderReader
+        Reads their headers.
+    function : int
+        Address of the library function that frees a message.
+    """
+
+    def __init__(self, pointers: Integers, reader: HeaderReader, function: int) -> None:
+        self._pointers, self._reader, self._function = pointers, reader, function
+
+    def __del__(self) -> None:
+        """Free them."""
+        self.release()
+
+    def read(self, i: int) -> tuple[Header, ...]:
+        """Return the headers of message `i`.
+
+        Raises
+        ------
+        RuntimeError
+            The consumer has been closed.
+        """
+        if not len(self._pointers):
+            raise RuntimeError("the headers of a record were asked for after its consumer was closed")
+        (own,) = self._reader.read(self._pointers[i : i + 1])
+        return tuple(own)
+
+    def release(self) -> None:
+        """Free them now, before the consumer is closed."""
+        pointers, self._pointers = self._pointers, self._pointers[:0]
+        destroy(pointers, self._function)
 
 
 class HeaderProducer:

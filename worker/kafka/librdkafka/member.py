@@ -40,7 +40,7 @@ class LibrdkafkaMember(Member):
     incremental : bool
         Whether rebalances are incremental (``consumer`` protocol, or cooperative) instead of eager.
     headers : bool
-        Whether to deliver headers.
+        Whether to read headers at once, and not only on access.
 
     Raises
     ------

@@ -162,6 +162,8 @@ class LibrdkafkaSender(Sender):
 
     def _count(self, topic: str, n: int) -> int:
         """Count n more records of a topic; return the index of its offsets in the notes."""
+        if topic not in self._places and len(self._places) == MOST_TOPICS:  # the notes have no room for it
+            raise RuntimeError(f"a sender produces to at most {MOST_TOPICS} topics: {topic} would be one more")
         self._counts[topic] = self._counts.get(topic, 0) + n
         return self._places.setdefault(topic, FIRST + 2 * len(self._places))
 

@@ -29,7 +29,7 @@ from driftway.worker.kafka.log_reader.reader import (
 from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, reader_of
 from driftway.worker.wire.columns import BytesColumn, Integers, concatenated, empty_column
 from driftway.worker.wire.events import Records
-from driftway.worker.wire.headers import Header, Headers, joined_headers
+from driftway.worker.wire.headers import Header, Headers, eager_headers, joined_headers
 
 
 class RecordReader(BoundedRead):
@@ -76,7 +76,7 @@ class RecordColumns(NamedTuple):
     keys: BytesColumn
     values: BytesColumn
     headers: Headers | None = None
-    """As in `Records`."""
+    """As in `Records`, but None if they were not requested."""
 
     def between(self, start: int, end: int | None = None) -> RecordColumns:
         """Return the records from index `start` to before `end`."""
@@ -86,7 +86,7 @@ class RecordColumns(NamedTuple):
     def followed_by(self, records: Records) -> RecordColumns:
         """Return these records with others appended."""
         offsets, values = np.concatenate([self.offsets, records.offsets]), concatenated([self.values, records.values])
-        both = (self.headers, len(self.offsets)), (records.headers, len(records))
+        both = (self.headers, len(self.offsets)), (eager_headers(records.headers), len(records))
         return RecordColumns(offsets, concatenated([self.keys, records.keys]), values, joined_headers(both))
 
 

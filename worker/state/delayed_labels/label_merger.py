@@ -19,7 +19,7 @@ from driftway.learners.engine.jit import kernel_without_refcounts
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.wire.columns import SPARE, TAIL, BytesColumn, Integers, TerminatedColumn, Text, read_only
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
-from driftway.worker.wire.headers import joined_headers
+from driftway.worker.wire.headers import joined_headers, picked_headers
 
 MAX_IDLE_SECONDS, FIRST_MAX_IDLE_SECONDS = 1.0, 10.0
 """How long events wait for labels that the broker may have: a prediction is worth more than their order. The second
@@ -231,7 +231,7 @@ def _interleave(events: Records, labels: Records | None, places: Integers) -> Re
         _gather([events.values, labels.values], pick),
         _gather([events.keys, labels.keys], pick),
         np.concatenate([_times(events), _times(labels)])[pick],
-        None if headers is None else [headers[i] for i in pick.tolist()],
+        picked_headers(headers, pick),
         own[pick],
     )
 

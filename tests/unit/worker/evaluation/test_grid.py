@@ -61,6 +61,10 @@ def test_best_and_sensitivity():
     assert GridResult(GRID, "sru1", "mse", figures(0.7, 0.9, None, 0.8), 1.0).best == 0
     assert [point["best"] for point in result.objects()] == [False, True, False, False]
     assert curves(result, 0) == {"delta=1": [0.7, 0.8], "delta=10": [0.9, 0.9]}
+    for loss in ("log_loss", "brier", "hinge_loss", "nmse", "window_mse", "fading_nmse", "window_rmse"):
+        assert GridResult(GRID, "sea", loss, figures(0.7, 0.9, None, 0.8), 1.0).best == 0
+    for gain in ("kappa", "window_auc", "fading_r2", "no_change_accuracy"):
+        assert GridResult(GRID, "sea", gain, figures(0.7, 0.9, None, 0.8), 1.0).best == 1
     with pytest.raises(UsageFailure, match="undefined everywhere"):
         assert GridResult(GRID, "sea", "accuracy", figures(None, None, None, None), 1.0).best
 

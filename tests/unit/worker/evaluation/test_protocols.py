@@ -279,3 +279,22 @@ def test_rows_are_counted_where_a_stream_does_not_say() -> None:
 
 def test_the_command_lists_the_protocols_that_there_are() -> None:
     assert plan_options.PROTOCOLS == PROTOCOLS
+
+
+@pytest.mark.parametrize(
+    ("known", "skip", "limit", "rows"),
+    [
+        (None, 0, None, None),
+        (None, 0, 0, 0),
+        (None, 0, 7, 7),
+        (5, 5, None, 0),
+        (5, 9, 7, 0),
+        (5, 1, 7, 4),
+        (5, 1, 0, 0),
+    ],
+)
+def test_a_plan_of_no_rows_is_not_one_of_unknown_length(
+    known: int | None, skip: int, limit: int | None, rows: int | None
+) -> None:
+    jobs = [Job("memory", Spec("perceptron"), rows=limit, skip=skip)]
+    assert plan_options.EvaluationPlan(Stream(made(5), rows=known), jobs).rows == rows

@@ -38,9 +38,18 @@ from driftway.worker.kafka.librdkafka.message import (
     gather,
     group,
 )
-from driftway.worker.kafka.librdkafka.sender import CODE, FIRST, NONE_YET, REFUSED, LibrdkafkaSender, delivered
+from driftway.worker.kafka.librdkafka.sender import (
+    CODE,
+    FIRST,
+    MOST_TOPICS,
+    NONE_YET,
+    REFUSED,
+    LibrdkafkaSender,
+    delivered,
+)
 from driftway.worker.kafka.librdkafka.warm_up import warm
 from driftway.worker.wire.columns import END, SPARE, ListColumn
+from driftway.worker.wire.headers import LazyHeaders
 from driftway.worker.wire.writer import RowTemplate, as_text, write
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
@@ -94,7 +103,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
     memory.rows[1, ERROR] = KafkaError._ALL_BROKERS_DOWN & 0xFFFFFFFF | 0x7F << 32  # the upper half is arbitrary
     memory.rows[:, PARTITION] |= 0x55 << 32
     try:
-        records, problems = arrivals._columns(memory.pointers)
+        records, problems = arrivals._columns(memory.pointers, LazyHeaders.of(lambda _place: (), len(memory.pointers)))
         assert [(part.partition, part.offsets.tolist(), list(part.values), list(part.keys)) for part in records] == [
             (3, [100, 103, 105], [b"a", None, b"c"], [None, b"", b"l"]),
             (2, [102, 104], [b"b", b""], [b"k", None]),
@@ -275,3 +284,29 @@ def test_the_choice_says_why_it_is_not_native(monkeypatch: pytest.MonkeyPatch) -
     assert client_factory.choose_client(AUTO) == (PYTHON, "rd_kafka_x cannot be found")
     with pytest.raises(UsageFailure, match="--client native cannot be used here: rd_kafka_x cannot be found"):
         client_factory.choose_client(NATIVE)
+
+
+@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+def test_a_full_queue_is_an_error_of_the_client(client: str) -> None:
+    """Of either one: the worker knows what to do about a KafkaException, and not about a BufferError."""
+    sender = client_factory.make_sender(client, {**NOBODY, "queue.buffering.max.messages": 1}, 0, every_report=False)
+    sender.send_one("t", b"value", None)
+    for headers in ([()], [(("a", b"1"),)]):
+        with pytest.raises(KafkaException) as refused:
+            sender.send("t", ListColumn([b"value"]), ListColumn([None]), headers)
+        assert refused.value.args[0].code() == KafkaError._QUEUE_FULL
+    with pytest.raises(KafkaException) as refused:
+        sender.send_one("t", b"value", None)
+    assert refused.value.args[0].code() == KafkaError._QUEUE_FULL
+    sender.drop()
+
+
+def test_a_sender_refuses_more_topics_than_it_has_room_for() -> None:
+    sender = client_factory.make_sender(NATIVE, NOBODY, 0, every_report=False)
+    for number in range(MOST_TOPICS):
+        sender.send_one(f"t{number}", b"value", None)
+    with pytest.raises(RuntimeError, match=r"at most 8 topics: t8 would be one more"):
+        sender.send_one("t8", b"value", None)
+    sender.send_one("t0", b"value", None)
+    assert len(sender) == MOST_TOPICS + 1
+    sender.drop()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +19,8 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.stream.task.output_repair import MissingOutputs
 from driftway.worker.stream.task.restore_plan import RestoreResult
-from driftway.worker.wire.headers import Header, Headers, passed_headers
+from driftway.worker.wire.headers import Header, Headers, LazyHeaders, joined_headers, passed_headers, picked_headers
+from driftway.worker.wire.rejections import answered_offset, headers_of, lost_part, own_headers
 from tests.unit.worker.rows import events, model_settings, pieces, records
 from tests.unit.worker.stream.recording_checkpoint import fresh
 
@@ -114,3 +117,65 @@ def test_what_is_written_again_has_them_too(since: int) -> None:
         task.advance(WHOLE.before(min(60, start + 7)).after(start))
     wanted = passed_headers(HEADERS, SOME.pass_headers) or ()
     assert predicted(checkpoint.pending) == {i: tuple(wanted[i]) for i in GOOD if i >= since and (i, None) not in there}
+
+
+def lazily(read: list[int]) -> LazyHeaders:
+    """Return the headers of all rows; `read` gets the numbers of those that are asked for."""
+
+    def one(i: int) -> Sequence[Header]:
+        read.append(i)
+        return HEADERS[i]
+
+    return LazyHeaders.of(one, 60)
+
+
+@pytest.mark.parametrize("model", [ALL, model_settings()], ids=["asked", "not-asked"])
+@settings(max_examples=10, deadline=None)
+@given(cuts=st.lists(st.integers(0, 60), max_size=8))
+def test_a_rejection_keeps_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
+    """Read on access, only those of the rejected records are read."""
+    read: list[int] = []
+    for whole in (WHOLE, replace(WHOLE, headers=lazily(read))):
+        made = Model(model_settings() if whole is not WHOLE else model, 3)
+        rejected = [bad for part in pieces(whole, cuts) for bad in made.advance(part).rejected]
+        assert {bad.offset: bad.headers for bad in rejected} == {i: HEADERS[i] for i in BAD}
+        for bad in rejected:
+            kept = headers_of(bad, "IN", 3)
+            assert own_headers(kept) == HEADERS[bad.offset]
+            assert answered_offset(dict(kept)) == (bad.offset, None), "an event's own header `offset` is not ours"
+    assert sorted(read) == sorted(BAD)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 2)), min_size=1, max_size=6))
+def test_joined_columns_read_on_access_and_let_go_of_polls_without_records(slices: list[tuple[int, int, int]]) -> None:
+    parts: list[tuple[Headers | None, int]] = []
+    expected: list[Sequence[Header]] = []
+    for start, end, kind in slices:
+        own = HEADERS[start:end]
+        parts.append(((lazily([])[start:end], own, None)[kind], len(own)))
+        expected += [()] * len(own) if kind == 2 else own
+    found = joined_headers(parts)
+    assert list(found or [()] * len(expected)) == expected
+    if isinstance(found, LazyHeaders):
+        assert len(found._readers) <= max(1, sum(n > 0 for _, n in parts))
+        pick = np.arange(len(expected))[::-2]
+        picked = picked_headers(found, pick)
+        assert picked is not None
+        assert list(picked) == [expected[i] for i in pick]
+
+
+@pytest.mark.parametrize(
+    ("headers", "whole"),
+    [
+        ((("reason", b"r"),), True),
+        ((("reason", b"r"), ("headers", b"0")), True),
+        ((("headers", b"1"), ("event.a", None)), True),
+        ((("headers", b"2"), ("event.a", None)), False),
+        ((("headers", b"0"), ("event.", b"")), False),
+        ((("headers", b"many"),), False),
+        ((("headers", None),), False),
+    ],
+)
+def test_a_rejection_says_whether_it_is_whole(headers: tuple[Header, ...], whole: bool) -> None:
+    assert (lost_part(headers) == "") is whole
