@@ -13,7 +13,7 @@ from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
-from driftway.worker.wire.rejections import kind_of
+from driftway.worker.wire.rejections import TRUNCATED, kind_of
 
 AGAIN = "driftway-again"
 """Header of an event that was sent again: names the rejected event."""
@@ -32,6 +32,8 @@ class RejectedRecord:
         Why it was rejected.
     value, key : bytes or None
         The event, unchanged.
+    truncated : bool
+        Whether `value` or `key` is only its beginning, since the event was too large.
     """
 
     topic: str
@@ -40,6 +42,7 @@ class RejectedRecord:
     reason: str
     value: bytes | None
     key: bytes | None
+    truncated: bool = False
 
     @property
     def kind(self) -> str:
@@ -102,7 +105,8 @@ def resend(
     Raises
     ------
     Failure
-        The broker did not accept an event; those before it have been sent.
+        The broker did not accept an event, and those before it have been sent; or an event is not there as a whole, and
+        all others have been sent.
     """
     producer = Producer(quiet({**base_properties(bootstrap, passthrough), "enable.idempotence": True}))
     failed: list[str] = []
@@ -111,9 +115,12 @@ def resend(
         if error is not None:
             failed.append(error.str())
 
-    sent = 0
+    sent, cut = 0, list[RejectedRecord]()
     for one in found:
         if one.kind not in kinds:
+            continue
+        if one.truncated:
+            cut.append(one)
             continue
         header: dict[str, Any] = {AGAIN: f"{one.topic}/{one.partition}@{one.offset}".encode()}
         while True:
@@ -131,6 +138,11 @@ def resend(
         raise Failure(
             f"{left + len(failed)} of {sent} events were not delivered: {failed[0] if failed else 'no answer'}"
         )
+    if cut:
+        raise Failure(
+            f"sent {sent} events; {len(cut)} more were too large to be kept whole and have to be sent again from their "
+            f"source, the first of them {cut[0].topic}/{cut[0].partition}@{cut[0].offset}"
+        )
     return sent
 
 
@@ -142,4 +154,4 @@ def _read(message: Any) -> RejectedRecord:
     except (KeyError, ValueError, TypeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
-    return RejectedRecord(*place, reason, message.value(), message.key())
+    return RejectedRecord(*place, reason, message.value(), message.key(), TRUNCATED in headers)

@@ -27,9 +27,9 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     """List why events were rejected, how often, and examples; send them again once the cause is fixed.
 
     Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (not those of the first event),
-    not-a-number, not-finite, label, late-label, id, packed, registry (a schema registry is used). With --send-again,
-    events of the kinds given with --kind are written to their partition again, with a header driftway-again that
-    names the rejection; workers that would still reject them reject them again.
+    not-a-number, not-finite, label, late-label, id, key, packed, registry (a schema registry is used). With
+    --send-again, events of the kinds given with --kind are written to their partition again, with a header
+    driftway-again that names the rejection; workers that would still reject them reject them again.
 
     \b
     Examples:
