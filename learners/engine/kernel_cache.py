@@ -78,7 +78,7 @@ def _keep_code() -> bool:
         return False
     # Before: a variable that has changed since numba was imported would make it read all variables again, and forget
     # the folder.
-    numba.core.config.reload_config()
+    numba.core.config.reload_config()  # type: ignore[no-untyped-call]
     numba.config.CACHE_DIR = str(FOLDER)  # type: ignore[attr-defined]
     return True
 

@@ -16,12 +16,12 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.workbench.bench.python_copy import CALL_SECONDS, Copier, CopyJob, run
+from driftway.worker.kafka.client_config import QUEUE_MESSAGES
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.librdkafka.abi_check import checked_library
 from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, consume_batch, partitions_of
 from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, COPY, PRODUCER, REBALANCE_CB
 from driftway.worker.kafka.librdkafka.message import ERROR, OFFSET, OPAQUE, PARTITION, WORDS, destroy, read
-from driftway.worker.stream.task.checkpoint import QUEUE_MESSAGES
 
 CALL_MS = int(1000 * CALL_SECONDS)
 

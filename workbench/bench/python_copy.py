@@ -27,6 +27,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from driftway.worker.kafka.client_config import (
     CONSUMER_TUNING,
+    PRODUCER_TUNING,
+    QUEUE_MESSAGES,
     Properties,
     base_properties,
     quiet,
@@ -34,7 +36,6 @@ from driftway.worker.kafka.client_config import (
 )
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, by_partition
 from driftway.worker.settings import EXACTLY_ONCE
-from driftway.worker.stream.task.checkpoint import PRODUCER_TUNING, QUEUE_MESSAGES
 from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
 
 IDLE_SECONDS = 0.1

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between snapshots of the state on a slow stream; up to ten times as long for a state beyond 2 MB. A clean "
-    "stop writes one too.",
+    help="Time between snapshots of the state on a slow stream; up to ten times as long for a state beyond 2 MB. A "
+    "clean stop writes one too.",
 )
 @click.option(
     "--snapshot-rows",

@@ -42,9 +42,27 @@ CONSUMER_TUNING: Properties = {
     "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
     "statistics.interval.ms": 10_000,
 }
+QUEUE_MESSAGES = 200_000
+"""Capacity of a producer's queue in records: about two batches of the loop, some tens of MB."""
+PRODUCER_TUNING: Properties = {
+    # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` then waits
+    # forever for one of them (librdkafka 5511). If brokers have moved, the next producer finds them.
+    "metadata.recovery.strategy": "none",
+    # Nothing is visible before its commit, whose flush does not linger, so requests may as well be full. Only one per
+    # partition is in flight at a time; while another is ready, the client's thread spins instead of waiting
+    # (docs/decisions/0029).
+    "linger.ms": 100,
+    "compression.type": "none",
+    "queue.buffering.max.messages": QUEUE_MESSAGES,
+    # Never the limit that is reached first: a record refused in the middle of a batch would leave a gap.
+    "queue.buffering.max.kbytes": 1_048_576,
+}
 REACH_SECONDS = 7.0
 """How long to try to reach a broker before giving up; below the promised 10 s."""
 
+LARGEST_BATCH = 1_000_000_000
+"""Largest answer of a broker, and by this also the largest zstd batch that the client decompresses, in bytes. The
+client's default of 100 MB refuses a record of 90 MB, however small the producer has compressed it."""
 RECONNECT_MS = 1000
 """Longest pause between attempts to reconnect; within the client's default of 10 s a broker is long back."""
 
@@ -144,7 +162,8 @@ def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Propertie
     """Return the properties that every client of Driftway starts from; `passthrough` comes last and may override."""
     backoff = {} if "reconnect.backoff.ms" in passthrough else {"reconnect.backoff.max.ms": RECONNECT_MS}
     name = f"driftway-{socket.gethostname()}"
-    return {"bootstrap.servers": bootstrap, "client.id": name, **backoff, **passthrough}
+    largest = {"receive.message.max.bytes": LARGEST_BATCH}
+    return {"bootstrap.servers": bootstrap, "client.id": name, **largest, **backoff, **passthrough}
 
 
 def without_membership(properties: Mapping[str, Any]) -> Properties:

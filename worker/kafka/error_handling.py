@@ -73,6 +73,16 @@ MISSING = {
 """Errors for a topic that was deleted, and for any topic from a broker that has just started."""
 
 
+UNREADABLE = {
+    KafkaError._BAD_COMPRESSION,
+    KafkaError._BAD_MSG,
+    KafkaError._NOT_IMPLEMENTED,
+    KafkaError.INVALID_MSG,
+    KafkaError.MSG_SIZE_TOO_LARGE,
+}
+"""Errors for a batch in the log that no retry makes readable; the client's message names its offset."""
+
+
 class TaskError(Exception):
     """A failure that the client does not report as a call's error, but after which no task may go on."""
 
@@ -108,8 +118,21 @@ class DeliveryFailed(TaskError):
 
     def __init__(self, topic: str, error: KafkaError) -> None:
         super().__init__(f"{topic} cannot be written: {error.str()}")
+        self.error = error
         found = classify(error)
         self.action = found if found in (ErrorAction.FENCED, ErrorAction.FATAL) else ErrorAction.ABORT
+
+
+class RecordTooLarge(TaskError):
+    """The broker refused a record for its size; the same rows can be written with shorter rejections."""
+
+    action = ErrorAction.ABORT
+
+
+def is_too_large(failure: Exception) -> bool:
+    """Return whether a record was refused for its size."""
+    error = failure.error if isinstance(failure, DeliveryFailed) else failure.args[0] if failure.args else None
+    return isinstance(error, KafkaError) and error.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
 
 def classify(error: KafkaError) -> ErrorAction:
@@ -128,14 +151,14 @@ def classify(error: KafkaError) -> ErrorAction:
         return ErrorAction.ABORT
     if code in (KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._STATE):
         return ErrorAction.UNKNOWN
-    if error.retriable() or code in MISSING:
+    if error.retriable() or code in MISSING | UNREADABLE:
         return ErrorAction.RETRY
     return ErrorAction.UNKNOWN
 
 
 def with_context(what: str, error: KafkaError) -> KafkaException:
     """Return the client's error with `what` in front of its message, for errors that do not name their subject."""
-    text = f"{what}: {error.str()}"
+    text = f"{what}: {explained(error)}"
     return KafkaException(KafkaError(error.code(), text, error.fatal(), error.retriable(), error.txn_requires_abort()))
 
 
@@ -155,7 +178,17 @@ def fatal_error(producer: Producer) -> KafkaError | None:
 
 def is_permanent(error: KafkaError) -> bool:
     """Return whether a reader can stop waiting: its client reports a missing topic only after retrying for long."""
-    return error.fatal() or error.code() in MISSING or classify(error) is ErrorAction.FATAL
+    return error.fatal() or error.code() in MISSING | UNREADABLE or classify(error) is ErrorAction.FATAL
+
+
+def explained(error: KafkaError) -> str:
+    """Return a reader's error message; for an unreadable batch with the way past it."""
+    if error.code() not in UNREADABLE:
+        return error.str()
+    return (
+        f"{error.str()}; if the batch is sound, raise -X receive.message.max.bytes (at most 2147483647), else remove "
+        "it from the topic (docs/how-to/recover.md)"
+    )
 
 
 def classify_failure(failure: KafkaException | TaskError) -> tuple[ErrorAction, str]:

@@ -227,6 +227,10 @@ class Worker:
                 self.event_log.event("unexpected offset", partition=partition, expected=expected, received=received)
                 self.metrics.partition_metric(self.metrics.wrong_offsets, partition).inc()
                 self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
+        for partition, sentence in list(self.consumer.unreadable.items()):
+            task = self.tasks.get(partition)
+            if task is not None and task.accepts_records and not task.uncommitted:  # rows before it are committed first
+                self._restore_again(task, ErrorAction.RETRY, sentence)
         for partition in self._retries.due():
             task = self.tasks.get(partition)
             if task is not None and task.state is State.CREATED:

@@ -20,6 +20,8 @@ from driftway.worker.wire.columns import read_only
 from driftway.worker.wire.events import (
     BAD_X,
     LATE_LABEL,
+    MAX_ID,
+    MAX_KEY,
     NO_LABEL,
     NO_X,
     NOT_A_LABEL,
@@ -34,6 +36,7 @@ from driftway.worker.wire.events import (
     Schema,
     Target,
     finite,
+    too_long,
 )
 from driftway.worker.wire.headers import chosen_headers
 from driftway.worker.wire.schema.decoder import SchemaDecoder
@@ -108,6 +111,7 @@ class Decoder:
             try:
                 if records.is_label[start]:
                     raise Reject(UNKNOWN_ID)
+                _require_short("key", records.keys[start] or b"", MAX_KEY)
                 found = self._schema_of(records.values[start])
                 self.schema = found if self._admit is None else self._admit(found)
             except Reject as reject:
@@ -156,7 +160,9 @@ class Decoder:
         elif not isinstance(x, list | dict):
             raise Reject(BAD_X)
         known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
-        return x, self.target.index(event.get("y")), id_text(event.get("id")), t if known else None
+        label, id_json = self.target.index(event.get("y")), id_text(event.get("id"))
+        _require_short("id", id_json, MAX_ID)
+        return x, label, id_json, t if known else None
 
     def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
         from driftway.worker.wire.scanner import LABEL, NEEDS_PARSER, NO_TIME, Names, scan
@@ -211,6 +217,12 @@ class Decoder:
         if records.label_offsets is not None:
             not_labels = np.flatnonzero(records.is_label & ~labels).tolist()
             reasons |= {i: NOT_A_LABEL for i in not_labels if i not in reasons}
+        sizes = [("id", ids[1][1] - ids[1][0], MAX_ID)]
+        if not records.keys.all_none:
+            sizes.append(("key", records.keys.lengths(), MAX_KEY))
+        for what, lengths, most in sizes:
+            long = np.flatnonzero(lengths > most).tolist()
+            reasons |= {i: too_long(what, int(lengths[i])) for i in long if i not in reasons}
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():
             batch = Batch(
@@ -246,6 +258,12 @@ class Decoder:
 
 def _ids_of(ids: Column, rows: NDArray[np.bool_]) -> Column:
     return ids[0], np.ascontiguousarray(ids[1][:, rows])
+
+
+def _require_short(what: str, text: bytes, most: int) -> None:
+    """Raise `Reject` if an id or key is longer than a prediction may echo."""
+    if len(text) > most:
+        raise Reject(too_long(what, len(text)))
 
 
 def _require_label(given: bool, late: bool) -> None:

@@ -41,6 +41,10 @@ EMPTY_X = "x is empty"
 DEEP_ID = "id is nested too deeply"
 NOT_A_LABEL = "late label: an event stands in the topic of labels"
 
+MAX_ID = MAX_KEY = 65_536
+"""Most bytes of an event's id (as JSON text) and of a record's key. A prediction echoes both: with a larger one it
+might not fit into a record of the output, and would stop the partition."""
+
 NO_LABEL_OFFSET = -1
 """In `Records.label_offsets`: the record is an event, not a label from the label topic."""
 
@@ -304,6 +308,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+
+def too_long(what: str, n: int) -> str:
+    """Return the reason of an event whose id or key, `what`, has `n` bytes."""
+    return f"{what} is too long: {n} bytes, more than {MAX_ID}"
 
 
 def finite(value: Any, what: str) -> float:

@@ -22,6 +22,11 @@ Reader = Callable[[int], Sequence[Header]]
 
 ALL = "*"
 """Selects every header."""
+MAX_HEADERS = 524_288
+"""Most bytes of headers that a prediction passes on, names and values together: with a longer list it might not fit
+into a record of the output, and would stop the partition."""
+LEFT_OUT = "driftway-headers-left-out"
+"""Header of a prediction in place of a longer list: the number of bytes that were left out."""
 
 
 class LazyHeaders(Sequence[Sequence[Header]]):
@@ -88,11 +93,17 @@ def chosen_headers(headers: Headers | None, keep: NDArray[np.bool_]) -> Headers 
 
 
 def passed_headers(headers: Headers | None, names: Collection[str]) -> Headers | None:
-    """Return each record's headers with these names, in their order."""
-    if headers is None or ALL in names:
+    """Return each record's headers with these names, in their order, if they are at most MAX_HEADERS bytes."""
+    if headers is None:
+        return None
+    if ALL not in names:
+        selected = frozenset(names)
+        headers = [tuple(header for header in own if header[0] in selected) for own in headers]
+    sizes = [sum(len(name) + len(value or b"") for name, value in own) for own in headers]
+    if max(sizes, default=0) <= MAX_HEADERS:
         return headers
-    selected = frozenset(names)
-    return [tuple(header for header in own if header[0] in selected) for own in headers]
+    pairs = zip(headers, sizes, strict=True)
+    return [own if size <= MAX_HEADERS else ((LEFT_OUT, b"%d" % size),) for own, size in pairs]
 
 
 def joined_headers(parts: Sequence[tuple[Headers | None, int]]) -> Headers | None:

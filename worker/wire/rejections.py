@@ -6,17 +6,18 @@ at the last events of a partition, which are kept in memory only: after a restar
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.wire.events import RejectedEvent
+from driftway.worker.wire.events import MAX_KEY, RejectedEvent
 from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
 
 WINDOW = 1000
 """Default window, in events, of a share without one."""
+
+TRUNCATED = "truncated"
+"""Header of a rejection that holds only the beginning of its event."""
+FIRST_BYTES = 1024
+"""Bytes that are kept of a value or key that cannot be passed on whole."""
+SMALL_RECORD = 131_072
+"""Size up to which rejections are written whole after the broker has refused a larger one: below any sensible limit,
+and enough for the longest key with the beginning of the value."""
+RECORD_BYTES, HEADER_BYTES = 256, 16
+"""Room for the framing of a record and its batch, and of a header."""
 
 Flags = NDArray[np.bool_]
 INPUT_OFFSET, EARLIER_INPUT_OFFSET = "input-offset", "before"
@@ -44,7 +55,8 @@ KINDS = {
     "x is a list": "features",
     "x is an object": "features",
     "label ": "label",
-    "id is nested": "id",
+    "id is ": "id",
+    "key is ": "key",
     "packed: ": "packed",
     "no object": "no-row",
     "debezium: ": "deleted",
@@ -96,7 +108,10 @@ def keeps_headers(headers: Sequence[Header]) -> bool:
 
 def lost_part(headers: Sequence[Header]) -> str:
     """Return which part of its event a rejection has lost, in words; empty if it is whole, so far as is known."""
-    said, found = dict(headers).get(OWN_COUNT), len(own_headers(headers))
+    named = dict(headers)
+    if TRUNCATED in named:
+        return "it was too large, and must be sent again from its source"
+    said, found = named.get(OWN_COUNT), len(own_headers(headers))
     if not keeps_headers(headers) or said == b"%d" % found:
         return ""
     return f"{found} headers are left of {(said or b'').decode(errors='replace')}"
@@ -105,6 +120,49 @@ def lost_part(headers: Sequence[Header]) -> str:
 def without_own(headers: Sequence[Header]) -> tuple[Header, ...]:
     """Return a rejection's headers as earlier versions wrote them."""
     return tuple((name, value) for name, value in headers if name != OWN_COUNT and not name.startswith(OWN))
+
+
+class RejectionRecord(NamedTuple):
+    """A rejection as it is written."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+
+    @property
+    def size(self) -> int:
+        """About the bytes that it takes in the log, rather too many."""
+        of_headers = sum(len(name) + len(value or b"") + HEADER_BYTES for name, value in self.headers)
+        return len(self.key or b"") + len(self.value or b"") + of_headers + RECORD_BYTES
+
+    def within(self, largest: int) -> RejectionRecord:
+        """Return this record, or `beginning` if it is larger than `largest` bytes."""
+        return self if self.size <= largest else self.beginning()
+
+    def beginning(self) -> RejectionRecord:
+        """Return the record with the beginning of the value, and of a key longer than MAX_KEY, in place of the whole.
+
+        Headers say so (`truncated`), and give the length and the digest of what was cut. The event's own headers are
+        left out if they are longer than FIRST_BYTES.
+        """
+        value, of_value = _beginning(self.value, FIRST_BYTES, "")
+        key, of_key = _beginning(self.key, MAX_KEY, "key-")
+        own = sum(len(name) + len(content or b"") for name, content in self.headers if name.startswith(OWN))
+        headers = self.headers if own <= FIRST_BYTES else tuple(h for h in self.headers if not h[0].startswith(OWN))
+        return RejectionRecord(key, value, (*headers, (TRUNCATED, b"true"), *of_value, *of_key))
+
+
+def _beginning(text: bytes | None, most: int, prefix: str) -> tuple[bytes | None, tuple[Header, ...]]:
+    """Return text of at most `most` bytes unchanged; else its first FIRST_BYTES, with its length and SHA-256."""
+    if text is None or len(text) <= most:
+        return text, ()
+    digest = hashlib.sha256(text).hexdigest().encode()
+    return text[:FIRST_BYTES], ((f"{prefix}length", b"%d" % len(text)), (f"{prefix}sha256", digest))
+
+
+def record_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str = "") -> RejectionRecord:
+    """Return a rejection's record: the event unchanged, with `headers_of`."""
+    return RejectionRecord(bad.key, bad.value, headers_of(bad, topic, partition, label_topic))
 
 
 def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:

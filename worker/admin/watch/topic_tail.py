@@ -11,6 +11,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaExcep
 
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.client_config import Properties, base_properties
+from driftway.worker.kafka.error_handling import UNREADABLE, explained
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import decode_predictions, is_packed
@@ -144,8 +145,9 @@ class TopicTail:
 
 
 def _complain(place: PartitionId, error: KafkaError) -> None:
-    if error.fatal() or error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
-        raise Failure(f"cannot read {place[0]}: {error.str()}")
+    refused = KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART
+    if error.fatal() or error.code() in (*refused, *UNREADABLE):
+        raise Failure(f"cannot read {place[0]}/{place[1]}: {explained(error)}")
 
 
 def near(ends: Mapping[PartitionId, int], back: int) -> dict[PartitionId, int]:

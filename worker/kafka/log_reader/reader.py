@@ -12,7 +12,7 @@ from driftway.worker.kafka.client_config import READER, ClientConfig, Properties
 from driftway.worker.kafka.confluent.consumer import make_consumer
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, is_permanent, query, with_context
+from driftway.worker.kafka.error_handling import TimedOut, explained, is_permanent, query, with_context
 
 READER_TUNING: Properties = {
     # A fetch at a log's end blocks this long, and so do all requests behind it: with 10 they take 14 ms instead of 3.
@@ -56,7 +56,7 @@ def error_handler(where: str, lost: str) -> ErrorHandler:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise Failure(lost)
         if is_permanent(error):
-            raise Failure(f"cannot read {where}: {error.str()}")
+            raise Failure(f"cannot read {where}: {explained(error)}")
 
     return complain
 

@@ -14,7 +14,7 @@ from driftway.worker.errors import CannotRestore, Failure
 from driftway.worker.kafka.client_config import CONSUMER_TUNING
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.error_handling import is_permanent
+from driftway.worker.kafka.error_handling import explained, is_permanent
 from driftway.worker.kafka.interface import ClientError, Fetcher
 from driftway.worker.kafka.log_reader.reader import reader_properties
 from driftway.worker.settings import WorkerSettings
@@ -98,6 +98,6 @@ class LabelConsumer:
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise CannotRestore(f"{where}: the log no longer holds the next label")
         elif is_permanent(error):
-            raise Failure(f"cannot read {where}: {error.str()}")
+            raise Failure(f"cannot read {where}: {explained(error)}")
         else:
             self._event_log.event("label reader error", error=error.str())

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import CannotRestore, Failure, Fenced
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.error_handling import is_permanent
+from driftway.worker.kafka.error_handling import UNREADABLE, explained, is_permanent
 from driftway.worker.kafka.interface import ClientError, Partitions, PollResult
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.background.call import call_with_timeout
@@ -67,6 +67,8 @@ class PartitionConsumer:
         """Partitions read to their end; filled with `stop_at_end` only."""
         self.misplaced: dict[int, tuple[int, int]] = {}
         """Partition -> sought offset, and offset of the row that came instead; paused since then."""
+        self.unreadable: dict[int, str] = {}
+        """Partition -> why the batch at its position cannot be read; since its last seek."""
         self.skipped_offsets: Counter[int] = Counter()
         """Partition -> number of offsets without a row: markers, and aborted or compacted records."""
         self._batch = FIRST_BATCH
@@ -171,6 +173,7 @@ class PartitionConsumer:
         """
         self.at_end.discard(partition)
         self.misplaced.pop(partition, None)
+        self.unreadable.pop(partition, None)
         self._next_offsets.pop(partition, None)
         self._moved.add(partition)
         self._seek_offsets[partition] = offset
@@ -221,6 +224,8 @@ class PartitionConsumer:
                 f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
                 "--if-offset-lost earliest or latest chooses where to continue"
             )
+        elif code in UNREADABLE and partition in self._owned:
+            self._record_unreadable(partition, error)
         elif self._membership.may_rejoin(error.str()):
             self._rejoin()
         elif code == KafkaError._FATAL or is_permanent(error):
@@ -235,6 +240,12 @@ class PartitionConsumer:
             )
         else:
             self.event_log.event("consumer error", error=error.str())
+
+    def _record_unreadable(self, partition: int, error: KafkaError) -> None:
+        """Record that a batch cannot be read; the client asks for it again and again."""
+        if partition not in self.unreadable:
+            self.unreadable[partition] = f"a batch cannot be read: {explained(error)}"
+            self.event_log.event("unreadable batch", partition=partition, error=error.str())
 
     def _rejoin(self) -> None:
         """Join as a new member: the client has ended this one, and does not report its partitions as lost."""
@@ -277,5 +288,6 @@ class PartitionConsumer:
             self.at_end.discard(partition)
             self._deferred.pop(partition, None)
             self.misplaced.pop(partition, None)
+            self.unreadable.pop(partition, None)
             self._seek_offsets.pop(partition, None)
             self._next_offsets.pop(partition, None)

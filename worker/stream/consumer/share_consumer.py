@@ -14,7 +14,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import CONSUMER_TUNING
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.error_handling import is_permanent
+from driftway.worker.kafka.error_handling import explained, is_permanent
 from driftway.worker.kafka.interface import ClientError, Fetcher
 from driftway.worker.kafka.log_reader.reader import reader_properties
 from driftway.worker.settings import WorkerSettings
@@ -97,5 +97,5 @@ class ShareConsumer:
         if error.code() == KafkaError._PARTITION_EOF:
             return
         if is_permanent(error) or error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise Failure(f"cannot read {self._settings.topics.shares}/{partition}: {error.str()}")
+            raise Failure(f"cannot read {self._settings.topics.shares}/{partition}: {explained(error)}")
         self._event_log.event("share reader error", error=error.str())

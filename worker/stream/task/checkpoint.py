@@ -26,29 +26,32 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaException
 
-from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import Properties, base_properties, without_membership
+from driftway.worker.kafka.client_config import (
+    PRODUCER_TUNING,
+    QUEUE_MESSAGES,
+    Properties,
+    base_properties,
+    without_membership,
+)
 from driftway.worker.kafka.client_factory import make_sender
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, refused_properties
 from driftway.worker.kafka.interface import OffsetRange, Sender
 from driftway.worker.kafka.topics import LARGEST_RECORD
-from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
+from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer, chunk_key, order_key, split_chunks
+from driftway.worker.stream.output_errors import with_cause
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
-from driftway.worker.wire.rejections import headers_of
+from driftway.worker.wire.rejections import SMALL_RECORD, record_of
 
-Answer = TypeVar("Answer")
-QUEUE_MESSAGES = 200_000
-"""Capacity of a producer's queue in records: about two batches of the loop, some tens of MB."""
 MAX_UNREPORTED = 20_000
 """Records whose delivery reports may wait for the commit, whose flush polls them beside the loop."""
 ROOM_SECONDS = 5.0
@@ -57,20 +60,6 @@ END_SECONDS = 5.0
 """Timeout for the delivery reports of a discarded producer."""
 FLUSH_SECONDS, PROGRESS_SECONDS = 0.5, 5.0
 """Slice of a flush, and the time that the commit has at least left after each slice that made progress."""
-
-PRODUCER_TUNING = {
-    # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` then waits
-    # forever for one of them (librdkafka 5511). If brokers have moved, the next producer finds them.
-    "metadata.recovery.strategy": "none",
-    # Nothing is visible before its commit, whose flush does not linger, so requests may as well be full. Only one per
-    # partition is in flight at a time; while another is ready, the client's thread spins instead of waiting
-    # (docs/decisions/0029).
-    "linger.ms": 100,
-    "compression.type": "none",
-    "queue.buffering.max.messages": QUEUE_MESSAGES,
-    # Never the limit that is reached first: a record refused in the middle of a batch would leave a gap.
-    "queue.buffering.max.kbytes": 1_048_576,
-}
 
 
 class Step(enum.Enum):
@@ -146,6 +135,11 @@ class Checkpoint:
         self.bytes_since_snapshot = 0
         self.ends: dict[str, int] = {}
         """Topic -> lower bound for the offsets of the open transaction; set by a restore and by commits."""
+        self._largest = LARGEST_RECORD
+        """Bytes up to which the client takes a record."""
+        self.passes_large = True
+        """Whether rejected events are passed on whole up to that size; not once the broker has refused a record for its
+        size, since its limit is not known here."""
         self.step = Step.COMMITTED
         """The last step reached; shows where a call is stuck."""
         self._probe = probe
@@ -173,6 +167,7 @@ class Checkpoint:
         properties = {**ours, **theirs, **self._own}
         with refused_properties():
             self._sender = make_sender(self.settings.client, properties, self.partition, self.every_report)
+        self._largest = int(properties["message.max.bytes"])
 
     def close_producer(self) -> None:
         """Discard the producer and its undelivered records, on a thread of its own."""
@@ -285,9 +280,11 @@ class Checkpoint:
             keys, values = zip(*((record.key, record.value) for record in outputs.shares), strict=True)
             self._send(topics.shares, ListColumn(values), ListColumn(keys))
         if outputs.rejected:
-            values, keys = zip(*((bad.value, bad.key) for bad in outputs.rejected), strict=True)
-            reasons = [headers_of(bad, topics.input, self.partition, topics.labels) for bad in outputs.rejected]
-            self._send(topics.rejected, ListColumn(values), ListColumn(keys), reasons)
+            place = topics.input, self.partition, topics.labels
+            largest = self._largest if self.passes_large else min(self._largest, SMALL_RECORD)
+            records = (record_of(bad, *place).within(largest) for bad in outputs.rejected)
+            keys, values, headers = zip(*records, strict=True)
+            self._send(topics.rejected, ListColumn(values), ListColumn(keys), headers)
         self.bytes_since_snapshot += outputs.predictions.nbytes
         outputs.predictions.release()
         if len(self.sender) > MAX_UNREPORTED:
@@ -344,43 +341,6 @@ class Checkpoint:
                 deadline.extend(PROGRESS_SECONDS)
             if deadline.passed:
                 raise TimedOut("the broker did not confirm the outputs in time")
-
-
-def with_cause(checkpoint: Checkpoint, call: Callable[[], Answer]) -> Answer:
-    """Call; if a transaction broke, raise its cause: an output refused for good must not be retried forever.
-
-    Raises
-    ------
-    Failure
-        Writing to an output is not authorized.
-    KafkaException
-        Whatever else broke the open transaction; to be classified by `driftway.worker.kafka.error_handling`.
-    """
-    try:
-        return call()
-    except Failure:
-        raise
-    except Exception as error:
-        failed = error
-    # Outside the handler: what the client raises while an exception is handled keeps that one alive forever, with all
-    # that its frames hold (docs/upstream/confluent-kafka-kept-exceptions.md).
-    if checkpoint.open and checkpoint.settings.guarantee == EXACTLY_ONCE:
-        _check_transaction(checkpoint)
-    raise failed
-
-
-def _check_transaction(checkpoint: Checkpoint) -> None:
-    """Raise a broken transaction's cause, found by beginning again, which fails with _STATE if it is sound."""
-    try:
-        checkpoint.sender.begin_transaction()
-    except KafkaException as error:
-        code = error.args[0].code()
-        if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            where = f"{checkpoint.topics.input}/{checkpoint.partition}"
-            outputs, why = ", ".join(checkpoint.topics.outputs()), error.args[0].str()
-            raise Failure(f"{where}: no permission to write to one of {outputs}: {why}") from None
-        if code != KafkaError._STATE:
-            raise
 
 
 def _end(left: list[Sender]) -> None:

@@ -14,7 +14,8 @@ import pytest
 from driftway.worker.kafka.confluent.sender import ConfluentSender
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.settings import EXACTLY_ONCE
-from driftway.worker.stream.task.checkpoint import _end, with_cause
+from driftway.worker.stream.output_errors import with_cause
+from driftway.worker.stream.task.checkpoint import _end
 
 
 class Large:

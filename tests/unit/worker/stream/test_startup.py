@@ -8,7 +8,7 @@ import pytest
 
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings import AT_LEAST_ONCE, EXACTLY_ONCE, ModelSettings, WorkerSettings
+from driftway.worker.settings import AT_LEAST_ONCE, EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.startup import check_properties
 from driftway.worker.stream.warm_up import _kernels_needed
 from driftway.worker.wire.schema.feature import MissingPolicy
