@@ -4,7 +4,10 @@ A snapshot is a copy of these bytes and a restore copies them back; a learner mu
 `State`.
 """
 
+import contextlib
+import math
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,18 @@ Bytes = NDArray[np.uint8]
 
 Fields = Mapping[str, tuple[str, tuple[int, ...]]]
 """name -> (dtype, shape), in memory order; every dtype has 8-byte items, so every view is aligned."""
+
+_most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
+
+
+@contextlib.contextmanager
+def limited_to(nbytes: int) -> Iterator[None]:
+    """Refuse to allocate a larger state inside: for states that are to be loaded from so many bytes."""
+    token = _most_bytes.set(nbytes)
+    try:
+        yield
+    finally:
+        _most_bytes.reset(token)
 
 
 class State:
@@ -31,7 +46,7 @@ class State:
     Raises
     ------
     ValueError
-        A field's items are not 8 bytes wide, or `memory` has another size.
+        A field's items are not 8 bytes wide, `memory` has another size, or the state is larger than `limited_to` says.
     """
 
     def __init__(self, fields: Fields, memory: Bytes | None = None) -> None:
@@ -39,6 +54,8 @@ class State:
         sizes = {name: self._size(name, *spec) for name, spec in self.fields.items()}
         self.nbytes = sum(sizes.values())
         if memory is None:
+            if self.nbytes > _most_bytes.get():
+                raise ValueError(f"it takes {self.nbytes:,} bytes, more than the {_most_bytes.get():,} that were saved")
             memory = np.zeros(self.nbytes // 8, np.float64).view(np.uint8)
         if memory.nbytes != self.nbytes:
             raise ValueError(f"the state takes {self.nbytes} bytes, got {memory.nbytes}")
@@ -56,7 +73,7 @@ class State:
     def _size(name: str, dtype: str, shape: tuple[int, ...]) -> int:
         if np.dtype(dtype).itemsize != 8:
             raise ValueError(f"field {name}: items of {dtype} are not 8 bytes wide")
-        return int(np.prod(shape, dtype=np.int64)) * 8
+        return math.prod(shape) * 8
 
     def start(self, name: str) -> int:
         """Return the byte offset of a view in the buffer."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from driftway.learners.engine.state import limited_to
 from driftway.learners.learner import Learner
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure, UsageFailure
@@ -26,6 +27,7 @@ from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
+from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import Schema, Target
@@ -104,9 +106,7 @@ class ModelFile:
             )
         try:
             return settings_of(self.contents.identity, form)
-        except KeyError as error:
-            raise self._cannot(f"its header lacks {error.args[0]}") from None
-        except (TypeError, ValueError, AttributeError, UsageFailure) as error:
+        except (ValueError, UsageFailure) as error:
             raise self._cannot(error) from None
 
     def model(self, form: EventFormat = JSON_FORMAT) -> Model:
@@ -121,7 +121,8 @@ class ModelFile:
         """
         settings = self.settings(form)
         try:
-            model = Model(settings, self.partition)
+            with limited_to(self.saved.nbytes):
+                model = Model(settings, self.partition)
             snapshot.load(self.contents, model)
         except (BadSnapshot, ValueError, Failure) as error:
             raise self._cannot(error) from None
@@ -158,36 +159,51 @@ def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> Mo
 
     Raises
     ------
-    KeyError, TypeError, ValueError, UsageFailure
+    ValueError, UsageFailure
         `identity` is not valid.
     """
-    pairs = [learner.split(BEHIND) for learner in identity["learners"]]
+    fields = StoredFields(identity, "model")
+    pairs = [learner.split(BEHIND) for learner in fields.texts("learners")]
     maps = {", ".join(rest) for _, *rest in pairs}
     if len(maps) > 1:
         raise ValueError("its learners have different feature maps")
-    target = Target(identity["task"], int(identity["n_classes"]), tuple(identity["labels"]))
+    target = Target(fields.text("task"), fields.integer("n_classes"), fields.texts("labels"))
     warm = None
-    if identity.get("warm") is not None:
-        digest = str(identity["warm"])
-        warm = WarmStart(digest, digest, bool(identity.get("frozen", False)))
+    if fields.has("warm"):
+        digest = fields.text("warm")
+        warm = WarmStart(digest, digest, fields.has("frozen") and fields.flag("frozen"))
     return ModelSettings(
         tuple(Spec.parse(text) for text, *_ in pairs),
         target,
         form=form.name,
         registry=form.registry,
         registry_properties=form.registry_properties,
-        standardize=bool(identity["standardize"]),
+        standardize=fields.flag("standardize"),
         maps=tuple(Spec.parse(one) for one in "".join(maps).split(", ") if one),
-        window=int(identity["window"]),
-        accuracy_every=int(identity["accuracy_every"]),
-        detectors=tuple(Spec.parse(text) for text in identity.get("detectors", ())),
-        events=EventSchema.of_dict(identity["event"]) if "event" in identity else None,
-        wait=LabelWait.parse(identity["label_wait"]) if "label_wait" in identity else None,
-        share=SharingOption.parse(identity["share"]) if "share" in identity else None,
-        missing=MissingPolicy.parse(identity.get("missing", REJECT)),
-        indicators=bool(identity.get("missing_indicators", False)),
+        window=fields.integer("window"),
+        accuracy_every=fields.integer("accuracy_every"),
+        detectors=tuple(map(Spec.parse, fields.texts("detectors"))) if fields.has("detectors") else (),
+        events=_events(fields.object("event")) if fields.has("event") else None,
+        wait=LabelWait.parse(fields.text("label_wait")) if fields.has("label_wait") else None,
+        share=SharingOption.parse(fields.text("share")) if fields.has("share") else None,
+        missing=MissingPolicy.parse(fields.text("missing") if fields.has("missing") else REJECT),
+        indicators=fields.has("missing_indicators") and fields.flag("missing_indicators"),
         warm=warm,
     )
+
+
+def _events(fields: StoredFields) -> EventSchema:
+    """As `EventSchema.of_dict`, after a check of the types."""
+    for name in fields.plain:
+        if name == "features":
+            fields.texts(name)
+        elif name == "indicators":
+            fields.flag(name)
+        else:
+            fields.text(name)
+    if not fields.has("features"):
+        raise Malformed("it lacks features")
+    return EventSchema.of_dict(fields.plain)
 
 
 def pack(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:

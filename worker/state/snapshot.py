@@ -14,7 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from driftway.learners.engine.state import limited_to
+from driftway.worker.errors import Failure
 from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import read_json, write_json
 from driftway.worker.wire.events import Schema
 
@@ -30,6 +33,9 @@ CLAIM_PREFIX = b"claim "
 """Prefix of the keys of claims; all other keys begin with a partition number."""
 AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
+LONGEST_POINTER = 100
+"""Characters of a pointer, more than its three numbers of 64 bits need."""
+HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
 
 
@@ -71,7 +77,10 @@ class Pointer:
     def parse(cls, text: str | None) -> Pointer | None:
         """Parse metadata text; None if it is not a pointer (someone else committed the offset)."""
         found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{AT_LEAST_ONCE_SUFFIX})?", text or "")
-        return cls(*map(int, found.groups())) if found else None
+        if found is None or len(found[0]) > LONGEST_POINTER:
+            return None
+        numbers = [int(number) for number in found.groups()]
+        return cls(*numbers) if max(numbers) <= LARGEST else None
 
 
 def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
@@ -155,36 +164,45 @@ def parse(blob: bytes) -> Contents:
     _require_whole(blob)
     try:
         return _parse(blob)
-    except BadSnapshot:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except Malformed:
         raise ForeignSnapshot(NOT_UNDERSTOOD) from None
 
 
 def _parse(blob: bytes) -> Contents:
     """As `parse`, for a blob whose checksum matches."""
     header, state = _header(blob)
-    if header["format"] == 1:
+    fields = StoredFields(header, HEADER)
+    version = fields.integer("format")
+    if version == 1:
         raise ForeignSnapshot(
             "the snapshot has format 1, from before Driftway had its own exp and log: its scores would differ in the "
             "last bits; continue with the version that wrote it, or start a new group"
         )
-    if header["format"] > FORMAT:
-        raise ForeignSnapshot(f"the snapshot has format {header['format']}, this version reads up to {FORMAT}")
-    if state + sum(header["sizes"]) + DIGEST_BYTES != len(blob):
+    if version > FORMAT:
+        raise ForeignSnapshot(f"the snapshot has format {version}, this version reads up to {FORMAT}")
+    sizes = fields.integers("sizes")
+    if state + sum(sizes) + DIGEST_BYTES != len(blob):
         raise ForeignSnapshot("the snapshot is intact, but its parts have other sizes than its header says")
     parts, start = [], state
-    for nbytes in header["sizes"]:
+    for nbytes in sizes:
         parts.append(np.frombuffer(blob, np.uint8, nbytes, start))
         start += nbytes
-    schema = header["schema"]
-    names = schema and schema["names"] and tuple(schema["names"])
-    saved = SavedState(Schema(schema["n_features"], names) if schema else None, int(header["rows"]), tuple(parts))
-    contents = Contents(header, saved)
-    lists = contents.identity["learners"], contents.identity["states"]
-    if contents.offset < 0 or contents.partition < 0 or not all(isinstance(one, list) for one in lists):
-        raise ForeignSnapshot(NOT_UNDERSTOOD)
-    return contents
+    schema = _schema(fields.object("schema")) if fields.has("schema") else None
+    fields.integer("offset")
+    fields.integer("partition", most=MOST_PARTITIONS)
+    model = fields.object("model")
+    model.items("learners")
+    for state_of_learner in model.items("states"):
+        StoredFields(state_of_learner, "states")
+    return Contents(header, SavedState(schema, fields.integer("rows"), tuple(parts)))
+
+
+def _schema(fields: StoredFields) -> Schema:
+    names = fields.texts("names") if fields.has("names") else None
+    n_features = fields.integer("n_features", least=1)
+    if names is not None and len(names) != n_features:
+        raise Malformed(f"names has {len(names)} names, not {n_features}")
+    return Schema(n_features, names)
 
 
 def load(contents: Contents, model: Model) -> None:
@@ -196,8 +214,9 @@ def load(contents: Contents, model: Model) -> None:
         Its learners or their state layout differ from the model's; `model` must then not be used.
     """
     try:
-        model.load(contents.saved)
-    except ValueError as error:
+        with limited_to(contents.saved.nbytes):
+            model.load(contents.saved)
+    except (ValueError, Failure) as error:
         raise ForeignSnapshot(str(error)) from None
     if contents.identity["states"] != read_json(write_json(model.identity()))["states"]:
         raise ForeignSnapshot("the snapshot's learners have other parameters or another state layout")
@@ -217,8 +236,9 @@ def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
         return None
     try:
         header, state = _header(chunk)
-        return SnapshotHeader(int(header["offset"]), state + sum(header["sizes"]) + DIGEST_BYTES)
-    except (ValueError, TypeError, KeyError):
+        fields = StoredFields(header, HEADER)
+        return SnapshotHeader(fields.integer("offset"), state + sum(fields.integers("sizes")) + DIGEST_BYTES)
+    except Malformed:
         return None
 
 
@@ -226,10 +246,10 @@ def _digest(*parts: bytes) -> bytes:
     return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_BYTES).digest()
 
 
-def _header(blob: bytes) -> tuple[Any, int]:
-    """The header, and where the state parts begin."""
+def _header(blob: bytes) -> tuple[dict[str, Any], int]:
+    """The header, and where the state parts begin; raise `Malformed` if it is no JSON object."""
     state = 8 + int.from_bytes(blob[4:8], "little")
-    return read_json(blob[8:state]), state
+    return StoredFields.parse(blob[8:state], HEADER).plain, state
 
 
 def _require_whole(blob: bytes) -> None:

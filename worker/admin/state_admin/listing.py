@@ -17,6 +17,7 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader, is_mark_key
+from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 
 PIECE = 64
@@ -159,14 +160,20 @@ class SnapshotList:
         written = chunks[-1].timestamp()[1]
         try:
             contents = snapshot.parse(b"".join(chunk.value() or b"" for chunk in chunks))
-        except BadSnapshot as error:
+            learners = _learners(StoredFields(contents.identity, "model"))
+        except (BadSnapshot, Malformed) as error:
             self.found.append(StoredSnapshot(place, nbytes, written, problem=str(error)))
             return
-        identity = contents.identity
-        champion, *challengers = identity["learners"]
-        if identity.get("warm") is not None:
-            champion = WarmStart("", identity["warm"], bool(identity.get("frozen"))).display_name(champion)
-        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, (champion, *challengers)))
+        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, learners))
+
+
+def _learners(identity: StoredFields) -> tuple[str, ...]:
+    """Names of a snapshot's learners; raise `Malformed` if they are not texts."""
+    learners = identity.texts("learners")
+    if not identity.has("warm"):
+        return learners
+    warm = WarmStart("", identity.text("warm"), identity.has("frozen") and identity.flag("frozen"))
+    return *map(warm.display_name, learners[:1]), *learners[1:]
 
 
 def list_snapshots(

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from driftway.learners.spec import Spec
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import CannotRestore, Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
@@ -18,6 +18,7 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import commit_records, read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
 from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
+from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))
@@ -93,6 +94,8 @@ def find_partitions(
     ------
     UsageFailure
         There is no such topic or partition.
+    CannotRestore
+        The last commit record cannot be read.
     Failure, Unreachable
         The broker refuses, or does not answer.
     """
@@ -121,7 +124,10 @@ def find_partitions(
             low, high = watermarks(reader, settings.input, p, deadline)
             committed, metadata = committed_offset(asking, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
-            last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
+            try:
+                last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
+            except Malformed as error:
+                raise CannotRestore(str(error)) from None
             labels = "" if last is None else last.labels or ""
             found.append(GroupPartition(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
     return found

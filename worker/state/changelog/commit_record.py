@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number, whole_numbers
+from driftway.worker.wire.codec import write_json
 
 
 @dataclass(frozen=True)
@@ -61,17 +62,35 @@ class CommitRecord:
 
     @classmethod
     def read(cls, value: bytes | None) -> CommitRecord | None:
-        """Parse a record's value; None if it cannot be read. In the earliest versions it was the offset alone."""
+        """As `parse`, but None for a record that cannot be read."""
         try:
-            fields = read_json(value or b"")
-            if isinstance(fields, int):
-                return cls(fields)
-            outputs = {str(topic): OffsetRange(*map(int, span)) for topic, span in fields["outputs"].items()}
-            previous = None if fields["previous"] is None else int(fields["previous"])
-            order = MergeOrder.from_list(fields["order"]) if "order" in fields else None
-            labels = fields.get("labels")
-            rounds = fields.get("rounds", fields.get("meetings"))  # what earlier versions called them
-            pointer = Pointer.parse(fields["pointer"])
-            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            return cls.parse(value)
+        except Malformed:
             return None
+
+    @classmethod
+    def parse(cls, value: bytes | None) -> CommitRecord:
+        """Parse a record's value. In the earliest versions it was the offset alone.
+
+        Raises
+        ------
+        Malformed
+            It is no commit record.
+        """
+        plain = parse_stored(value, "it")
+        if not isinstance(plain, dict):
+            return cls(whole_number(plain, "it"))
+        fields = StoredFields(plain, "it")
+        spans = {topic: whole_numbers(span, "outputs", 3) for topic, span in fields.object("outputs").plain.items()}
+        if any(first > last for first, last, _ in spans.values()):
+            raise Malformed("outputs end before they begin")
+        rounds = next((name for name in ("rounds", "meetings") if fields.has(name)), None)  # the latter until 0.1
+        return cls(
+            fields.integer("offset"),
+            fields.integer("previous") if fields.has("previous") else None,
+            Pointer.parse(fields.text("pointer")) if fields.has("pointer") else None,
+            {topic: OffsetRange(*span) for topic, span in spans.items()},
+            fields.text("labels") if fields.has("labels") else None,
+            MergeOrder.from_list(fields.items("order")) if fields.has("order") else None,
+            None if rounds is None else fields.integer(rounds),
+        )

@@ -11,13 +11,14 @@ import contextlib
 
 from confluent_kafka import Consumer
 
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import CannotRestore, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ANY, MessageReader, open_reader, watermarks
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import append
 from driftway.worker.state.snapshot import CLAIM_PARTITION, CLAIM_PREFIX, claim_key
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
+from driftway.worker.wire.codec import write_json
 
 CLAIM_SECONDS = 30.0
 
@@ -41,6 +42,8 @@ def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
     ------
     UsageFailure
         They belong to another group or input.
+    CannotRestore
+        It cannot be read to whom they belong.
     KafkaException, TimedOut
         The broker did not answer in time.
     """
@@ -67,6 +70,8 @@ def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tu
     ------
     UsageFailure
         The first record is no claim, and the names are not the default ones.
+    CannotRestore
+        It is a claim that cannot be read.
     """
     topic = settings.topics.snapshots
     low, high = watermarks(reader, topic, CLAIM_PARTITION, deadline)
@@ -79,5 +84,22 @@ def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tu
         if settings.outputs:
             raise UsageFailure(f"topic {topic} does not name its group: choose other outputs with --outputs PREFIX")
         return settings.group, settings.input, 0
-    claim = read_json(message.value() or b"{}")
-    return claim.get("group", "?"), claim.get("input", "?"), claim.get("partitions", 0)
+    return read_claim(message.value(), f"{topic}/{CLAIM_PARTITION}@{message.offset()}")
+
+
+def read_claim(value: bytes | None, where: str) -> tuple[str, str, int]:
+    """Group, input and number of partitions (0: unknown) of a claim; `where` is its place, for messages.
+
+    Raises
+    ------
+    CannotRestore
+        It cannot be read.
+    """
+    try:
+        claim = StoredFields.parse(value, "it")
+        partitions = claim.integer("partitions", most=MOST_PARTITIONS) if claim.has("partitions") else 0
+        return claim.text("group"), claim.text("input"), partitions
+    except Malformed as error:
+        raise CannotRestore(
+            f"the claim to the outputs at {where} cannot be read: {error}; choose other outputs with --outputs PREFIX"
+        ) from None

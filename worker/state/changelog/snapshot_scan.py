@@ -28,6 +28,7 @@ from driftway.worker.state.snapshot import (
     is_order_key,
     mark_key,
 )
+from driftway.worker.state.stored_fields import Malformed, parse_stored, whole_number
 
 MAX_CANDIDATES = 16
 """Pointers to older snapshots kept during a search: memory stays small however long the topic is."""
@@ -48,7 +49,10 @@ IMPORTED = b"imported"
 
 def read_mark(value: bytes | None) -> int | None:
     """Parse a mark's value: the input offset at which learners started empty; None if it has none, see `UNKNOWN`."""
-    return int(value) if value and value.isdigit() else None
+    try:
+        return whole_number(parse_stored(value, "it"), "it")
+    except Malformed:
+        return None
 
 
 class SnapshotScan:
@@ -108,22 +112,29 @@ def scan_snapshots(
 def commit_records(
     reader: Consumer, topic: str, partition: int, deadline: Deadline, least: int = 1
 ) -> list[CommitRecord]:
-    """The last commit records, newest first: at least `least` of them, or all that there are.
+    """The last commit records that can be read, newest first: at least `least` of them, or all that there are.
 
     Raises
     ------
+    Malformed
+        The newest one cannot be read.
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
     low, high = watermarks(reader, topic, partition, deadline)
-    back, found = TAIL_RECORDS, list[CommitRecord]()
+    back, found, unreadable = TAIL_RECORDS, list[CommitRecord](), ""
     while low < high:
         found.clear()
         reading = MessageReader(reader, {(topic, partition): max(low, high - back)}, on_error=ignore_out_of_range)
         while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
             if message.key() == commit_record_key(partition):
-                record = CommitRecord.read(message.value())
-                found += [record] if record else []
+                try:
+                    found.append(CommitRecord.parse(message.value()))
+                    unreadable = ""
+                except Malformed as error:
+                    unreadable = f"the commit record at {topic}/{partition}@{message.offset()} cannot be read: {error}"
+        if unreadable:
+            raise Malformed(unreadable)
         if len(found) >= least or back >= high - low:
             break
         back *= 4

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.state.stored_fields import Malformed, parse_stored, whole_numbers
+from driftway.worker.wire.codec import write_json
 
 
 class MergePosition(NamedTuple):
@@ -65,24 +67,27 @@ class MergeOrder:
 
         Raises
         ------
-        ValueError, TypeError
+        Malformed
             `plain` is something else.
         """
-        begin, steps = plain
-        return cls(_position(begin), tuple(map(_position, steps)))
+        if not isinstance(plain, list) or len(plain) != 2 or not isinstance(plain[1], list):
+            raise Malformed("the order of labels is not a position and a list of positions")
+        begin, steps = _position(plain[0]), tuple(map(_position, plain[1]))
+        if any(after.offset < at.offset or after.label < at.label for at, after in pairwise((begin, *steps))):
+            raise Malformed("the order of labels goes backwards")
+        return cls(begin, steps)
 
     @classmethod
     def read(cls, value: bytes | None) -> MergeOrder | None:
         """Parse a record's value; None if it cannot be read."""
         try:
-            return cls.from_list(read_json(value or b""))
-        except (ValueError, TypeError):
+            return cls.from_list(parse_stored(value, "it"))
+        except Malformed:
             return None
 
 
 def _position(pair: Any) -> MergePosition:
-    offset, label = pair
-    return MergePosition(int(offset), int(label))
+    return MergePosition(*whole_numbers(pair, "a position in the order of labels", 2))
 
 
 def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:

@@ -17,12 +17,15 @@ from numpy.typing import NDArray
 
 from driftway.learners.averaging.exchange import Aggregate, ModelUpdate
 from driftway.learners.averaging.shared_model import SharedModel
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
+from driftway.worker.wire.codec import write_json
 
 EARLIER_NAMES = {
     "number": "round", "model": "model_digest", "told": "sent", "heard": "received", "took": "consumed",
 }  # fmt: skip
 """Field names in records of earlier versions -> current names."""
+LONGEST_PARTITION = 10
+"""Digits of a partition's number."""
 KEY_SLOTS = 1024
 """Rounds of a partition that compaction keeps; a snapshot is due after a quarter of them."""
 
@@ -89,42 +92,46 @@ class ExchangeRecord:
     def read(cls, value: bytes | None, like: Sequence[SharedModel]) -> ExchangeRecord | None:
         """Parse a record's value; None if it cannot be read, or its models do not have the shapes of `like`."""
         try:
-            read = _fields(value)
-            parts = [read["received"], read["sent"]]
+            fields = _fields(value)
+            parts = [fields.items("received"), fields.items("sent")]
             if any(len(part) != len(like) for part in parts):
                 return None
-            received, sent = ([one and _read(one, of) for one, of in zip(part, like, strict=True)] for part in parts)
-            p, number, offset, rows = (int(read[name]) for name in ("partition", "round", "offset", "rows"))
+            received, sent = ([_read(one, of) for one, of in zip(part, like, strict=True)] for part in parts)
             return cls(
-                p,
-                number,
-                offset,
-                rows,
-                str(read["model_digest"]),
+                fields.integer("partition", most=MOST_PARTITIONS),
+                fields.integer("round"),
+                fields.integer("offset"),
+                fields.integer("rows"),
+                fields.text("model_digest"),
                 tuple(one and Aggregate(*one) for one in received),
                 tuple(one and ModelUpdate(*one) for one in sent),
-                _consumed(read),
-                int(read["partitions"]),
+                _consumed(fields),
+                fields.integer("partitions", most=MOST_PARTITIONS),
             )
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except ValueError:
             return None
 
 
-def _fields(value: bytes | None) -> dict[str, Any]:
-    """A record's fields by their current names, also for records of earlier versions."""
-    return {EARLIER_NAMES.get(name, name): read for name, read in read_json(value or b"").items()}
+def _fields(value: bytes | None) -> StoredFields:
+    """A record's fields by their current names, also for records of earlier versions; raise `Malformed`."""
+    fields = StoredFields.parse(value, "it")
+    fields.plain = {EARLIER_NAMES.get(name, name): read for name, read in fields.plain.items()}
+    return fields
 
 
 def with_current_names(value: bytes | None) -> bytes | None:
     """Rewrite a value of an earlier version with the current field names; leave an unreadable one as it is."""
     try:
-        return value if value is None or b'"round":' in value else write_json(_fields(value))
-    except (ValueError, AttributeError):
+        return value if value is None or b'"round":' in value else write_json(_fields(value).plain)
+    except ValueError:
         return value
 
 
-def _consumed(read: Mapping[str, Any]) -> dict[int, int]:
-    return {int(partition): int(offset) for partition, offset in read["consumed"].items()}
+def _consumed(fields: StoredFields) -> dict[int, int]:
+    consumed = fields.object("consumed")
+    if any(not partition.isdecimal() or len(partition) > LONGEST_PARTITION for partition in consumed.plain):
+        raise Malformed("consumed has keys that are no partitions")
+    return {int(partition): consumed.integer(partition) for partition in consumed.plain}
 
 
 def _plain(one: Aggregate | ModelUpdate | None) -> Any:
@@ -143,13 +150,17 @@ def _numbers(text: str) -> NDArray[np.float64]:
     return np.frombuffer(b64decode(text, validate=True), "<f8")
 
 
-def _read(one: Any, like: SharedModel) -> tuple[int, SharedModel]:
-    weight = _numbers(one["weight"]).reshape(like.weight.shape).astype(np.float64)
+def _read(one: Any, like: SharedModel) -> tuple[int, SharedModel] | None:
+    """Rows and model of an update; None for none. Raise a `ValueError` if it does not have the shapes of `like`."""
+    if one is None:
+        return None
+    fields = StoredFields(one, "an update")
+    weight = _numbers(fields.text("weight")).reshape(like.weight.shape).astype(np.float64)
     if like.R is None:
-        return int(one["rows"]), SharedModel(weight)
+        return fields.integer("rows"), SharedModel(weight)
     lower = np.zeros(like.R.shape)
-    lower[np.tril_indices(len(lower))] = _numbers(one["R"])
-    return int(one["rows"]), SharedModel(weight, lower + np.tril(lower, -1).T)
+    lower[np.tril_indices(len(lower))] = _numbers(fields.text("R"))
+    return fields.integer("rows"), SharedModel(weight, lower + np.tril(lower, -1).T)
 
 
 class RecordHeader(NamedTuple):
@@ -163,9 +174,9 @@ class RecordHeader(NamedTuple):
 def read_record_header(value: bytes | None) -> RecordHeader | None:
     """Parse the header of a record; None if it cannot be read."""
     try:
-        read = _fields(value)
-        return RecordHeader(int(read["round"]), int(read["offset"]), _consumed(read))
-    except (ValueError, TypeError, KeyError, AttributeError):
+        fields = _fields(value)
+        return RecordHeader(fields.integer("round"), fields.integer("offset"), _consumed(fields))
+    except Malformed:
         return None
 
 

@@ -16,6 +16,7 @@ from driftway.worker.kafka.topics import grow_topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
+from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
 
 STALE_SECONDS = 2.0
@@ -40,6 +41,8 @@ class LastCommit(NamedTuple):
     """Whether the metadata says that it was committed without a transaction."""
     note: str | None
     """What was unusual about the coordinator's answer, for the log."""
+    unreadable: str | None = None
+    """Why the newest commit record cannot be read; None if it can, or there is none."""
 
     @property
     def in_transaction(self) -> bool:
@@ -57,7 +60,11 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     TaskError, KafkaException
         To be classified by `driftway.worker.kafka.error_handling`.
     """
-    record = _newest_record(context)
+    unreadable = None
+    try:
+        record = _newest_record(context)
+    except Malformed as error:
+        record, unreadable = None, str(error)
     labels = "" if record is None else record.labels or ""
     if labels and labels != context.settings.label_topic:
         raise CannotRestore(
@@ -67,11 +74,17 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
         context.settings.input, context.partition, context.reader, record, context.deadline
     )
     at_least_once = (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX)
-    return LastCommit(record, offset, Pointer.parse(metadata), at_least_once, note)
+    return LastCommit(record, offset, Pointer.parse(metadata), at_least_once, note, unreadable)
 
 
 def _newest_record(context: RestoreContext) -> CommitRecord | None:
-    """Return the newest commit record, or None if there is none; nobody else can write any more by now."""
+    """Return the newest commit record, or None if there is none; nobody else can write any more by now.
+
+    Raises
+    ------
+    Malformed
+        It cannot be read.
+    """
     settings, partition, deadline = context.settings, context.partition, context.deadline
     topic, labels = settings.topics.snapshots, (settings.label_topic,) if settings.label_topic else ()
     for name in (*settings.topics.outputs(), *labels):

@@ -141,6 +141,8 @@ class RestorePlan:
             A policy refuses.
         """
         last = self.last
+        if last.unreadable is not None:
+            return self.by_policy(last.unreadable)
         if last.offset is None:
             return self.without_offset()
         if self.context.transactions is not None and last.in_transaction and last.record is None:

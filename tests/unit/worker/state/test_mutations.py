@@ -1,0 +1,33 @@
+"""Mutated snapshots, model files and records are read, or refused in a sentence, within bounds of time and memory.
+
+`python -m tests.soak.mutations` reads 10^5 of them; here are fewer of each kind, always the same.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.soak.mutations import run
+from tests.support.mutations import Subject, subjects
+
+PER_SUBJECT = 40
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Subject]:
+    return subjects()
+
+
+def test_no_mutated_value_ends_in_a_traceback_or_takes_long(made: dict[str, Subject]) -> None:
+    wrong, figures = run(PER_SUBJECT * len(made), 7, made)
+    assert wrong == [], figures
+
+
+def test_a_value_that_is_not_refused_is_told() -> None:
+    def broken(_chance: object) -> None:
+        raise TypeError("'<' not supported")
+
+    wrong, _ = run(2, 7, {"a model file": broken})
+    assert [line.split(" at ")[0] for line in wrong] == [
+        f"a model file, number {k}: TypeError: '<' not supported" for k in range(2)
+    ]
