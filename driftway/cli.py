@@ -20,10 +20,14 @@ import click
 from driftway import __version__
 from driftway.commands import COMMANDS, load
 from driftway.config import read_config, require_known_variables
-from driftway.worker.errors import Failure
+from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
+BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR
+"""What is wrong with a name that was given, wherever it is used."""
+MOST_SHOWN = 200
+"""Characters of a file's name in a message."""
 AGAIN_SECONDS = 0.1
 """Delay before a lost Ctrl-C is raised again: by then the callback has returned."""
 
@@ -69,9 +73,16 @@ class LazyGroup(click.Group):
             _say("interrupted")
             ctx.exit(INTERRUPTED)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                _say(f"cannot write{what}: {error.strerror}")
+            elif error.errno in TOO_MANY_FILES:
+                _say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)")
+            elif error.errno in BAD_NAME:
+                _say(f"cannot open{what}: {error.strerror}")
+                ctx.exit(UsageFailure.exit_code)
+            else:
                 raise
-            _say(f"cannot write{f' {error.filename}' if error.filename else ''}: {error.strerror}")
             ctx.exit(1)
 
 

@@ -72,7 +72,8 @@ def load(name: str) -> click.Command:
         if option.envvar is None:
             option.envvar = f"DRIFTWAY_{key.upper()}"
     for option in (option for one in leaves(command).values() for option in options_of(one).values()):
-        option.callback = _guarded(option.callback)
+        if not isinstance(option.callback, Guarded):  # loaded before, in this process
+            option.callback = Guarded(option.callback)
     for parameter in (parameter for one in leaves(command).values() for parameter in one.params):
         names = COMPLETED.get((name, parameter.name or "")) or COMPLETED.get(("", parameter.name or ""))
         if names is not None:
@@ -80,22 +81,28 @@ def load(name: str) -> click.Command:
     return command
 
 
-def _guarded(callback: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return an option's callback that first refuses values which no option can use.
+class Guarded:
+    """An option's callback that first refuses values which no option can use.
 
     They come from unset variables of a compose file, a wrong encoding, or a slip. Later they would end in a library's
     traceback, or abort the process.
+
+    Parameters
+    ----------
+    callback : callable or None
+        The option's own callback.
     """
 
-    def check(context: click.Context, option: click.Parameter, given: Any) -> Any:
+    def __init__(self, callback: Callable[..., Any] | None) -> None:
+        self._callback = callback
+
+    def __call__(self, context: click.Context, option: click.Parameter, given: Any) -> Any:
         if option.name is not None and context.get_parameter_source(option.name) is not ParameterSource.DEFAULT:
             for value in given if isinstance(given, tuple | list) else (given,):
                 own_type = type(option.type) not in (click.types.StringParamType, Completed)
                 if (why := _unusable(value, option.required, own_type)) is not None:
                     raise click.BadParameter(why, context, option)
-        return given if callback is None else callback(context, option, given)
-
-    return check
+        return given if self._callback is None else self._callback(context, option, given)
 
 
 def _unusable(value: object, required: bool, own_type: bool) -> str | None:

@@ -12,7 +12,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 from typing import ClassVar
+
+SPARE_FILES = 8
+"""A client opens several files at once, and closes them again if one of them cannot be opened."""
+TOO_MANY_FILES = errno.EMFILE, errno.ENFILE
+
+
+def file_shortage() -> str:
+    """Say that this process can hardly open any more files, the usual hidden cause of failed connections; or nothing.
+
+    To be asked where a connection failed, while the process still has its files open.
+    """
+    opened = list[int]()
+    try:
+        for _ in range(SPARE_FILES):
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        if error.errno in TOO_MANY_FILES:
+            return "this process cannot open more files: raise its limit (ulimit -n)"
+    finally:
+        for number in opened:
+            with contextlib.suppress(OSError):
+                os.close(number)
+    return ""
+
+
+def with_file_shortage(sentence: str) -> str:
+    """Return a sentence about a failed connection, with its cause if that is `file_shortage`."""
+    cause = file_shortage()
+    return f"{sentence}; {cause}" if cause and cause not in sentence else sentence
 
 
 class Failure(Exception):
@@ -43,3 +75,6 @@ class Unreachable(Failure):
     """No broker, or no schema registry, answered within the time allowed."""
 
     exit_code = 5
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(with_file_shortage(sentence))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import resource
+import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from driftway.worker.kafka.client_config import NATIVE
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key, read_snapshot_header
+from driftway.worker.stream.endpoint import MAX_CONNECTIONS, REQUEST_SECONDS
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all
 from tests.support.process import Driftway
@@ -178,3 +183,35 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         heir.terminate()
         assert heir.wait() == 0, heir.story()
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == n
+
+
+def half_sent(port: int, count: int) -> list[socket.socket]:
+    """Open connections that never finish their request."""
+    opened = []
+    for _ in range(count):
+        client = socket.create_connection(("127.0.0.1", port), timeout=10)
+        client.sendall(b"GET /metrics HTTP/1.1\r\n")
+        opened.append(client)
+    return opened
+
+
+def test_probes_are_answered_while_a_thousand_requests_hang(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+    with Driftway(*arguments(kafka, topic, group)) as worker, contextlib.ExitStack() as opened:
+        port = event(worker, "listening")["port"]
+        await_until(lambda: get(port, "/readyz")[0] == 200, 60, "ready")
+        threads = len(os.listdir(f"/proc/{worker.pid}/task"))
+        for client in half_sent(port, 1000):
+            opened.enter_context(client)
+        for path in ("/healthz", "/readyz", "/metrics") * 3:
+            began = time.monotonic()
+            assert get(port, path)[0] == 200
+            assert time.monotonic() - began < 5.0
+        assert len(os.listdir(f"/proc/{worker.pid}/task")) <= threads + MAX_CONNECTIONS + 3
+        produce(kafka, topic, encode_events(*rows(50), 0))
+        await_until(lambda: metrics(port)("predictions_total", partition="0") == 50, 60, "rows predicted meanwhile")
+        await_until(
+            lambda: len(os.listdir(f"/proc/{worker.pid}/task")) <= threads + 3, REQUEST_SECONDS + 20, "hung up on all"
+        )

@@ -155,7 +155,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     TOPIC.GROUP.accuracy, unusable events with their reason to TOPIC.GROUP.rejected, state to TOPIC.GROUP.snapshots, and
     with --detector drift alarms to TOPIC.GROUP.alarms; these topics are created if missing, and belong to the group.
     With --warm-start the champion starts from a trained model's state; give the file at every start of the group. On
-    SIGTERM the worker finishes, commits, leaves the group and exits with 0; on a second one it exits at once.
+    SIGTERM the worker finishes, commits, leaves the group and exits with 0; on a second one it exits at once with 143
+    (130 after Ctrl-C), and what is not committed is processed again.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, file_shortage
 
 Properties = dict[str, Any]
 
@@ -190,6 +190,8 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
     try:
         admin = AdminClient(properties)
     except KafkaException as error:
+        if cause := file_shortage():
+            raise Failure(f"no Kafka client can be made: {cause}") from None
         raise UsageFailure(f"client property refused: {scrubbed(error.args[0].str(), passthrough)}") from None
     try:
         return admin.list_topics(timeout=timeout)

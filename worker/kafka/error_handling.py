@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.errors import Failure, Fenced, Unreachable, UsageFailure
+from driftway.worker.errors import Failure, Fenced, Unreachable, UsageFailure, file_shortage, with_file_shortage
 from driftway.worker.kafka.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -194,8 +194,8 @@ def explained(error: KafkaError) -> str:
 def classify_failure(failure: KafkaException | TaskError) -> tuple[ErrorAction, str]:
     """Return what to do about a failure, and its message."""
     if isinstance(failure, TaskError):
-        return failure.action, str(failure)
-    return classify(failure.args[0]), failure.args[0].str()
+        return failure.action, with_file_shortage(str(failure))
+    return classify(failure.args[0]), with_file_shortage(failure.args[0].str())
 
 
 def retry(call: Callable[[], Any], deadline: Deadline) -> None:
@@ -269,4 +269,6 @@ def refused_properties() -> Iterator[None]:
     try:
         yield
     except KafkaException as error:
+        if cause := file_shortage():
+            raise Failure(f"no Kafka client can be made: {cause}") from None
         raise UsageFailure(f"client property refused: {error.args[0].str()}") from None

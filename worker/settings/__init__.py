@@ -33,6 +33,9 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
+MOST_CLASSES = 1 << 16
+"""Every prediction has a score for each class, and the metrics count each pair of them."""
+
 FORBIDDEN_PROPERTIES = {
     "queue.buffering.max.messages": "a batch that does not fit completely leaves a gap in the outputs",
     "queue.buffering.max.kbytes": "a batch that does not fit completely leaves a gap in the outputs",
@@ -126,6 +129,8 @@ class ModelSettings:
             raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
         if self.output_form == PACKED and self.target.n_classes > MOST_SCORES:
             raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
+        if self.target.n_classes > MOST_CLASSES:
+            raise UsageFailure(f"classes must be <= {MOST_CLASSES:,}, got {self.target.n_classes}")
         if self.window < 1 or self.accuracy_every < 1:
             raise UsageFailure("window and accuracy-every must be >= 1")
         if self.n_features is not None and self.n_features < 1:

@@ -33,6 +33,8 @@ CLAIM_PREFIX = b"claim "
 """Prefix of the keys of claims; all other keys begin with a partition number."""
 AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
+MOST_FEATURES = 1 << 22
+"""Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
 LONGEST_POINTER = 100
 """Characters of a pointer, more than its three numbers of 64 bits need."""
 HEADER = "the header"
@@ -187,7 +189,7 @@ def _parse(blob: bytes) -> Contents:
     for nbytes in sizes:
         parts.append(np.frombuffer(blob, np.uint8, nbytes, start))
         start += nbytes
-    schema = _schema(fields.object("schema")) if fields.has("schema") else None
+    schema = _schema(fields.object("schema"), sum(sizes)) if fields.has("schema") else None
     fields.integer("offset")
     fields.integer("partition", most=MOST_PARTITIONS)
     model = fields.object("model")
@@ -197,9 +199,10 @@ def _parse(blob: bytes) -> Contents:
     return Contents(header, SavedState(schema, fields.integer("rows"), tuple(parts)))
 
 
-def _schema(fields: StoredFields) -> Schema:
+def _schema(fields: StoredFields, nbytes: int) -> Schema:
+    """The schema of a state of `nbytes` bytes."""
     names = fields.texts("names") if fields.has("names") else None
-    n_features = fields.integer("n_features", least=1)
+    n_features = fields.integer("n_features", least=1, most=max(nbytes, MOST_FEATURES))
     if names is not None and len(names) != n_features:
         raise Malformed(f"names has {len(names)} names, not {n_features}")
     return Schema(n_features, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import socket
 import threading
 import time
@@ -12,12 +13,15 @@ from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
 from driftway.worker.stream.observability.metrics import readiness
 from driftway.worker.stream.worker import Worker
 
 MAX_CONNECTIONS = 64
 """Open connections; for one more the oldest is closed, so that a probe is answered while others hang."""
+FULL_SECONDS = 0.5
+SILENT_SECONDS = 60.0
+"""Least time between two warnings that no connection can be accepted."""
 REQUEST_SECONDS = 10.0
 """Time from accepting a connection to the end of its answer."""
 
@@ -66,7 +70,23 @@ class _Server(ThreadingHTTPServer):
         self._accepted: dict[socket.socket, float] = {}
         """Open connection -> when it was accepted, the oldest first."""
         self._lock = threading.Lock()
+        self._silent_until = 0.0
         super().__init__(address, handler)
+
+    def get_request(self) -> Any:
+        """Accept a connection; if the process cannot open more files, say so, and let others close some."""
+        try:
+            return super().get_request()
+        except OSError as error:
+            if error.errno in TOO_MANY_FILES:
+                self._tell_of_files()
+                time.sleep(FULL_SECONDS)  # the connection still waits: without a pause this would be a busy loop
+            raise
+
+    def _tell_of_files(self) -> None:
+        if time.monotonic() >= self._silent_until:
+            self._silent_until = time.monotonic() + SILENT_SECONDS
+            logging.getLogger("driftway").warning("the HTTP endpoint accepts no connections: %s", file_shortage())
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._lock:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import struct
+import subprocess
+import sys
 import tempfile
+from pathlib import Path
 
 import numba
 import pytest
@@ -152,3 +156,99 @@ def test_the_folder_is_named_after_the_sources_wherever_it_is(monkeypatch, varia
     folder = kernel_cache._cache_folder()[0]
     assert str(folder.parent) == place
     assert folder.name.startswith("kernels-")
+
+
+@pytest.mark.parametrize("name", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
+@pytest.mark.parametrize("folder", ["cache", ".", "../up"])
+def test_a_relative_folder_is_ignored(monkeypatch, name, folder):
+    """It would lie below wherever the process starts, where somebody else may write."""
+    for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", "/h")
+    monkeypatch.setenv(name, folder)
+    own = Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")
+    assert kernel_cache._parent() == (own if name == "HOME" else Path("/h/.cache/driftway"))
+
+
+def test_a_user_without_a_home_gets_a_folder_of_their_own(monkeypatch, tmp_path):
+    """Outside the working folder, and named after the user: in a container there may be neither HOME nor an entry."""
+    for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    assert kernel_cache._parent() == Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")
+
+
+def refuses(caplog, folder):
+    """Whether the cache is refused with one warning that names the folder and says why."""
+    kernel_cache._warn.cache_clear()
+    caplog.clear()
+    with caplog.at_level(logging.WARNING, "driftway"):
+        kept = kernel_cache._keep_code()
+    texts = [record.getMessage() for record in caplog.records]
+    return not kept and texts == [
+        f"compiled kernels cannot be kept in {folder}, so that every start compiles them: somebody else could write "
+        "there; NUMBA_CACHE_DIR moves it"
+    ]
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o722])
+def test_a_folder_that_others_may_write_to_is_refused(folder, caplog, mode):
+    folder.chmod(mode)
+    assert refuses(caplog, folder)
+    folder.chmod(0o755)
+    assert kernel_cache._keep_code()
+
+
+def test_a_folder_below_one_that_everybody_may_write_to_is_refused_unless_it_is_sticky(folder, caplog):
+    """As /tmp is: there nobody can exchange the folder of another user."""
+    folder.parent.chmod(0o777)
+    assert refuses(caplog, folder)
+    folder.parent.chmod(0o1777)
+    assert kernel_cache._keep_code()
+
+
+def test_a_link_is_not_followed(folder, caplog, tmp_path):
+    aim = tmp_path / "aim"
+    folder.rename(aim)
+    folder.symlink_to(aim)
+    assert refuses(caplog, folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_refused(folder, caplog):
+    os.chown(folder, 54321, 54321)
+    assert refuses(caplog, folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_below_that_of_another_user_is_refused(folder, caplog):
+    os.chown(folder.parent, 54321, 54321)
+    assert refuses(caplog, folder)
+
+
+def test_a_folder_that_is_made_is_private(folder):
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+NUMBA_FIRST = """
+import sys, numba
+from driftway import learners
+import numpy as np
+learner = learners.create("perceptron", n_features=3)
+learner.predict_then_update(np.zeros((5, 3)), np.ones(5), np.empty((5, 1)))
+from driftway.learners.engine import kernel_cache
+print(numba.config.CACHE_DIR == str(kernel_cache.FOLDER), len(list(kernel_cache.FOLDER.rglob("*.nbi"))))
+"""
+
+
+def test_the_cache_is_found_when_numba_was_imported_first(tmp_path):
+    """numba then reads its variables again when one has changed, and forgot the folder: every start compiled anew."""
+    tmp_path.chmod(0o700)
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    ran = subprocess.run(
+        [sys.executable, "-c", NUMBA_FIRST], capture_output=True, text=True, timeout=300, check=False,
+        env={**kept, "XDG_CACHE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    told, count = ran.stdout.split()
+    assert (told, int(count) > 0, ran.stderr) == ("True", True, "")

@@ -1,0 +1,94 @@
+"""Crafted records in the snapshot topic end in one sentence and exit code 4, in the worker and in what reads it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from driftway.worker.state import snapshot
+from driftway.worker.wire.codec import read_json, write_json
+from tests.broker.test_policies import CANNOT_RESTORE, learned
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import create_topic, produce, read_all
+from tests.support.process import Finished, driftway
+
+SHOW, EXPLAIN = ("snapshot", "show", "--partition", "0"), ("explain", "--partition", "0", "--offset", "3")
+DEEP = b"[" * 10_000 + b"]" * 10_000
+POSITIONS = {
+    "no JSON": b"\xff\xfe",
+    "deep": DEEP,
+    "float offset": b'{"offset":1e300,"previous":null,"pointer":null,"outputs":{}}',
+    "huge output": b'{"offset":500,"previous":0,"pointer":null,"outputs":{"P":[0,99999999999999999999999,5]}}',
+    "5,000 digits": b'{"offset":%s,"previous":null,"pointer":null,"outputs":{}}' % (b"9" * 5000),
+}
+
+
+def told(done: Finished, code: int, words: str) -> None:
+    """Require one sentence with these words, and the code."""
+    assert "Traceback" not in done.stderr, done
+    assert (done.code, words in done.stderr.splitlines()[-1]) == (code, True), done
+
+
+def of(stage: FaultScenario, *command: str) -> Finished:
+    return driftway(*command, "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+
+
+def put(stage: FaultScenario, key: bytes, value: bytes) -> None:
+    produce(stage.bootstrap, f"{stage.prefix}.snapshots", [value], keys=[key])
+
+
+@pytest.mark.parametrize("value", [b"{not json", b"[1]", b'{"group":"g","input":"E","partitions":"x"}', DEEP])
+def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=10)
+    create_topic(kafka, f"{stage.prefix}.snapshots", 1, cleanup_policy="compact")
+    put(stage, snapshot.claim_key(stage.group, stage.topic), value)
+    done = driftway(*stage.worker("--stop-at-end"))
+    told(done, CANNOT_RESTORE, f"the claim to the outputs at {stage.prefix}.snapshots/0@0 cannot be read: ")
+    assert done.stderr.splitlines()[-1].endswith("choose other outputs with --outputs PREFIX")
+
+
+def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
+    """Each is appended behind the others: the newest one counts."""
+    stage = learned(kafka)
+    before = read_all(kafka, f"{stage.prefix}.predictions")
+    for value in POSITIONS.values():
+        put(stage, b"0.position", value)
+        told(driftway(*stage.worker("--stop-at-end")), CANNOT_RESTORE, f"the commit record at {stage.prefix}.snapshots")
+        for command in (
+            ("snapshot", "list"),
+            ("snapshot", "show", "--partition", "0"),
+            ("explain", "--partition", "0", "--offset", "3"),
+        ):
+            told(of(stage, *command), CANNOT_RESTORE, f"the commit record at {stage.prefix}.snapshots")
+    assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before)
+    ended = driftway(*stage.worker("--stop-at-end", "--if-unrestorable", "replay"))
+    assert ended.code == 0, ended
+    assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before), "nothing was predicted twice"
+
+
+@pytest.mark.parametrize("n_features", ["x", 10**7])
+def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -> None:
+    stage = learned(kafka)
+    records = read_all(kafka, f"{stage.prefix}.snapshots")
+    blob = next(r.value for r in reversed(records) if r.key == b"0.0") or b""
+    position = read_json(next(r.value for r in reversed(records) if r.key == b"0.position") or b"")
+    header, state = snapshot._header(blob)
+    header["schema"]["n_features"] = n_features
+    text = json.dumps(header).encode()
+    body = snapshot.MAGIC + len(text).to_bytes(4, "little") + text + blob[state : -snapshot.DIGEST_BYTES]
+    put(stage, b"0.0", body + snapshot._digest(body))
+    place = max(r.offset for r in read_all(kafka, f"{stage.prefix}.snapshots") if r.key == b"0.0")
+    put(stage, b"0.position", write_json({**position, "pointer": f"driftway1:{place}:1:{header['offset']}"}))
+    told(driftway(*stage.worker("--stop-at-end")), CANNOT_RESTORE, "--if-unrestorable replay")
+    assert "Traceback" not in of(stage, "snapshot", "list").stderr
+
+
+@pytest.mark.parametrize("value", [b"9" * 5000, b"99999999999999999999", b"[]", DEEP])
+def test_a_mark_that_cannot_be_read_is_one_without_an_offset(kafka: str, value: bytes) -> None:
+    stage = learned(kafka)
+    put(stage, b"0.history", value)
+    ended = driftway(*stage.worker("--stop-at-end"))
+    assert (ended.code, "Traceback" in ended.stderr) == (0, False), ended
+    listed = of(stage, "snapshot", "list")
+    assert (listed.code, "Traceback" in listed.stderr) == (0, False), listed
