@@ -8,6 +8,8 @@ mark into the topic, and everything before the mark is ignored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
@@ -28,6 +30,7 @@ from driftway.worker.state.snapshot import (
     is_order_key,
     mark_key,
 )
+from driftway.worker.wire.codec import read_json, write_json
 
 MAX_CANDIDATES = 16
 """Pointers to older snapshots kept during a search: memory stays small however long the topic is."""
@@ -43,12 +46,28 @@ state."""
 KEPT = b"kept"
 """Value of a mark where a learner keeps what it had learned before."""
 IMPORTED = b"imported"
-"""Value of a mark where a learner continues from a state imported from a file."""
+"""Value of a mark where a learner continues from a state imported from a file; see `imported_mark`."""
 
 
 def read_mark(value: bytes | None) -> int | None:
     """Parse a mark's value: the input offset at which learners started empty; None if it has none, see `UNKNOWN`."""
     return int(value) if value and value.isdigit() else None
+
+
+def imported_mark(output_ends: Mapping[str, int] | None) -> bytes:
+    """Return the value of a mark of an imported state, with the ends of the outputs if the committed offset moves."""
+    return IMPORTED if output_ends is None else IMPORTED + b" " + write_json(dict(output_ends))
+
+
+def read_output_ends(value: bytes | None) -> dict[str, int]:
+    """Parse a mark's value: topic -> end of the outputs that an import has given up; empty if it names none."""
+    word, _, text = (value or b"").partition(b" ")
+    try:
+        ends = read_json(text) if word == IMPORTED and text else {}
+    except ValueError:
+        return {}
+    pairs = ends.items() if isinstance(ends, dict) else ()
+    return {topic: end for topic, end in pairs if type(end) is int and end >= 0}
 
 
 class SnapshotScan:
