@@ -211,6 +211,30 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
     assert f"offsets before {begin} cannot be checked; the snapshot at" in audit.output
 
 
+def test_a_group_whose_offset_an_import_has_moved_is_sound(scene: Scene, tmp_path: Path) -> None:
+    """Its outputs have the same offsets twice: those of before the import belong to a history that was given up."""
+    path, back = str(tmp_path / "back.driftway"), 150
+    moved = Scene(scene.bootstrap, create_topic(scene.bootstrap, unique("back")), unique("group"), {})
+    produce(scene.bootstrap, moved.topic, scene.values[0][:450])
+    assert run(*moved.worker(moved.group, "--stop-at-end")).code == 0
+    assert moved.call("snapshot", "export", "--partition", "0", "--at", str(back), "--out", path).exit_code == 0
+    for _ in range(2):
+        planted = moved.call("snapshot", "import", path, "--partition", "0", "--at", str(back))
+        assert planted.exit_code == 0, planted.output
+        assert run(*moved.worker(moved.group, "--stop-at-end")).code == 0
+        audit = moved.call("audit", *OPTIONS)
+        assert audit.exit_code == 0, audit.output
+        assert f"offsets before {back} cannot be checked; the snapshot at" in audit.output
+    produce(scene.bootstrap, moved.topic, scene.values[0][450:500])
+    assert moved.call("snapshot", "import", path, "--partition", "0", "--at", "470").exit_code == 0  # skips rows
+    assert run(*moved.worker(moved.group, "--stop-at-end")).code == 0
+    audit = moved.call("audit", *OPTIONS)
+    assert audit.exit_code == 0, audit.output
+    assert "offsets before 470 cannot be checked; the snapshot at" in audit.output
+    produce(scene.bootstrap, f"{moved.prefix}.predictions", [b'{"offset":480}'])
+    assert "surplus prediction" in moved.sentence("audit", *OPTIONS, code=1)
+
+
 def test_import_is_refused_where_it_does_not_fit(scene: Scene, tmp_path: Path) -> None:
     path = str(tmp_path / "other.driftway")
     model = Model(replace(MODEL, window=300), 0)

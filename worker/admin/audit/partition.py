@@ -20,6 +20,7 @@ import numpy as np
 
 from driftway.worker.admin.audit.diff import Mismatch, input_offset
 from driftway.worker.admin.audit.model_sharing import ExchangeComparison, ExchangeVerifier
+from driftway.worker.admin.audit.moved_offset import first_outputs
 from driftway.worker.admin.audit.outputs import (
     AlarmComparison,
     PointComparison,
@@ -58,13 +59,14 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
     topics, model, p = settings.topics, settings.model, target.partition
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
+        begins = first_outputs(settings, reader, p, found[topics.snapshots])
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
-            return stack.enter_context(RecordStream(settings, settings.client, name, p, end, headers))
+            return stack.enter_context(RecordStream(settings, settings.client, name, p, end, headers, begins.get(name)))
 
         def messages(name: str) -> MessageStream:
-            return stack.enter_context(MessageStream(settings, name, p, found[name]))
+            return stack.enter_context(MessageStream(settings, name, p, found[name], begins.get(name)))
 
         streams = PartitionStreams(
             records(topics.input, target.committed or 0, model.reads_headers),

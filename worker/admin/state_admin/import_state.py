@@ -10,6 +10,7 @@ So the import is atomic, and a worker that starts meanwhile either fences it or 
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -19,11 +20,12 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet, require_broker, without_membership
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
+from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, open_reader
 from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import create_topics, output_plan, partition_counts
 from driftway.worker.state.changelog.ownership import claim_ownership
-from driftway.worker.state.changelog.snapshot_scan import IMPORTED
+from driftway.worker.state.changelog.snapshot_scan import imported_mark
 from driftway.worker.state.model_file import ModelFile, pack
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import mark_key
@@ -78,7 +80,9 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             checkpoint.acquire(deadline)
             require_no_members(source)  # a worker that starts from now on fences this producer
             checkpoint.produce(Outputs(offset))
-            checkpoint.sender.send_one(settings.topics.snapshots, IMPORTED, mark_key(source.partition))
+            moved = source.committed not in (None, offset)
+            mark = imported_mark(_output_ends(source, deadline) if moved else None)
+            checkpoint.sender.send_one(settings.topics.snapshots, mark, mark_key(source.partition))
             checkpoint.flush(deadline)
             checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
             checkpoint.commit(CommitRequest(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
@@ -89,6 +93,22 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
         finally:
             checkpoint.close_producer()
             reader.close()
+
+
+def _output_ends(source: GroupPartition, deadline: Deadline) -> dict[str, int]:
+    """Output topic -> end of its log: outputs before it belong to the history that an import gives up.
+
+    Raises
+    ------
+    Unreachable, KafkaException, TimedOut
+        The broker does not answer in time.
+    """
+    settings = source.settings
+    possible = replace(settings.topics, watched=True, shared=True).outputs()
+    counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    present = [topic for topic in possible if source.partition < counts.get(topic, 0)]
+    with contextlib.closing(open_reader(settings, ANY)) as reader:
+        return log_ends(reader, present, source.partition, deadline)
 
 
 def require_no_members(source: GroupPartition) -> None:

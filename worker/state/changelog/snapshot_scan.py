@@ -8,6 +8,8 @@ mark into the topic, and everything before the mark is ignored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
@@ -28,7 +30,8 @@ from driftway.worker.state.snapshot import (
     is_order_key,
     mark_key,
 )
-from driftway.worker.state.stored_fields import Malformed, parse_stored, whole_number
+from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number
+from driftway.worker.wire.codec import write_json
 
 MAX_CANDIDATES = 16
 """Pointers to older snapshots kept during a search: memory stays small however long the topic is."""
@@ -44,7 +47,7 @@ state."""
 KEPT = b"kept"
 """Value of a mark where a learner keeps what it had learned before."""
 IMPORTED = b"imported"
-"""Value of a mark where a learner continues from a state imported from a file."""
+"""Value of a mark where a learner continues from a state imported from a file; see `imported_mark`."""
 
 
 def read_mark(value: bytes | None) -> int | None:
@@ -53,6 +56,21 @@ def read_mark(value: bytes | None) -> int | None:
         return whole_number(parse_stored(value, "it"), "it")
     except Malformed:
         return None
+
+
+def imported_mark(output_ends: Mapping[str, int] | None) -> bytes:
+    """Return the value of a mark of an imported state, with the ends of the outputs if the committed offset moves."""
+    return IMPORTED if output_ends is None else IMPORTED + b" " + write_json(dict(output_ends))
+
+
+def read_output_ends(value: bytes | None) -> dict[str, int]:
+    """Parse a mark's value: topic -> end of the outputs that an import has given up; empty if it names none."""
+    word, _, text = (value or b"").partition(b" ")
+    try:
+        ends = StoredFields.parse(text, "it").plain if word == IMPORTED else {}
+        return {topic: whole_number(end, topic) for topic, end in ends.items()}
+    except Malformed:
+        return {}
 
 
 class SnapshotScan:

@@ -21,6 +21,7 @@ from driftway.worker.admin.audit.outputs import (
 from driftway.worker.admin.audit.snapshots import SnapshotReader
 from driftway.worker.kafka.log_reader.records import RecordColumns
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.changelog.snapshot_scan import imported_mark, read_mark, read_output_ends
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import chunk_key, commit_record_key, first_difference, mark_key, write
 from driftway.worker.wire.codec import PACKED, encode_events
@@ -256,3 +257,18 @@ def test_a_first_chunk_that_tells_nothing_is_a_damaged_snapshot(damaged: bytes) 
     settings = ModelSettings((Spec.parse("arow"),), n_features=2)
     with pytest.raises(Mismatch, match="OUT/3@0: expected a snapshot of this model, found: the snapshot is damaged"):
         SnapshotReader(Listed(Written(0, chunk_key(3, 0), damaged)), settings).take()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "value", [None, b"", b"imported", b"kept", b"12", b"imported {", b"imported [1]", b"imported 7"]
+)
+def test_a_mark_without_ends_names_none(value: bytes | None) -> None:
+    assert read_output_ends(value) == {}
+
+
+def test_a_mark_of_an_import_that_goes_back_names_the_ends_of_outputs_and_no_offset() -> None:
+    mark = imported_mark({"a": 7, "b": 0})
+    assert read_output_ends(mark) == {"a": 7, "b": 0}
+    assert read_mark(mark) is None
+    assert imported_mark(None) == b"imported"
+    assert read_output_ends(b'imported {"a":-1,"b":true,"c":"x","d":3}') == {"d": 3}
