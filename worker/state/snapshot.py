@@ -1,8 +1,8 @@
 """A model's snapshot: one blob with a checksum, split into records of the snapshot topic.
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
-holds the format number, the input offset of the state, the schema, the part sizes and the model's identity; in a
-model file (`driftway.worker.state.model_file`) also its provenance.
+holds the format number, the input offset of the state, the schema, the part sizes and the model's identity, and what
+the state has read of its input; in a model file (`driftway.worker.state.model_file`) its provenance instead.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.wire.codec import read_json, write_json
 from driftway.worker.wire.events import Schema
@@ -70,12 +71,28 @@ class Pointer:
     @classmethod
     def parse(cls, text: str | None) -> Pointer | None:
         """Parse metadata text; None if it is not a pointer (someone else committed the offset)."""
-        found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{AT_LEAST_ONCE_SUFFIX})?", text or "")
-        return cls(*map(int, found.groups())) if found else None
+        found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{AT_LEAST_ONCE_SUFFIX}(:.*)?)?", text or "")
+        return cls(*map(int, found.groups()[:3])) if found else None
 
 
-def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
-    """Serialise `saved`, the state at input offset `offset`; `origin` is the provenance in a model file."""
+def write(
+    model: Model,
+    saved: SavedState,
+    offset: int,
+    origin: dict[str, Any] | None = None,
+    read: InputRead | None = None,
+) -> bytes:
+    """Serialise `saved`, the state at input offset `offset`.
+
+    Parameters
+    ----------
+    model, saved, offset
+        The model, its state, and the input offset where that stands.
+    origin : dict or None
+        The provenance, in a model file.
+    read : InputRead or None
+        What the state has read of its input, in a partition's snapshot.
+    """
     schema = saved.schema
     header = write_json(
         {
@@ -87,6 +104,7 @@ def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] |
             "sizes": [part.nbytes for part in saved.parts],
             "model": model.identity(),
             **({} if origin is None else {"origin": origin}),
+            **({} if read is None else {"read": read.as_dict()}),
         }
     )
     body = b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *(part.tobytes() for part in saved.parts)])
@@ -209,6 +227,7 @@ class SnapshotHeader:
 
     state_offset: int
     nbytes: int
+    read: InputRead = NOTHING_KNOWN
 
 
 def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
@@ -217,8 +236,9 @@ def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
         return None
     try:
         header, state = _header(chunk)
-        return SnapshotHeader(int(header["offset"]), state + sum(header["sizes"]) + DIGEST_BYTES)
-    except (ValueError, TypeError, KeyError):
+        nbytes = state + sum(header["sizes"]) + DIGEST_BYTES
+        return SnapshotHeader(int(header["offset"]), nbytes, InputRead.from_dict(header.get("read")))
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
@@ -318,6 +338,11 @@ def claim_key(group: str, input_topic: str) -> bytes:
 def mark_key(partition: int) -> bytes:
     """Key of the mark of where a partition's current history began; see `changelog.snapshot_scan`."""
     return f"{partition}.history".encode()
+
+
+def new_topic_key(partition: int) -> bytes:
+    """Key of the record that says where a partition went on in an input topic that was made again."""
+    return f"{partition}.input".encode()
 
 
 def is_mark_key(key: bytes | None, partition: int) -> bool:

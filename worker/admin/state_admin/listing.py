@@ -16,6 +16,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader, is_mark_key
 from driftway.worker.warm_start import WarmStart
 
@@ -43,6 +44,8 @@ class StoredSnapshot:
         Champion and challengers; empty if damaged.
     problem : str or None
         Why it cannot be used; None if it can.
+    read : InputRead
+        What its state has read of the input.
     """
 
     place: Pointer
@@ -51,6 +54,7 @@ class StoredSnapshot:
     rows: int | None = None
     learners: tuple[str, ...] = ()
     problem: str | None = None
+    read: InputRead = NOTHING_KNOWN
 
     @property
     def state_offset(self) -> int:
@@ -166,7 +170,8 @@ class SnapshotList:
         champion, *challengers = identity["learners"]
         if identity.get("warm") is not None:
             champion = WarmStart("", identity["warm"], bool(identity.get("frozen"))).display_name(champion)
-        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, (champion, *challengers)))
+        learners = (champion, *challengers)
+        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, learners, read=drawn.read))
 
 
 def list_snapshots(

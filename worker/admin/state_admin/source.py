@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from driftway.learners.spec import Spec
+from driftway.worker.admin.input_records import NOT_COUNTED, CountedState, last_commit
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
@@ -46,6 +47,8 @@ class GroupPartition:
         The group's label topic; empty if labels come with the events or among them.
     form : EventFormat
         Format of the events.
+    last : CountedState
+        What the last commit had read of the input.
     """
 
     settings: WorkerSettings
@@ -57,6 +60,7 @@ class GroupPartition:
     end: int
     labels: str = ""
     form: EventFormat = JSON_FORMAT
+    last: CountedState = NOT_COUNTED
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -118,7 +122,9 @@ def find_partitions(
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
             last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
             labels = "" if last is None else last.labels or ""
-            found.append(GroupPartition(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
+            pointer = Pointer.parse(metadata)
+            read = last_commit(reader, settings, p, metadata) if end else NOT_COUNTED
+            found.append(GroupPartition(settings, p, low, high, committed, pointer, end, labels, form, read))
     return found
 
 

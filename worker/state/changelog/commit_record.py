@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.codec import read_json, write_json
 
@@ -36,6 +37,8 @@ class CommitRecord:
         The merge order of events and labels since the newest snapshot; None: no label topic.
     rounds : int or None
         Exchange rounds so far; None: learners are not shared.
+    input_read : InputRead
+        What the state at `offset` has read of its input.
     """
 
     offset: int
@@ -45,6 +48,7 @@ class CommitRecord:
     labels: str | None = None
     order: MergeOrder | None = None
     rounds: int | None = None
+    input_read: InputRead = NOTHING_KNOWN
 
     def write(self) -> bytes:
         """The record's value."""
@@ -56,6 +60,7 @@ class CommitRecord:
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
                 **({} if self.rounds is None else {"rounds": self.rounds}),
+                **({} if self.input_read == NOTHING_KNOWN else {"read": self.input_read.as_dict()}),
             }
         )
 
@@ -72,6 +77,7 @@ class CommitRecord:
             labels = fields.get("labels")
             rounds = fields.get("rounds", fields.get("meetings"))  # what earlier versions called them
             pointer = Pointer.parse(fields["pointer"])
-            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds)
+            read = InputRead.from_dict(fields.get("read"))
+            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds, read)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

@@ -16,7 +16,7 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.stream.task.output_repair import MissingOutputs
-from driftway.worker.stream.task.restore_plan import RestoreResult
+from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.wire.headers import Header, Headers, passed_headers
 from tests.unit.worker.rows import events, model_settings, pieces, records
 from tests.unit.worker.stream.recording_checkpoint import fresh
