@@ -111,6 +111,7 @@ def check(
         if present.get(name, wanted) != wanted
     ]
     wrong += _wrong_policies(bootstrap, passthrough, plan, present)
+    wrong += _compacted_input(bootstrap, passthrough, [input_topic] if input_topic in present else [])
     if wrong:
         raise Failure("; ".join(wrong))
     click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
@@ -124,6 +125,15 @@ def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, sh
     if group is not None or outputs:
         plan |= output_plan(Topics(input_topic, group or "", outputs, watched=alarms, shared=shares), partitions)
     return plan
+
+
+def _compacted_input(bootstrap: str, passthrough: dict[str, Any], topics: list[str]) -> list[str]:
+    """Return a message per input topic that is compacted."""
+    from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, cleanup_policies
+
+    policies = cleanup_policies(bootstrap, passthrough, topics)
+    compacted = {name: policy for name, policy in policies.items() if "compact" in policy}
+    return [f"{name} has cleanup.policy {policy}: {COMPACTED_INPUT}" for name, policy in compacted.items()]
 
 
 def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, present: dict[str, int]) -> list[str]:

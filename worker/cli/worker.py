@@ -90,8 +90,8 @@ if TYPE_CHECKING:
     default=REFUSE,
     show_default=True,
     help="What to do when the state cannot be restored bit for bit: the snapshot is of another learner, or it is "
-    "damaged and no older one can stand in, or the offset was reset by hand. replay relearns the log without output, "
-    "fresh starts with an empty learner.",
+    "damaged and no older one can stand in, the log no longer holds the same records (compaction), or the offset was "
+    "reset by hand. replay relearns the log without output, fresh starts with an empty learner.",
 )
 @click.option(
     "--if-offset-lost",
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to do when the log no longer holds a needed offset, which retention has deleted, or does not hold it "
     "yet, because it is beyond the end. With earliest and latest the learner keeps what it has learned and continues "
-    "there.",
+    "there. If the topic was deleted and made again, only earliest continues: it predicts all of the new topic.",
 )
 @click.option(
     "--max-rejected",

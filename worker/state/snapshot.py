@@ -1,8 +1,8 @@
 """A model's snapshot: one blob with a checksum, split into records of the snapshot topic.
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
-holds the format number, the input offset of the state, the schema, the part sizes and the model's identity; in a
-model file (`driftway.worker.state.model_file`) also its provenance.
+holds the format number, the input offset of the state, the schema, the part sizes and the model's identity, and what
+the state has read of its input; in a model file (`driftway.worker.state.model_file`) its provenance instead.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from driftway.learners.engine.state import limited_to
 from driftway.worker.errors import Failure
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import read_json, write_json
@@ -35,8 +36,6 @@ AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
-LONGEST_POINTER = 100
-"""Characters of a pointer, more than its three numbers of 64 bits need."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
 
@@ -78,15 +77,31 @@ class Pointer:
     @classmethod
     def parse(cls, text: str | None) -> Pointer | None:
         """Parse metadata text; None if it is not a pointer (someone else committed the offset)."""
-        found = re.fullmatch(rf"driftway1:([0-9]+):([0-9]+):([0-9]+)(?:{AT_LEAST_ONCE_SUFFIX})?", text or "")
-        if found is None or len(found[0]) > LONGEST_POINTER:
-            return None
-        numbers = [int(number) for number in found.groups()]
-        return cls(*numbers) if max(numbers) <= LARGEST else None
+        number = "([0-9]{1,19})"
+        pattern = rf"driftway1:{number}:{number}:{number}(?:{AT_LEAST_ONCE_SUFFIX}(:.*)?)?"
+        found = re.fullmatch(pattern, text or "")
+        numbers = [] if found is None else [int(one) for one in found.groups()[:3]]
+        return cls(*numbers) if numbers and max(numbers) <= LARGEST else None
 
 
-def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] | None = None) -> bytes:
-    """Serialise `saved`, the state at input offset `offset`; `origin` is the provenance in a model file."""
+def write(
+    model: Model,
+    saved: SavedState,
+    offset: int,
+    origin: dict[str, Any] | None = None,
+    read: InputRead | None = None,
+) -> bytes:
+    """Serialise `saved`, the state at input offset `offset`.
+
+    Parameters
+    ----------
+    model, saved, offset
+        The model, its state, and the input offset where that stands.
+    origin : dict or None
+        The provenance, in a model file.
+    read : InputRead or None
+        What the state has read of its input, in a partition's snapshot.
+    """
     schema = saved.schema
     header = write_json(
         {
@@ -98,6 +113,7 @@ def write(model: Model, saved: SavedState, offset: int, origin: dict[str, Any] |
             "sizes": [part.nbytes for part in saved.parts],
             "model": model.identity(),
             **({} if origin is None else {"origin": origin}),
+            **({} if read is None else {"read": read.as_dict()}),
         }
     )
     body = b"".join([MAGIC, len(header).to_bytes(4, "little"), header, *(part.tobytes() for part in saved.parts)])
@@ -231,6 +247,7 @@ class SnapshotHeader:
 
     state_offset: int
     nbytes: int
+    read: InputRead = NOTHING_KNOWN
 
 
 def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
@@ -240,7 +257,8 @@ def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
     try:
         header, state = _header(chunk)
         fields = StoredFields(header, HEADER)
-        return SnapshotHeader(fields.integer("offset"), state + sum(fields.integers("sizes")) + DIGEST_BYTES)
+        nbytes = state + sum(fields.integers("sizes")) + DIGEST_BYTES
+        return SnapshotHeader(fields.integer("offset"), nbytes, InputRead.from_dict(header.get("read")))
     except Malformed:
         return None
 
@@ -341,6 +359,11 @@ def claim_key(group: str, input_topic: str) -> bytes:
 def mark_key(partition: int) -> bytes:
     """Key of the mark of where a partition's current history began; see `changelog.snapshot_scan`."""
     return f"{partition}.history".encode()
+
+
+def new_topic_key(partition: int) -> bytes:
+    """Key of the record that says where a partition went on in an input topic that was made again."""
+    return f"{partition}.input".encode()
 
 
 def is_mark_key(key: bytes | None, partition: int) -> bool:

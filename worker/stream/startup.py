@@ -5,6 +5,7 @@ from __future__ import annotations
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.error_handling import translated_errors
+from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, cleanup_policies
 from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
@@ -26,6 +27,14 @@ def check_properties(settings: WorkerSettings) -> None:
     checkpoint = ExactlyOnceCheckpoint(settings, 0) if exactly_once else Checkpoint(settings, 0, IDEMPOTENT)
     checkpoint.new_producer()
     checkpoint.close_producer()
+
+
+def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:
+    """Log a warning if an input topic is compacted."""
+    inputs = [topic for topic in (settings.input, settings.label_topic) if topic]
+    for topic, policy in cleanup_policies(settings.bootstrap, settings.passthrough, inputs).items():
+        if "compact" in policy:
+            event_log.event("compacted input", topic=topic, policy=policy, warning=COMPACTED_INPUT)
 
 
 def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
@@ -54,6 +63,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
             f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
             "partition of its event"
         )
+    _tell_compacted(settings, event_log)
     plan = output_plan(settings.topics, wanted)
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:

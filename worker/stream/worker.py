@@ -26,11 +26,13 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import ErrorAction, TaskError, classify_failure
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
 from driftway.worker.stream.background.commits import PendingCommits
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
+from driftway.worker.stream.consumer.input_watch import InputWatch
 from driftway.worker.stream.consumer.label_consumer import LabelConsumer
 from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
 from driftway.worker.stream.consumer.share_consumer import ShareConsumer
@@ -82,8 +84,10 @@ class Worker:
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
         self._labels = LabelConsumer(settings, event_log, self.tasks)
-        self._restores = PendingRestores(settings)
-        self._commits = PendingCommits()
+        ids = TopicIdReader(settings, settings.input, settings.label_topic)
+        self._inputs = InputWatch(ids, self.tasks)
+        self._restores = PendingRestores(settings, ids)
+        self._commits = PendingCommits(ids)
         self._retries = RetryPolicy(settings.give_up_after)
         self._paused: set[int] = set()
         """Partitions paused until their commit in flight succeeds."""
@@ -194,22 +198,18 @@ class Worker:
     def _collect_restores(self) -> None:
         """Apply finished restores."""
         for call in self._restores.collect():
-            task, partition = call.task, call.task.partition
+            task = call.task
             if task.state is not State.CREATED:
                 continue
             try:
                 found = call.result()
+                task.restore_from(found)
             except (KafkaException, TaskError) as error:
                 if not call.done:
                     self._abandon(call)
                 self._record_failure(task, "restore failed", error)
                 continue
-            task.restore_from(found)
-            place = {"partition": partition, "position": task.position, "committed": task.committed}
-            remembered = {"from": "memory"} if found.model is None else {}
-            self.event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
-            self.metrics.restored(task, found, call.seconds)
-            self.metrics.state(task)
+            self.reporter.restored(task, found, call.seconds)
             self._resume_at(task, task.position if found.start is None else found.start)
 
     def _resume_at(self, task: Task, offset: int) -> None:
@@ -220,7 +220,7 @@ class Worker:
             self._announce_running(task)
 
     def _retry_restores(self) -> None:
-        """Restore failed partitions whose retry is due, and those that delivered rows from a wrong offset."""
+        """Restore failed partitions whose retry is due, and those whose log does not hold what they read."""
         for partition, (expected, received) in list(self.consumer.misplaced.items()):
             task = self.tasks.get(partition)
             if task is not None and task.accepts_records:
@@ -231,6 +231,10 @@ class Worker:
             task = self.tasks.get(partition)
             if task is not None and task.accepts_records and not task.uncommitted:  # rows before it are committed first
                 self._restore_again(task, ErrorAction.RETRY, sentence)
+        for lost in (self.consumer.out_of_range, self._labels.take_out_of_range(), self._inputs.poll()):
+            for task in [self.tasks[p] for p in lost if p in self.tasks and self.tasks[p].accepts_records]:
+                self.event_log.event("input lost", partition=task.partition, error=lost[task.partition])
+                self._restore_again(task, ErrorAction.ABORT, lost[task.partition])
         for partition in self._retries.due():
             task = self.tasks.get(partition)
             if task is not None and task.state is State.CREATED:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 
-from driftway.worker.admin.audit.partition import audit_partition
-from driftway.worker.admin.audit.report import AuditReport, AuditTarget, Progress
+from driftway.worker.admin.audit.diff import Mismatch
+from driftway.worker.admin.audit.moved_offset import first_outputs
+from driftway.worker.admin.audit.partition import PartitionAudit
+from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
+from driftway.worker.admin.input_records import counted, last_record, require_records, require_same_topics
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset, watermarks
-from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
+from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.snapshot_scan import newest_topic
 
 
 class Deployment:
@@ -79,7 +85,66 @@ class Deployment:
         deadline = Deadline(ASK_SECONDS)
         with translated_errors(settings), closing(reader_of(settings)) as reader:
             for p in partitions:
-                target = AuditTarget(p, *committed_offset(reader, settings.input, p, deadline))
+                committed, metadata = committed_offset(reader, settings.input, p, deadline)
+                last = counted(last_record(reader, settings, p), metadata)
+                require_same_topics(settings, settings.label_topic, last.read)
+                target = AuditTarget(p, committed, metadata, last)
                 low, _ = watermarks(reader, settings.input, p, deadline)
                 self.targets.append(target)
                 self.total += max(0, (target.committed or 0) - low)
+
+
+def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Progress) -> AuditReport:
+    """Recompute a partition up to its committed offset and compare.
+
+    Raises
+    ------
+    Mismatch
+        The first difference.
+    CannotRestore
+        There is one, and the log no longer holds all records that the workers learned from.
+    Failure
+        The topics cannot be read.
+    """
+    topics, model, p = settings.topics, settings.model, target.partition
+    with closing(open_reader(settings, ANY)) as reader:
+        found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
+        imported = first_outputs(settings, reader, p, found[topics.snapshots])
+    begins = _begins(settings, target)
+    begins = {name: max(ends.get(name, 0) for ends in (begins, imported)) for name in {**begins, **imported}}
+    with ExitStack() as stack:
+
+        def records(name: str, end: int, headers: bool) -> RecordStream:
+            stream = RecordStream(settings, settings.client, name, p, end, headers, begins.get(name))
+            return stack.enter_context(stream)
+
+        def messages(name: str) -> MessageStream:
+            return stack.enter_context(MessageStream(settings, name, p, found[name], begins.get(name)))
+
+        streams = PartitionStreams(
+            records(topics.input, target.committed or 0, model.reads_headers),
+            records(topics.predictions, found[topics.predictions], bool(model.pass_headers)),
+            messages(topics.accuracy),
+            messages(topics.rejected),
+            messages(topics.alarms) if topics.watched else None,
+            messages(topics.shares) if topics.shared else None,
+            messages(topics.snapshots),
+        )
+        audit = PartitionAudit(settings, target, streams, progress)
+        try:
+            return audit.audit()
+        except Mismatch:
+            if target.committed:
+                require_records(settings, p, settings.label_topic, audit.counted_states())
+            raise
+
+
+def _begins(settings: WorkerSettings, target: AuditTarget) -> dict[str, int]:
+    """Output topic -> where its records of the present input topic begin, if that was made again."""
+    topic, p, deadline = settings.topics.snapshots, target.partition, Deadline(ASK_SECONDS)
+    with closing(reader_of(settings)) as reader:
+        found = newest_topic(reader, topic, p, deadline)
+        if found is None or found.topic != target.last.read.topic:
+            return {}
+        lows = {name: watermarks(reader, name, p, deadline)[0] for name in found.ends}
+    return {name: max(end, lows[name]) for name, end in found.ends.items()}

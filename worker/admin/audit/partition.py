@@ -11,16 +11,16 @@ The recomputation starts either with a fresh model or from a snapshot:
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
 
 from driftway.worker.admin.audit.diff import Mismatch, input_offset
 from driftway.worker.admin.audit.model_sharing import ExchangeComparison, ExchangeVerifier
-from driftway.worker.admin.audit.moved_offset import first_outputs
 from driftway.worker.admin.audit.outputs import (
     AlarmComparison,
     PointComparison,
@@ -30,13 +30,13 @@ from driftway.worker.admin.audit.outputs import (
 )
 from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
 from driftway.worker.admin.audit.snapshots import CompleteSnapshot, SnapshotReader
+from driftway.worker.admin.input_records import CountedState
 from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader
-from driftway.worker.kafka.log_reader.records import RecordStream
-from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
-from driftway.worker.kafka.log_reader.visibility import log_ends
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset
+from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
+from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer, first_difference
@@ -44,40 +44,6 @@ from driftway.worker.wire.codec import JSON, PACKED, key_of
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.packed import are_packed
 from driftway.worker.wire.rejections import kind_of
-
-
-def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Progress) -> AuditReport:
-    """Recompute a partition up to its committed offset and compare.
-
-    Raises
-    ------
-    Mismatch
-        The first difference.
-    Failure
-        The topics cannot be read.
-    """
-    topics, model, p = settings.topics, settings.model, target.partition
-    with closing(open_reader(settings, ANY)) as reader:
-        found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
-        begins = first_outputs(settings, reader, p, found[topics.snapshots])
-    with ExitStack() as stack:
-
-        def records(name: str, end: int, headers: bool) -> RecordStream:
-            return stack.enter_context(RecordStream(settings, settings.client, name, p, end, headers, begins.get(name)))
-
-        def messages(name: str) -> MessageStream:
-            return stack.enter_context(MessageStream(settings, name, p, found[name], begins.get(name)))
-
-        streams = PartitionStreams(
-            records(topics.input, target.committed or 0, model.reads_headers),
-            records(topics.predictions, found[topics.predictions], bool(model.pass_headers)),
-            messages(topics.accuracy),
-            messages(topics.rejected),
-            messages(topics.alarms) if topics.watched else None,
-            messages(topics.shares) if topics.shared else None,
-            messages(topics.snapshots),
-        )
-        return PartitionAudit(settings, target, streams, progress).audit()
 
 
 class PartitionAudit:
@@ -141,6 +107,16 @@ class PartitionAudit:
         self._compare_snapshots(self.committed)
         self._conclude()
         return self.report
+
+    def counted_states(self) -> list[CountedState]:
+        """What the states that the audit knows had read of the input, from where it began; to find lost records."""
+        with contextlib.suppress(Mismatch):
+            while self._snapshots.take() is not None:
+                pass
+        states = {state.offset: state for state in (*self._snapshots.states, self.target.last)}
+        begin = self.report.begin
+        states.setdefault(begin, CountedState(begin, InputRead(begin)))
+        return [states[offset] for offset in sorted(states) if begin <= offset <= self.committed]
 
     # Start of the recomputation.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from driftway.worker.admin.input_records import NOT_COUNTED, CountedState
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 
@@ -15,11 +16,24 @@ Progress = Callable[[int], None]
 
 @dataclass(frozen=True)
 class AuditTarget:
-    """A partition and what was committed for it when the audit began: the offset, None if none, and its metadata."""
+    """A partition and what was committed for it when the audit began.
+
+    Parameters
+    ----------
+    partition : int
+        The partition.
+    committed : int or None
+        The committed offset; None if there is none.
+    metadata : str or None
+        Its metadata.
+    last : CountedState
+        What the last commit had read of the input.
+    """
 
     partition: int
     committed: int | None
     metadata: str | None = None
+    last: CountedState = NOT_COUNTED
 
 
 class PartitionStreams(NamedTuple):

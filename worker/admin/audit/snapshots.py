@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftway.worker.admin.audit.diff import Mismatch
+from driftway.worker.admin.input_records import CountedState
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.model import Model, SavedState
-from driftway.worker.state.snapshot import CLAIM_PREFIX, BadSnapshot, commit_record_key, is_mark_key, is_order_key
+from driftway.worker.state.snapshot import (
+    CLAIM_PREFIX,
+    BadSnapshot,
+    commit_record_key,
+    is_mark_key,
+    is_order_key,
+    new_topic_key,
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,8 @@ class SnapshotReader:
         """Locations of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
         self.began: int | None = None
         """Input offset at which the learners started empty according to the workers' last mark; see `snapshot_scan`."""
+        self.states: list[CountedState] = []
+        """What the snapshots' states have read of the input, as far as they have been taken."""
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 
@@ -75,7 +85,8 @@ class SnapshotReader:
             self.stream.drop(1)
             message = messages[0]
             key, partition = message.key() or b"", self.stream.partition
-            if key == commit_record_key(partition) or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition):
+            others = commit_record_key(partition), new_topic_key(partition)
+            if key in others or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition):
                 continue
             if is_mark_key(key, partition):
                 self._assembler.discard()
@@ -95,6 +106,9 @@ class SnapshotReader:
             saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
         except BadSnapshot as error:
             raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
+        header = snapshot.read_snapshot_header(blob)
+        if header is not None:
+            self.states.append(CountedState(offset, header.read))
         taken_over, self._taken_over = self._taken_over, False
         return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
 

@@ -22,13 +22,16 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, open_reader
 from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import create_topics, output_plan, partition_counts
+from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.state.changelog.snapshot_scan import imported_mark
+from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model_file import ModelFile, pack
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import mark_key
+from driftway.worker.state.snapshot import mark_key, new_topic_key
 from driftway.worker.stream.task.checkpoint import CommitRequest
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.events import Schema
@@ -80,12 +83,18 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             checkpoint.acquire(deadline)
             require_no_members(source)  # a worker that starts from now on fences this producer
             checkpoint.produce(Outputs(offset))
+            topic_id = TopicIdReader(settings, settings.input).ask(deadline).input
+            if source.last.read.made_again(topic_id):
+                ends = log_ends(reader, settings.topics.outputs(), source.partition, deadline)
+                record = NewTopic(topic_id, ends).write()
+                checkpoint.sender.send_one(settings.topics.snapshots, record, new_topic_key(source.partition))
             moved = source.committed not in (None, offset)
             mark = imported_mark(_output_ends(source, deadline) if moved else None)
             checkpoint.sender.send_one(settings.topics.snapshots, mark, mark_key(source.partition))
             checkpoint.flush(deadline)
             checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
-            checkpoint.commit(CommitRequest(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
+            request = CommitRequest(offset, offset, blob, None, input_read=InputRead(offset, 0, topic_id))
+            checkpoint.commit(request, reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):
                 checkpoint.abort(deadline)

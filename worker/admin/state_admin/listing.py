@@ -16,6 +16,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader, is_mark_key
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
@@ -44,6 +45,8 @@ class StoredSnapshot:
         Champion and challengers; empty if damaged.
     problem : str or None
         Why it cannot be used; None if it can.
+    read : InputRead
+        What its state has read of the input.
     """
 
     place: Pointer
@@ -52,6 +55,7 @@ class StoredSnapshot:
     rows: int | None = None
     learners: tuple[str, ...] = ()
     problem: str | None = None
+    read: InputRead = NOTHING_KNOWN
 
     @property
     def state_offset(self) -> int:
@@ -164,7 +168,7 @@ class SnapshotList:
         except (BadSnapshot, Malformed) as error:
             self.found.append(StoredSnapshot(place, nbytes, written, problem=str(error)))
             return
-        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, learners))
+        self.found.append(StoredSnapshot(place, nbytes, written, contents.saved.rows, learners, read=drawn.read))
 
 
 def _learners(identity: StoredFields) -> tuple[str, ...]:

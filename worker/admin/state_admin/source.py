@@ -6,7 +6,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from driftway.learners.spec import Spec
-from driftway.worker.errors import CannotRestore, Failure, UsageFailure
+from driftway.worker.admin.input_records import NOT_COUNTED, CountedState, counted, last_record
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
@@ -15,10 +16,9 @@ from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings, WorkerSettings
-from driftway.worker.state.changelog.snapshot_scan import commit_records, read_chunks
+from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
 from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
-from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.warm_start import WarmStart
 
 NOT_ASKED = ModelSettings((Spec("no_change"),))
@@ -47,6 +47,8 @@ class GroupPartition:
         The group's label topic; empty if labels come with the events or among them.
     form : EventFormat
         Format of the events.
+    last : CountedState
+        What the last commit had read of the input.
     """
 
     settings: WorkerSettings
@@ -58,6 +60,7 @@ class GroupPartition:
     end: int
     labels: str = ""
     form: EventFormat = JSON_FORMAT
+    last: CountedState = NOT_COUNTED
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -124,12 +127,11 @@ def find_partitions(
             low, high = watermarks(reader, settings.input, p, deadline)
             committed, metadata = committed_offset(asking, settings.input, p, deadline)
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
-            try:
-                last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
-            except Malformed as error:
-                raise CannotRestore(str(error)) from None
+            last = last_record(reader, settings, p) if end else None
             labels = "" if last is None else last.labels or ""
-            found.append(GroupPartition(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
+            pointer = Pointer.parse(metadata)
+            read = counted(last, metadata)
+            found.append(GroupPartition(settings, p, low, high, committed, pointer, end, labels, form, read))
     return found
 
 

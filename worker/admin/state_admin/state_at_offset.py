@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 
+from driftway.worker.admin.input_records import CountedState, require_records, require_same_topics
 from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.admin.state_admin.listing import History, Progress, StoredSnapshot, list_snapshots
 from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
@@ -26,6 +27,7 @@ from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.kafka.registry.parser import MAGIC
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.changelog.snapshot_scan import read_partition
+from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import first_difference
 from driftway.worker.wire.codec import JSON, PACKED
@@ -121,9 +123,32 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
             continue
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # written before the first event, so it lacks the learners' warm start
+        _require_records(source, model, history, CountedState(one.state_offset, one.read), offset)
         relearned = advance(source, model, one.state_offset, offset, bars)
         return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
+
+
+def _require_records(source: GroupPartition, model: Model, history: History, begin: CountedState, offset: int) -> None:
+    """Refuse to rebuild the state at an offset from that at `begin` if the log no longer holds all records between.
+
+    They are counted up to the nearest state behind the offset whose count is known, else before it.
+    """
+    states = [CountedState(one.state_offset, one.read) for one in history.snapshots if one.problem is None]
+    if offset == begin.offset:
+        return
+    require_same_topics(source.settings, source.labels, source.last.read)
+    since = begin.read.since
+    behind = (state for state in (*states, source.last) if state.offset > begin.offset and state.read.since == since)
+    known = [] if since is None else sorted(behind, key=lambda state: state.offset)
+    end = next((state for state in known if state.offset >= offset), known[-1] if known else None)
+    if end is None:
+        return
+    settings = replace(source.settings, model=model.settings)
+    try:
+        require_records(settings, source.partition, source.labels, [begin, end])
+    except CannotRestore as error:
+        raise CannotRestore(f"the state of {source} at offset {offset} cannot be rebuilt: {error}") from None
 
 
 def _newest(source: GroupPartition, history: History) -> int:
@@ -151,6 +176,9 @@ def _from_start(
             reason = f"its history began with model file {settings.warm.digest}, which --warm-start must name"
             raise _refusal(source, offset, reason, first, notes)
         settings = replace(settings, warm=replace(given, frozen=settings.warm.frozen))
+    _require_records(
+        source, file.model(source.form), history, CountedState(began, InputRead(began)), first.state_offset
+    )
     schema = file.saved.schema
     fixed = [schema.n_features] if schema is not None and schema.names is None else []
     for n_features in (None, *fixed):  # the workers may have had --features

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number, whole_numbers
 from driftway.worker.wire.codec import write_json
@@ -37,6 +38,8 @@ class CommitRecord:
         The merge order of events and labels since the newest snapshot; None: no label topic.
     rounds : int or None
         Exchange rounds so far; None: learners are not shared.
+    input_read : InputRead
+        What the state at `offset` has read of its input.
     """
 
     offset: int
@@ -46,6 +49,7 @@ class CommitRecord:
     labels: str | None = None
     order: MergeOrder | None = None
     rounds: int | None = None
+    input_read: InputRead = NOTHING_KNOWN
 
     def write(self) -> bytes:
         """The record's value."""
@@ -57,6 +61,7 @@ class CommitRecord:
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
                 **({} if self.rounds is None else {"rounds": self.rounds}),
+                **({} if self.input_read == NOTHING_KNOWN else {"read": self.input_read.as_dict()}),
             }
         )
 
@@ -93,4 +98,5 @@ class CommitRecord:
             fields.text("labels") if fields.has("labels") else None,
             MergeOrder.from_list(fields.items("order")) if fields.has("order") else None,
             None if rounds is None else fields.integer(rounds),
+            InputRead.from_dict(plain.get("read")),
         )

@@ -18,8 +18,10 @@ from driftway.worker.kafka.error_handling import TimedOut, with_context
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.snapshot import (
     CLAIM_PREFIX,
     DamagedSnapshot,
@@ -29,6 +31,7 @@ from driftway.worker.state.snapshot import (
     is_mark_key,
     is_order_key,
     mark_key,
+    new_topic_key,
 )
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number
 from driftway.worker.wire.codec import write_json
@@ -88,6 +91,8 @@ class SnapshotScan:
         self.partition, self.least, self.most = partition, least, most
         self.history_start: int | None = None
         """Input offset at which the current history began, from the last mark; None without one."""
+        self.newest: tuple[Pointer, InputRead] | None = None
+        """The last complete snapshot of the current history, whether usable or not, and what its state had read."""
         self._found: list[Pointer] = []
         self._assembler = SnapshotAssembler[int](partition)
 
@@ -103,10 +108,14 @@ class SnapshotScan:
             self.history_start = UNKNOWN if start is None else start
             self._assembler.discard()
             self._found.clear()
+            self.newest = None
             return
         group = self._assembler.take(offset, key, value or b"")
-        if group is not None and group.header is not None and self.least <= group.header.state_offset <= self.most:
-            place = Pointer(group.chunks[0], len(group.chunks), group.header.state_offset)
+        if group is None or group.header is None:
+            return
+        place = Pointer(group.chunks[0], len(group.chunks), group.header.state_offset)
+        self.newest = place, group.header.read
+        if self.least <= place.state_offset <= self.most:
             self._found = [*self.candidates[: MAX_CANDIDATES - 1], place]
 
 
@@ -171,11 +180,30 @@ def merge_orders(reader: Consumer, topic: str, partition: int, deadline: Deadlin
     found, newest = list[MergeOrder | None](), None
     reading = MessageReader(reader, {(topic, partition): low}, on_error=ignore_out_of_range)
     while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
-        if is_order_key(message.key(), partition):
+        if message.key() == new_topic_key(partition):
+            found.clear()  # those were of another topic's offsets
+        elif is_order_key(message.key(), partition):
             found.append(MergeOrder.read(message.value()))
         elif message.key() == commit_record_key(partition) and (last := CommitRecord.read(message.value())) is not None:
             newest = last.order
     return [order for order in (*found, newest) if order is not None]
+
+
+def newest_topic(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> NewTopic | None:
+    """Where the partition went on when its input topic was last made again; None if it never was.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker did not deliver in time.
+    """
+    low, _ = watermarks(reader, topic, partition, deadline)
+    found: NewTopic | None = None
+    reading = MessageReader(reader, {(topic, partition): low}, on_error=ignore_out_of_range)
+    while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
+        if message.key() == new_topic_key(partition):
+            found = NewTopic.read(message.value())
+    return found
 
 
 def read_partition(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[tuple[int, bytes | None]]:

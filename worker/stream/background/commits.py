@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -13,15 +14,26 @@ from confluent_kafka import KafkaException
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, TimedOut
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.task.task import PendingCommit, Task
 
+ID_SECONDS = 4.0
+"""How long a commit waits for the ids of the input topics."""
+
 
 class PendingCommits:
-    """The commits in flight, at most one per partition."""
+    """The commits in flight, at most one per partition.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    ids : TopicIdReader or None
+        Asks, before each commit, for the ids of the input topics; None: nobody asks.
+    """
+
+    def __init__(self, ids: TopicIdReader | None = None) -> None:
+        self._ids = ids
         self._underway: dict[int, tuple[PendingCommit, BackgroundCall[Pointer | None]]] = {}
 
     def __len__(self) -> int:
@@ -39,10 +51,24 @@ class PendingCommits:
 
         Other parameters as `Task.begin_commit` and `PendingCommit.run`.
         """
+        since = time.monotonic()
         for task in tasks:
             commit = task.begin_commit(closing)
-            call = BackgroundCall(task, "commit", partial(commit.run, group_metadata, deadline), deadline, inline)
+            run = partial(self._run, commit, group_metadata, deadline, since)
+            call = BackgroundCall(task, "commit", run, deadline, inline)
             self._underway[task.partition] = commit, call
+
+    def _run(self, commit: PendingCommit, group_metadata: Any, deadline: Deadline, since: float) -> Pointer | None:
+        """Commit, if the rows are of the topics that the task was restored for: nothing else notices new ones at once.
+
+        Raises
+        ------
+        TopicMadeAgain
+            They are not.
+        """
+        if self._ids is not None:
+            commit.request.input_read.require_topics(*self._ids.ask(Deadline(min(ID_SECONDS, deadline.left)), since))
+        return commit.run(group_metadata, deadline)
 
     def wait(self, partitions: Collection[int], deadline: Deadline) -> None:
         """Wait for the commits of the partitions, at most until the deadline."""

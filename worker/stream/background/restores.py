@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from dataclasses import replace
 
 from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.task.restore import restore
-from driftway.worker.stream.task.restore_plan import RestoreResult
+from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 
 MAX_CONCURRENT = 8
@@ -27,10 +29,12 @@ class PendingRestores:
     ----------
     settings : WorkerSettings
         The worker's.
+    ids : TopicIdReader
+        Asks for the ids of its input topics.
     """
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: WorkerSettings, ids: TopicIdReader) -> None:
+        self._settings, self._ids = settings, ids
         self.initial_partitions: int | None = None
         """Partitions of the input when the group started; one that was added later is read from its beginning."""
         self._underway: dict[int, BackgroundCall[RestoreResult]] = {}
@@ -68,11 +72,13 @@ class PendingRestores:
             self._underway[task.partition] = self._start(task, Deadline(seconds, CALL_SECONDS, MAX_SECONDS))
 
     def _start(self, task: Task, deadline: Deadline) -> BackgroundCall[RestoreResult]:
-        settings, checkpoint, in_memory_offset = self._settings, task.checkpoint, task.in_memory_offset
+        settings, checkpoint = self._settings, task.checkpoint
+        in_memory_offset, gap, since = task.in_memory_offset, task.count.gap, time.monotonic()
         if self.initial_partitions is not None and task.partition >= self.initial_partitions:
             settings = replace(settings, start=EARLIEST)
 
         def call() -> RestoreResult:
-            return restore(settings, task.partition, checkpoint, task.new_model, deadline, in_memory_offset)
+            ids = self._ids.ask(deadline, since)
+            return restore(settings, task.partition, checkpoint, task.new_model, deadline, in_memory_offset, ids, gap)
 
         return BackgroundCall(task, "restore", call, deadline)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from confluent_kafka import KafkaError
 
-from driftway.worker.errors import CannotRestore, Failure
+from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import CONSUMER_TUNING
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
@@ -46,14 +46,15 @@ class LabelConsumer:
         self._fetcher: Fetcher | None = None
         self._mergers: dict[int, LabelMerger] = {}
         """Partition that is being read -> merger that gets its labels."""
+        self._out_of_range: dict[int, str] = {}
 
     def poll(self, arrived: Collection[Records]) -> list[tuple[int, None]]:
         """Pass on labels without waiting; return the partitions not in `arrived` whose events wait for labels.
 
         Raises
         ------
-        CannotRestore, Failure
-            Needed labels are gone from the log, or the broker refuses this reader for good.
+        Failure
+            The broker refuses this reader for good.
         """
         streams = ((p, task.merger) for p, task in self._tasks.items())
         mergers = {p: one for p, one in streams if one is not None and self._has_room(p, one)}
@@ -61,6 +62,11 @@ class LabelConsumer:
             self._fetch(mergers)
         others = self._tasks.keys() - {records.partition for records in arrived}
         return [(p, None) for p in sorted(others) if self._tasks[p].awaits_labels]
+
+    def take_out_of_range(self) -> dict[int, str]:
+        """Return partition -> why it must be restored, each once: the label topic does not hold its next label."""
+        found, self._out_of_range = self._out_of_range, {}
+        return found
 
     def close(self) -> None:
         """Close the client."""
@@ -96,7 +102,7 @@ class LabelConsumer:
             if partition in self._mergers:
                 self._mergers[partition].end_labels(offset or 0)
         elif error.code() == KafkaError._AUTO_OFFSET_RESET:
-            raise CannotRestore(f"{where}: the log no longer holds the next label")
+            self._out_of_range[partition] = f"{where} does not hold the next label"
         elif is_permanent(error):
             raise Failure(f"cannot read {where}: {explained(error)}")
         else:

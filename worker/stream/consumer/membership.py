@@ -58,6 +58,8 @@ class GroupMembership:
     ) -> None:
         self.settings, self.event_log, self._listeners, self._callbacks = settings, event_log, listeners, callbacks
         self.poll_interval_seconds = 0.0
+        self.incremental = False
+        """Whether partitions are assigned one by one instead of all together."""
         self._join_deadline: Deadline | None = None
         """For joining, since the first refusal: a static name may become free, a coordinator may recover."""
         self._member: Member | None = None
@@ -82,10 +84,11 @@ class GroupMembership:
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
         properties = {**CONSUMER_TUNING, **_timeouts(given, protocol), **given, **own}
-        incremental = protocol == CONSUMER or "cooperative" in str(given.get("partition.assignment.strategy", ""))
+        strategy = str(given.get("partition.assignment.strategy", ""))
+        self.incremental = protocol == CONSUMER or "cooperative" in strategy
         properties |= self._callbacks
         member = make_member(
-            settings.client, properties, settings.input, incremental, headers=settings.model.reads_headers
+            settings.client, properties, settings.input, self.incremental, headers=settings.model.reads_headers
         )
         self.poll_interval_seconds = int(properties["max.poll.interval.ms"]) / 1000
         member.subscribe(*self._listeners)

@@ -13,9 +13,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from driftway.worker.errors import CannotRestore, Failure, Fenced
+from driftway.worker.errors import Failure, Fenced
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.error_handling import UNREADABLE, explained, is_permanent
+from driftway.worker.kafka.error_handling import MISSING, UNREADABLE, explained, is_permanent
 from driftway.worker.kafka.interface import ClientError, Partitions, PollResult
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.background.call import call_with_timeout
@@ -69,6 +69,8 @@ class PartitionConsumer:
         """Partition -> sought offset, and offset of the row that came instead; paused since then."""
         self.unreadable: dict[int, str] = {}
         """Partition -> why the batch at its position cannot be read; since its last seek."""
+        self.out_of_range: dict[int, str] = {}
+        """Partition -> why it must be restored: a log does not hold the next offset; paused since then."""
         self.skipped_offsets: Counter[int] = Counter()
         """Partition -> number of offsets without a row: markers, and aborted or compacted records."""
         self._batch = FIRST_BATCH
@@ -99,8 +101,8 @@ class PartitionConsumer:
 
         Raises
         ------
-        Fenced, CannotRestore, Failure
-            The broker refuses this consumer for good.
+        Fenced, Failure
+            The topic is gone, or the broker refuses this consumer for good.
         """
         self._moved.clear()
         member = self.member
@@ -174,6 +176,7 @@ class PartitionConsumer:
         self.at_end.discard(partition)
         self.misplaced.pop(partition, None)
         self.unreadable.pop(partition, None)
+        self.out_of_range.pop(partition, None)
         self._next_offsets.pop(partition, None)
         self._moved.add(partition)
         self._seek_offsets[partition] = offset
@@ -220,12 +223,11 @@ class PartitionConsumer:
         if code == KafkaError._PARTITION_EOF:
             self._record_end(partition, offset)
         elif code == KafkaError._AUTO_OFFSET_RESET:
-            raise CannotRestore(
-                f"{self.settings.input}/{partition}: the log no longer holds the next offset; "
-                "--if-offset-lost earliest or latest chooses where to continue"
-            )
+            self._restart(partition)
         elif code in UNREADABLE and partition in self._owned:
             self._record_unreadable(partition, error)
+        elif code in MISSING:
+            raise Failure(f"topic {self.settings.input} does not exist any more: somebody has deleted it")
         elif self._membership.may_rejoin(error.str()):
             self._rejoin()
         elif code == KafkaError._FATAL or is_permanent(error):
@@ -246,6 +248,23 @@ class PartitionConsumer:
         if partition not in self.unreadable:
             self.unreadable[partition] = f"a batch cannot be read: {explained(error)}"
             self.event_log.event("unreadable batch", partition=partition, error=error.str())
+
+    def _restart(self, partition: int) -> None:
+        """Assign a partition again: after an offset out of range the client does not read on by itself.
+
+        Where partitions are assigned together, all of them stop.
+        """
+        stopped = [partition] if self._membership.incremental else sorted(self._owned)
+
+        def assign() -> None:
+            if self._membership.incremental:
+                self.member.unassign(stopped)
+            self.member.assign_paused(stopped)
+
+        with contextlib.suppress(KafkaException):  # a rebalance will assign it
+            call_with_timeout(assign, SEEK_SECONDS, f"an assignment of {self.settings.input}/{partition}")
+        reason = f"the log of {self.settings.input}/{partition} does not hold the next offset"
+        self.out_of_range |= dict.fromkeys(stopped, reason)
 
     def _rejoin(self) -> None:
         """Join as a new member: the client has ended this one, and does not report its partitions as lost."""
@@ -289,5 +308,6 @@ class PartitionConsumer:
             self._deferred.pop(partition, None)
             self.misplaced.pop(partition, None)
             self.unreadable.pop(partition, None)
+            self.out_of_range.pop(partition, None)
             self._seek_offsets.pop(partition, None)
             self._next_offsets.pop(partition, None)

@@ -12,6 +12,7 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.health import HealthMonitor
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.progress_log import ProgressLog
+from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.events import Records
@@ -36,7 +37,7 @@ class Reporter:
     def __init__(
         self, settings: WorkerSettings, event_log: EventLog, metrics: WorkerMetrics, tasks: Mapping[int, Task]
     ) -> None:
-        self.metrics, self._tasks = metrics, tasks
+        self.metrics, self._event_log, self._tasks = metrics, event_log, tasks
         self.health = HealthMonitor(settings, event_log, lambda: list(tasks))
         self.progress_log = ProgressLog(event_log, settings.input, settings.model.usage_example)
         model = settings.model
@@ -79,6 +80,14 @@ class Reporter:
             seen = self._unknown.count(records.after(int(records.offsets.searchsorted(task.committed))))
             self.metrics.unknown_fields_seen(seen.events)
             self.progress_log.report_unknown_fields(task.partition, seen.first)
+
+    def restored(self, task: Task, found: RestoreResult, seconds: float) -> None:
+        """Record a restore that took `seconds`, after the task has taken its result."""
+        place = {"partition": task.partition, "position": task.position, "committed": task.committed}
+        remembered = {"from": "memory"} if found.model is None else {}
+        self._event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
+        self.metrics.restored(task, found, seconds)
+        self.metrics.state(task)
 
     def committed(self, task: Task, seconds: float) -> None:
         """Record a successful commit that took `seconds`."""

@@ -59,7 +59,8 @@ class AtLeastOnceCheckpoint(Checkpoint):
 
     def _send_offsets(self, record: CommitRecord, group_metadata: Any, deadline: Deadline) -> dict[str, OffsetRange]:
         """Keep the offset; it is committed on its own, as the last step."""
-        text = None if record.pointer is None else record.pointer.text() + AT_LEAST_ONCE_SUFFIX
+        pointer, read = record.pointer, record.input_read
+        text = None if pointer is None else pointer.text() + AT_LEAST_ONCE_SUFFIX + read.metadata()
         self._next_commit = record.offset, text
         return {}
 

@@ -45,6 +45,7 @@ from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer, chunk_key, order_key, split_chunks
 from driftway.worker.stream.output_errors import with_cause
@@ -95,6 +96,8 @@ class CommitRequest:
         Order in which events and labels were merged since that snapshot; None without a label topic.
     rounds : int or None
         Exchange rounds so far; None if nothing is shared.
+    input_read : InputRead
+        What the state has read of its input.
     """
 
     previous: int
@@ -103,6 +106,7 @@ class CommitRequest:
     pointer: Pointer | None
     order: MergeOrder | None = None
     rounds: int | None = None
+    input_read: InputRead = NOTHING_KNOWN
 
 
 class Checkpoint:
@@ -222,7 +226,8 @@ class Checkpoint:
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)
-        record = CommitRecord(request.offset, request.previous, pointer, spans, rounds=request.rounds)
+        offset, rounds, read = request.offset, request.rounds, request.input_read
+        record = CommitRecord(offset, request.previous, pointer, spans, rounds=rounds, input_read=read)
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
             record = replace(record, labels=self.topics.labels, order=since)

@@ -15,6 +15,7 @@ from driftway.worker.kafka.log_reader.visibility import await_stable, first_visi
 from driftway.worker.kafka.topics import grow_topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
@@ -41,6 +42,8 @@ class LastCommit(NamedTuple):
     """Whether the metadata says that it was committed without a transaction."""
     note: str | None
     """What was unusual about the coordinator's answer, for the log."""
+    input_read: InputRead = NOTHING_KNOWN
+    """What the state has read of its input, according to the record, or to the metadata where there is none."""
     unreadable: str | None = None
     """Why the newest commit record cannot be read; None if it can, or there is none."""
 
@@ -70,11 +73,14 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
         raise CannotRestore(
             f"cannot restore {context.where}: labels were read from topic {labels}: start with --label-topic {labels}"
         )
+    # With its topic the broker deletes the offset, so there is nothing to wait for.
+    made_again = record is not None and record.input_read.made_again(context.ids.input) is not None
     (offset, metadata), note = _settled_offset(
-        context.settings.input, context.partition, context.reader, record, context.deadline
+        context.settings.input, context.partition, context.reader, None if made_again else record, context.deadline
     )
-    at_least_once = (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX)
-    return LastCommit(record, offset, Pointer.parse(metadata), at_least_once, note, unreadable)
+    _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
+    read = InputRead.parse(end) if at_least_once or record is None else record.input_read
+    return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), note, read, unreadable)
 
 
 def _newest_record(context: RestoreContext) -> CommitRecord | None:
@@ -136,7 +142,7 @@ def _settled_offset(
 
     def patience() -> float:
         offset, metadata = answer
-        if last is None or offset == last.offset or (metadata or "").endswith(AT_LEAST_ONCE_SUFFIX):
+        if last is None or offset == last.offset or AT_LEAST_ONCE_SUFFIX in (metadata or ""):
             return 0.0
         return STALE_SECONDS if Pointer.parse(metadata) is not None else MOVED_SECONDS
 

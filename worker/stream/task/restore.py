@@ -8,7 +8,8 @@
 4. Bring a model to C (`restore_plan`): load the snapshot that the pointer names, at S <= C, or keep the state in
    memory, if that stands at C.
 5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
-6. The loop then replays S..C, learning without emitting; from C on it emits.
+6. The loop then replays S..C, learning without emitting, and counts the records: if the last commit had read another
+   number of them, the partition is restored again, and `--if-unrestorable` decides. From C on the loop emits.
 
 A damaged snapshot is an accident: an older one of the same history, or the log itself if it still holds the first row,
 gives the same bits, and the restore's note says so. Anything else (another learner, an offset committed by hand, rows
@@ -23,16 +24,21 @@ from dataclasses import replace
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import watermarks
-from driftway.worker.kafka.log_reader.visibility import end_of_visible, first_visible
+from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
+from driftway.worker.kafka.log_reader.visibility import end_of_visible, first_visible, log_ends
 from driftway.worker.settings import LATEST, WorkerSettings
-from driftway.worker.state.changelog.snapshot_scan import mark_new_history
+from driftway.worker.state.changelog.input_count import RecordsDiffer
+from driftway.worker.state.changelog.new_topic import NewTopic
+from driftway.worker.state.changelog.snapshot_scan import append, mark_new_history
+from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import CLAIM_PARTITION
+from driftway.worker.state.snapshot import CLAIM_PARTITION, new_topic_key
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.last_commit import read_last_commit
 from driftway.worker.stream.task.output_repair import find_missing_outputs
 from driftway.worker.stream.task.restore_context import RestoreContext, restore_context
-from driftway.worker.stream.task.restore_plan import RestorePlan, RestoreResult
+from driftway.worker.stream.task.restore_plan import RestorePlan
+from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.stream.task.side_inputs import with_labels, with_rounds
 
 
@@ -43,6 +49,8 @@ def restore(
     make_model: Callable[[], Model],
     deadline: Deadline,
     in_memory_offset: int | None = None,
+    ids: TopicIds = UNKNOWN_IDS,
+    gap: RecordsDiffer | None = None,
 ) -> RestoreResult:
     """Acquire the partition and rebuild its model; blocks, so it runs beside the loop.
 
@@ -56,6 +64,10 @@ def restore(
         For the complete restore; extended while records arrive.
     in_memory_offset : int or None
         Committed offset of the state that the task has in memory; None if there is none.
+    ids : TopicIds
+        Ids of the input and of the label topic, asked for after the last commit.
+    gap : RecordsDiffer or None
+        What the last attempt to relearn the committed state found; None if nothing was wrong.
 
     Raises
     ------
@@ -65,28 +77,44 @@ def restore(
         To be classified by `driftway.worker.kafka.error_handling`.
     """
     checkpoint.acquire(deadline)
-    with restore_context(settings, partition, checkpoint, make_model, deadline) as context:
+    with restore_context(settings, partition, checkpoint, make_model, deadline, ids) as context:
         last = read_last_commit(context)
-        plan = RestorePlan.of(context, last)
+        plan = RestorePlan.of(context, last, gap)
         missing = find_missing_outputs(context, last)
         found = plan.choose(missing, in_memory_offset)
         if settings.topics.shared:
             found = with_rounds(found, plan)
-        if found.history_start is not None:
-            _begin_history(context, found)
         if settings.label_topic:
             found = with_labels(found, plan)
-        return _with_offsets(context, found)
+        if found.history_start is not None:
+            _begin_history(context, found)
+        return _with_counts(_with_offsets(context, found), plan)
 
 
 def _with_offsets(context: RestoreContext, found: RestoreResult) -> RestoreResult:
     """Add where the next row comes from, and where the rows to relearn end: committed offsets may lie in a gap."""
     reader, place = context.reader, (context.settings.input, context.partition)
     start = first_visible(reader, *place, found.position, context.deadline)[0]
-    end = found.committed
-    if start < end:
-        end = end_of_visible(reader, *place, start, end, context.deadline)
-    return replace(found, start=start, relearned_at=end if start < found.committed else found.position)
+
+    def end_before(offset: int) -> int:
+        if start >= offset:
+            return found.position
+        return end_of_visible(reader, *place, start, offset, context.deadline)
+
+    relearned_at, missing = end_before(found.committed), found.missing_outputs
+    counted_at = relearned_at if missing is None else end_before(missing.until)
+    return replace(found, start=start, relearned_at=relearned_at, counted_at=counted_at)
+
+
+def _with_counts(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+    """Add what the state at the position has read of the input, and what the last commit had, to compare them."""
+    if found.model is None and found.history_start is None:
+        return found
+    known = None if found.history_start is not None else found.read
+    read = known if known is not None and known.since is not None else InputRead(found.position)
+    topic, labels = plan.context.ids
+    expected = None if found.history_start is not None else plan.expected
+    return replace(found, read=replace(read, topic=topic, labels=labels), expected=expected)
 
 
 def _begin_history(context: RestoreContext, found: RestoreResult) -> None:
@@ -95,6 +123,11 @@ def _begin_history(context: RestoreContext, found: RestoreResult) -> None:
     A topic with only an ownership claim counts as empty. A start at the log's end is always marked, since that moves.
     """
     settings, partition = context.settings, context.partition
+    if found.new_topic:
+        ends = log_ends(context.uncommitted_reader, settings.topics.outputs(), partition, context.deadline)
+        append(
+            settings, partition, new_topic_key(partition), NewTopic(context.ids.input, ends).write(), context.deadline
+        )
     low, high = watermarks(context.reader, settings.topics.snapshots, partition, context.deadline)
     if found.history_start != 0 or settings.start == LATEST or high - low > (partition == CLAIM_PARTITION):
         start = None if found.keeps_learned else found.history_start

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import ANY, open_reader
+from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -32,6 +33,8 @@ class RestoreContext:
         As `driftway.worker.stream.task.restore.restore`.
     reader, uncommitted_reader : Consumer
         A read_committed and a read_uncommitted reader.
+    ids : TopicIds
+        Ids that the input and the label topic have now.
     """
 
     settings: WorkerSettings
@@ -41,6 +44,7 @@ class RestoreContext:
     deadline: Deadline
     reader: Consumer
     uncommitted_reader: Consumer
+    ids: TopicIds = UNKNOWN_IDS
 
     @property
     def where(self) -> str:
@@ -83,9 +87,10 @@ def restore_context(
     checkpoint: Checkpoint,
     make_model: Callable[[], Model],
     deadline: Deadline,
+    ids: TopicIds,
 ) -> Iterator[RestoreContext]:
     """Open the readers of one restore, and close them after it."""
     with closing(open_reader(settings)) as reader, closing(open_reader(settings, ANY)) as uncommitted_reader:
         # As in `acquire`: load the metadata first, or the coordinator lookup is delayed.
         query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        yield RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader)
+        yield RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader, ids)

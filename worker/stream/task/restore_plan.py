@@ -7,84 +7,18 @@ from typing import Self
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.log_reader.reader import watermarks
+from driftway.worker.kafka.log_reader.topic_facts import why_records_differ
 from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY, WorkerSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
-from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.last_commit import LastCommit
 from driftway.worker.stream.task.output_repair import MissingOutputs
 from driftway.worker.stream.task.restore_context import RestoreContext
-
-
-@dataclass(frozen=True)
-class SharingState:
-    """A partition's state of the model exchange with others.
-
-    Parameters
-    ----------
-    log : list of bytes or None
-        Its own records in the shares topic that are to be replayed.
-    partitions : int
-        Number of partitions in the exchange.
-    ends : dict
-        Partition -> offset after the last record received from it; for its own, the end of the log.
-    """
-
-    log: list[bytes | None]
-    partitions: int
-    ends: dict[int, int]
-
-
-@dataclass(frozen=True)
-class RestoreResult:
-    """Result of a restore: where the task continues, and with what.
-
-    Parameters
-    ----------
-    model : Model or None
-        Model at `position`; None if the state that the task has in memory is at that offset.
-    position : int
-        Next input offset to learn (S, or C when there is nothing to replay).
-    committed : int
-        C: rows below it were emitted already and are learned without emitting.
-    pointer : Pointer or None
-        The newest committed snapshot; None makes the first commit write one.
-    note : str or None
-        What was done differently from an ordinary restore, for the log.
-    history_start : int or None
-        Where a new history of the partition begins; None if the old one continues.
-    keeps_learned : bool
-        Whether the new history starts with the model learned in the old one.
-    missing_outputs : MissingOutputs or None
-        Outputs from `committed` on that are to be written again; None if none are missing.
-    start : int or None
-        First visible input offset at or after `position`, or the log's end: where the next row must come from.
-    merger : LabelMerger or None
-        Merges labels of the label topic from `position` on; None without such a topic.
-    sharing : SharingState or None
-        State of the model exchange; None if nothing is shared.
-    relearned_at : int or None
-        Offset after the last visible row below `committed`; None if that is the row before it.
-    decided : bool
-        Whether the result follows a decision of the user, or a fallback: it is committed at once, so that it is taken
-        only once.
-    """
-
-    model: Model | None
-    position: int
-    committed: int
-    pointer: Pointer | None
-    note: str | None = None
-    history_start: int | None = None
-    keeps_learned: bool = False
-    missing_outputs: MissingOutputs | None = None
-    start: int | None = None
-    merger: LabelMerger | None = None
-    sharing: SharingState | None = None
-    relearned_at: int | None = None
-    decided: bool = False
+from driftway.worker.stream.task.restore_result import RestoreResult
 
 
 @dataclass
@@ -103,6 +37,8 @@ class RestorePlan:
         First offset that the input's log holds, and the one after its last.
     pointer : Pointer or None
         The snapshot that the last commit names.
+    gap : RecordsDiffer or None
+        Why the last attempt to relearn the committed state failed; None if none has.
     scan : SnapshotScan or None
         Result of scanning the snapshot topic; None until it was scanned.
     """
@@ -113,17 +49,42 @@ class RestorePlan:
     low: int
     high: int
     pointer: Pointer | None
+    gap: RecordsDiffer | None = None
     scan: SnapshotScan | None = None
 
     @classmethod
-    def of(cls, context: RestoreContext, last: LastCommit) -> Self:
+    def of(cls, context: RestoreContext, last: LastCommit, gap: RecordsDiffer | None = None) -> Self:
         """Make the plan for a given last commit."""
         low, high = watermarks(context.reader, context.settings.input, context.partition, context.deadline)
         committed, pointer, record = last.offset or 0, last.pointer, last.record
         if record is not None and (last.offset is None or last.in_transaction):
             committed = record.offset  # the partition's own log decides, not the coordinator
             pointer = None if last.offset is None else record.pointer or pointer
-        return cls(context, last, committed, low, high, pointer)
+        plan = cls(context, last, committed, low, high, pointer, gap)
+        return plan if last.offset is not None or record is not None else plan._without_commit()
+
+    def _without_commit(self) -> Self:
+        """Return the plan for a new group; if a snapshot says that the topic was made again, for its last state.
+
+        The broker deletes an offset with its topic, and at-least-once has no record of it.
+        """
+        newest = self._scan_topic(SnapshotScan(self.context.partition, 0, self.high)).newest
+        if newest is None or newest[1].made_again(self.context.ids.input) is None:
+            return self
+        pointer, read = newest
+        last = LastCommit(None, None, None, False, self.last.note, read)
+        return replace(self, last=last, committed=pointer.state_offset, pointer=pointer)
+
+    @property
+    def expected(self) -> InputRead | None:
+        """What the last commit had read; None if the log decides on another offset than the one it is of."""
+        record = None if self.last.at_least_once else self.last.record
+        return self.last.input_read if record is None or record.offset == self.committed else None
+
+    @property
+    def made_again(self) -> bool:
+        """Whether the input topic was deleted and made again since the last commit; False if ids are not known."""
+        return self.last.input_read.made_again(self.context.ids.input) is not None
 
     def choose(self, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
         """Bring a model to the committed offset.
@@ -143,6 +104,8 @@ class RestorePlan:
         last = self.last
         if last.unreadable is not None:
             return self.by_policy(last.unreadable)
+        if self.made_again:
+            return self.in_new_topic(in_memory_offset)
         if last.offset is None:
             return self.without_offset()
         if self.context.transactions is not None and last.in_transaction and last.record is None:
@@ -154,7 +117,9 @@ class RestorePlan:
             return self.by_policy(
                 f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
             )
-        if missing is not None:
+        if self.gap is not None:
+            found = self.by_policy(self._explained_gap(self.gap))
+        elif missing is not None:
             found = self.before_lost_outputs(missing)
         elif last.pointer is not None and in_memory_offset == self.committed:
             found = RestoreResult(None, in_memory_offset, in_memory_offset, self.pointer)
@@ -183,12 +148,50 @@ class RestorePlan:
         """Return where the group started at the log's end and died before its first commit; None if it did not."""
         if self.context.settings.start != LATEST:
             return None
-        topic, scan = self.context.settings.topics.snapshots, SnapshotScan(self.context.partition, 0, self.high)
-        first, end = watermarks(self.context.reader, topic, self.context.partition, self.context.deadline)
-        found = scan_snapshots(self.context.reader, topic, first, end, scan, self.context.deadline)
+        found = self._scan_topic(SnapshotScan(self.context.partition, 0, self.high))
         if found.history_start is None or found.candidates or not self.low <= found.history_start <= self.high:
             return None
         return found.history_start
+
+    def in_new_topic(self, in_memory_offset: int | None) -> RestoreResult:
+        """Go on at the start of a topic that was made again, with what was learned, as --if-offset-lost allows.
+
+        No other option does: every one that goes on at the committed offset would skip rows of the new topic.
+        """
+        context, record, committed = self.context, self.last.record, self.committed
+        reason = (
+            f"topic {context.settings.input} was deleted and made again after offset {committed} of it was committed: "
+            f"its id was {self.last.input_read.topic}, now it is {context.ids.input}"
+        )
+        outcome = f"keeps what was learned and predicts the new topic from its start, offset {self.low}, on"
+        if context.settings.if_offset_lost != EARLIEST:
+            raise CannotRestore(
+                f"cannot restore {context.where}: {reason}; only --if-offset-lost {EARLIEST} goes on, which {outcome}"
+            )
+        before = replace(self, pointer=self.pointer if record is None else record.pointer or self.pointer)
+        if in_memory_offset == committed:
+            found = RestoreResult(None, committed, committed, None)
+        else:
+            try:
+                found = before.from_pointer()
+            except BadSnapshot as error:
+                found = before.from_older_snapshot(str(error)) or before.by_policy(str(error))
+        note = f"{reason}; --if-offset-lost {EARLIEST} {outcome}"
+        if found.position < committed:
+            note += (
+                f"; rows {found.position} to {committed - 1} of the old one were not learned: no snapshot holds them"
+            )
+        return RestoreResult(
+            found.model,
+            self.low,
+            self.low,
+            None,
+            "; ".join(part for part in (found.note, note) if part),
+            history_start=self.low,
+            keeps_learned=found.history_start is None,
+            decided=True,
+            new_topic=True,
+        )
 
     def from_pointer_or_fallback(self) -> RestoreResult:
         """Load the snapshot that the pointer names, or fall back if it cannot be used."""
@@ -217,17 +220,18 @@ class RestorePlan:
             raise BadSnapshot(f"offset {committed} was committed without a snapshot (a reset, or another program)")
         if pointer.state_offset > committed:
             raise BadSnapshot(f"offset {committed} is before its snapshot at {pointer.state_offset} (a reset)")
-        return RestoreResult(self._load(pointer), pointer.state_offset, committed, pointer)
+        model, read = self._load(pointer)
+        return RestoreResult(model, pointer.state_offset, committed, pointer, read=read)
 
     def from_older_snapshot(self, reason: str) -> RestoreResult | None:
         """Load an older snapshot of the same history. Compaction may delete it, so no pointer: a new one is due."""
         for place in self._scan_older().candidates:
             try:
-                model = self._load(place)
+                model, read = self._load(place)
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            return RestoreResult(model, place.state_offset, self.committed, None, note, decided=True)
+            return RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
         return None
 
     def from_log_start(self, reason: str) -> RestoreResult | None:
@@ -249,7 +253,8 @@ class RestorePlan:
         if self.context.settings.if_unrestorable == REPLAY:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as configured"
-            return self.from_older_snapshot(reason) or RestoreResult(
+            older = None if self.gap is not None else self.from_older_snapshot(reason)
+            return older or RestoreResult(
                 self.context.make_model(), start, committed, None, note, history_start=start, decided=True
             )
         if self.context.settings.if_unrestorable == FRESH:
@@ -265,8 +270,14 @@ class RestorePlan:
         """Apply --if-offset-lost: the learner keeps what it has learned."""
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {self.low} to {self.high}"
         choices = {EARLIEST: self._at_earliest(found), LATEST: self._at_latest(found)}
+        if found.committed > self.high and not self._same_topic:
+            # It may be a new topic, of which no row has been predicted yet.
+            needed += ": it ends before the committed offset, so it was truncated, or the topic was made again"
+            del choices[LATEST]
+        elif found.committed > self.high:
+            needed += ": it ends before the committed offset, so it was truncated, or the offset was set by hand"
         policy = self.context.settings.if_offset_lost
-        if policy == REFUSE:
+        if policy not in choices:
             offers = ", ".join(f"{word} {_outcome(*places)}" for word, places in choices.items())
             raise CannotRestore(f"cannot restore {self.context.where}: {needed}; --if-offset-lost {offers}")
         start, committed = choices[policy]
@@ -290,25 +301,41 @@ class RestorePlan:
         """The same by latest: rows that the log still holds from the learner's offset on are learned before its end."""
         return found.position if self.low <= found.position <= self.high else self.high, self.high
 
-    def _load(self, place: Pointer) -> Model:
-        """Load a snapshot into a new model."""
+    @property
+    def _same_topic(self) -> bool:
+        """Whether the input is known to be the topic of the last commit."""
+        return self.context.ids.input is not None and self.last.input_read.topic == self.context.ids.input
+
+    def _explained_gap(self, gap: RecordsDiffer) -> str:
+        """Say what a relearning found, and why, as far as that can be known."""
+        settings = self.context.settings
+        why = why_records_differ(settings, (settings.input, settings.label_topic), gap.missing)
+        return f"{gap}: {why}"
+
+    def _load(self, place: Pointer) -> tuple[Model, InputRead | None]:
+        """Load a snapshot into a new model; return that, and what its state has read of the input."""
         topic, model = self.context.settings.topics.snapshots, self.context.make_model()
         blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, place, self.context.deadline))
         _, position = snapshot.read(blob, model)
         if position != place.state_offset:
             raise DamagedSnapshot(f"the snapshot is at offset {position}, its pointer at {place.state_offset}")
-        return model
+        header = snapshot.read_snapshot_header(blob)
+        return model, None if header is None else header.read
 
     def _scan_older(self) -> SnapshotScan:
         """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""
         if self.scan is None:
-            topic = self.context.settings.topics.snapshots
-            first, end = watermarks(self.context.reader, topic, self.context.partition, self.context.deadline)
-            if self.pointer is not None:
-                end = min(end, self.pointer.first)
-            found = SnapshotScan(self.context.partition, self.low, self.committed)
-            self.scan = scan_snapshots(self.context.reader, topic, first, end, found, self.context.deadline)
+            least = 0 if self.made_again else self.low
+            before = None if self.pointer is None else self.pointer.first
+            self.scan = self._scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
         return self.scan
+
+    def _scan_topic(self, scan: SnapshotScan, before: int | None = None) -> SnapshotScan:
+        """Scan the snapshot topic, up to its offset `before` if that is given."""
+        context, topic = self.context, self.context.settings.topics.snapshots
+        first, end = watermarks(context.reader, topic, context.partition, context.deadline)
+        end = end if before is None else min(end, before)
+        return scan_snapshots(context.reader, topic, first, end, scan, context.deadline)
 
 
 def _outcome(start: int, committed: int) -> str:

@@ -11,13 +11,14 @@ from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.kafka.log_reader.visibility import await_stable
-from driftway.worker.settings import LATEST
+from driftway.worker.settings import EARLIEST, LATEST
 from driftway.worker.state.changelog.snapshot_scan import merge_orders, read_partition
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
 from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
-from driftway.worker.stream.task.restore_plan import RestorePlan, RestoreResult, SharingState
+from driftway.worker.stream.task.restore_plan import RestorePlan
+from driftway.worker.stream.task.restore_result import RestoreResult, SharingState
 
 
 def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
@@ -73,7 +74,19 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     topic = context.settings.label_topic
     low, high = watermarks(context.reader, topic, context.partition, context.deadline)
     last = None if record is None else record.order
-    if found.model is None and last is not None:
+    lost = _lost_labels(plan, high)
+    if lost is not None:
+        outcome = f"keeps what was learned and reads the labels of {topic} from offset {low} on"
+        if context.settings.if_offset_lost != EARLIEST:
+            raise CannotRestore(
+                f"cannot restore {context.where}: {lost}; only --if-offset-lost {EARLIEST} goes on, which {outcome}"
+            )
+        note = "; ".join(part for part in (found.note, f"{lost}; --if-offset-lost {EARLIEST} {outcome}") if part)
+        if found.history_start is None:
+            found = replace(found, pointer=None, history_start=found.position, keeps_learned=True)
+        merger = LabelMerger(MergeOrder(MergePosition(found.position, low)))
+        return replace(found, merger=merger, note=note, decided=True)
+    if found.model is None and last is not None and found.history_start is None:
         order, repeated = last, tuple[MergePosition, ...]()
     else:
         known = _order(found, context, last, low, high)
@@ -86,12 +99,28 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     return replace(found, merger=LabelMerger(order, repeated))
 
 
+def _lost_labels(plan: RestorePlan, high: int) -> str | None:
+    """Return why labels cannot be read on from where the last commit was; None if they can."""
+    topic, ids, record = plan.context.settings.label_topic, plan.context.ids, plan.last.record
+    before = plan.last.input_read.labels
+    if None not in (before, ids.labels) and before != ids.labels:
+        return f"label topic {topic} was deleted and made again: its id was {before}, now it is {ids.labels}"
+    if record is not None and record.order is not None and record.order.end.label > high:
+        return (
+            f"labels were read up to offset {record.order.end.label} of {topic}, its log ends at {high}: it was "
+            "truncated, or the topic was made again"
+        )
+    return None
+
+
 def _order(found: RestoreResult, context: RestoreContext, last: MergeOrder | None, low: int, high: int) -> MergeOrder:
     """Return the order in which labels were merged from the model's position on, for the replay."""
     position, committed = found.position, found.committed
     if last is None:  # no label was merged yet
         begin = MergePosition(position, high if context.settings.start == LATEST else low)
         return MergeOrder(begin, (MergePosition(committed, begin.label),) if position < committed else ())
+    if found.new_topic:  # the recorded orders are of the old topic's offsets
+        return MergeOrder(MergePosition(position, last.end.label))
     known: MergeOrder | None = last
     topic = context.settings.topics.snapshots
     if last.begin.offset != position:

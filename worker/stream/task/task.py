@@ -30,6 +30,7 @@ from typing import Any
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.input_count import InputCount
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.model_sharing.exchange_record import KEY_SLOTS
@@ -38,7 +39,7 @@ from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.checkpoint import Checkpoint, CommitRequest
 from driftway.worker.stream.task.output_repair import MissingOutputs
-from driftway.worker.stream.task.restore_plan import RestoreResult
+from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.wire.events import Records
 
 LARGE_STATE = 2 * 2**20
@@ -139,6 +140,7 @@ class Task:
         """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
         """Committed offset of the state kept in memory for the case of a failed commit; None if there is none."""
+        self.count = InputCount()
         self.snapshot_bytes = 0
         """Bytes of the last commit's snapshot; 0 if it had none."""
         self._buffered_outputs: list[Outputs] = []
@@ -177,6 +179,7 @@ class Task:
 
     def restore_from(self, found: RestoreResult) -> None:
         """Apply a restore's result; the loop then seeks to the next row and resumes the partition."""
+        self.count.restart(found.read, found.expected, found.counted_at)
         if found.model is None:
             self.model.load(self._saved)
         else:
@@ -189,6 +192,7 @@ class Task:
         self._pointer, self._missing_outputs, self.merger = found.pointer, found.missing_outputs, found.merger
         self.position, self.committed, self._decided = found.position, found.committed, found.decided
         self._relearned_at = found.committed if found.relearned_at is None else found.relearned_at
+        self.count.require(self.position)
         self.move(State.RESTORING)
         if self.position >= self._relearned_at:
             self._run()
@@ -219,6 +223,8 @@ class Task:
         repaired = [self._learn(records.before(missing), emit=True)] if missing else []
         if missing == len(records):
             return repaired[0]
+        if self._missing_outputs is not None:
+            self.count.require(self._missing_outputs.until)
         self._missing_outputs = None
         return joined(*repaired, self._learn(records.after(missing), emit=True))
 
@@ -230,14 +236,14 @@ class Task:
     @property
     def due_at(self) -> float:
         """When the next commit is due, as `time.monotonic`; infinite if there is none, or one is in flight."""
-        if self.committing:
+        if self.committing or self.count.waiting:
             return float("inf")
         outputs = self._first_output_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
         return min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs
 
     def needs_commit(self, closing: bool = False) -> bool:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
-        if self.committing:
+        if self.committing or self.count.waiting:
             return False
         return self.checkpoint.open or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
 
@@ -283,12 +289,13 @@ class Task:
     def begin_commit(self, closing: bool = False) -> PendingCommit:
         """Capture what is to be committed: everything up to `position`."""
         saved = self.model.save()
-        blob = snapshot.write(self.model, saved, self.position) if self._snapshot_due(saved, closing) else None
+        due = self._snapshot_due(saved, closing)
+        blob = snapshot.write(self.model, saved, self.position, read=self.count.read) if due else None
         self.committing = True
         order = None if self.merger is None else self.merger.order
         rounds = None if self.model.exchange is None else self.model.exchange.round_number
-        due = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds)
-        return PendingCommit(self.checkpoint, due, saved, self._work)
+        request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, self.count.read)
+        return PendingCommit(self.checkpoint, request, saved, self._work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
         """Record a successful commit, and produce the outputs buffered meanwhile.
@@ -299,7 +306,7 @@ class Task:
             The buffered outputs cannot be produced.
         """
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
-        self.in_memory_offset, self._decided = commit.position, False
+        self.in_memory_offset, self._decided, self.count.committed = commit.position, False, commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
         if commit.request.snapshot is not None:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
@@ -323,8 +330,9 @@ class Task:
         self.move(State.CLOSED)
 
     def _run(self) -> None:
+        self.count.require(max(self.position, self.committed))
         self.move(State.RUNNING)
-        self._saved = self.model.save()
+        self._saved, self.count.committed = self.model.save(), self.count.read
         self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
@@ -343,6 +351,7 @@ class Task:
             else:
                 self.checkpoint.produce(outputs)
         self.position = outputs.next_offset
+        self.count.add(len(records), self.position)
         return outputs
 
     def _take_buffered(self) -> list[Outputs]:

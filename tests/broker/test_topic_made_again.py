@@ -1,0 +1,163 @@
+"""An input topic that is deleted and made again: told as that, and predicted from its start if the user says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from driftway.worker.wire.codec import read_json
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import await_until, create_topic, empty, produce, read_all
+from tests.support.process import Driftway, driftway
+
+CANNOT_RESTORE = 4
+EARLIEST = ("--if-offset-lost", "earliest")
+OTHERS = (
+    (), ("--if-offset-lost", "latest"), ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh"),
+    ("--if-unrestorable", "fresh", "--if-offset-lost", "latest"),
+)  # fmt: skip
+OLD = 400
+"""Rows of the old topic."""
+
+
+def learned(kafka: str, *more: str) -> FaultScenario:
+    """A scenario whose first rows were learned by a worker that has exited."""
+    stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
+    stage.fill(0, OLD)
+    ended = driftway(*stage.worker("--stop-at-end", *more))
+    assert ended.code == 0, ended
+    return stage
+
+
+def make_again(stage: FaultScenario, rows: int) -> None:
+    """Delete the input, make it again, and write the rows after the old ones to it."""
+    empty(stage.bootstrap, stage.topic, stage.partitions)
+    produce(stage.bootstrap, stage.topic, stage.events[0][OLD : OLD + rows])
+
+
+def offsets(stage: FaultScenario) -> list[int]:
+    """Input offsets of all predictions, in log order."""
+    return [read_json(one.value or b"")["offset"] for one in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
+
+
+def scores(stage: FaultScenario) -> list[float]:
+    return [read_json(one.value or b"")["score"] for one in read_all(stage.bootstrap, f"{stage.prefix}.predictions")]
+
+
+def expected(stage: FaultScenario, rows: Iterable[int]) -> list[float]:
+    return [stage.expected[0, row] for row in rows]
+
+
+def audited(stage: FaultScenario) -> tuple[int, str]:
+    ended = driftway(
+        "audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap, "--learner",
+        "dfop:mu=0.01",
+    )  # fmt: skip
+    return ended.code, ended.stderr + ended.stdout
+
+
+@pytest.mark.parametrize("rows", [50, 399])
+@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+def test_made_again_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
+    stage = learned(kafka, "--guarantee", guarantee)
+    make_again(stage, rows)
+    for more in OTHERS:
+        ended = driftway(*stage.worker("--stop-at-end", "--guarantee", guarantee, *more))
+        assert ended.code == CANNOT_RESTORE, ended
+        assert "was deleted and made again" in ended.stderr
+        assert "only --if-offset-lost earliest goes on" in ended.stderr
+    assert len(offsets(stage)) == OLD
+    assert audited(stage)[0] == (CANNOT_RESTORE if guarantee == "exactly-once" else 1)
+    for more in (EARLIEST, ()):  # the option is needed once only
+        ended = driftway(*stage.worker("--stop-at-end", "--guarantee", guarantee, *more))
+        assert ended.code == 0, ended
+        assert offsets(stage) == [*range(OLD), *range(rows)]
+    # What was learned is kept: the clean stop wrote a snapshot at the end of the old topic.
+    assert scores(stage) == expected(stage, range(OLD + rows))
+    assert audited(stage)[0] == 0, audited(stage)
+
+
+@pytest.mark.parametrize("client", ["native", "python"])
+@pytest.mark.parametrize("rows", [5, 400])
+def test_made_again_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
+    with Driftway(*stage.worker("--client", client, *EARLIEST)) as worker:
+        worker.await_text("running")
+        stage.fill(0, OLD)
+        await_until(lambda: len(offsets(stage)) == OLD, 60, "the old rows are predicted")
+        make_again(stage, rows)
+        await_until(lambda: len(offsets(stage)) >= OLD + rows, 90, "the new rows are predicted")
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    assert offsets(stage) == [*range(OLD), *range(rows)]
+    assert scores(stage) == expected(stage, range(OLD + rows))
+    assert audited(stage)[0] == 0, audited(stage)
+
+
+def test_a_running_worker_without_the_option_stops_and_says_why(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
+    with Driftway(*stage.worker()) as worker:
+        worker.await_text("running")
+        stage.fill(0, OLD)
+        await_until(lambda: len(offsets(stage)) == OLD, 60, "the old rows are predicted")
+        make_again(stage, OLD)
+        assert worker.wait(90) == CANNOT_RESTORE, worker.story()
+        assert "was deleted and made again" in worker.stderr
+    assert len(offsets(stage)) == OLD
+
+
+def test_several_partitions_are_predicted_from_the_start_of_each(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=3, rows=200)
+    with Driftway(*stage.worker(*EARLIEST)) as worker:
+        worker.await_text("running")
+        stage.fill(0, 100)
+        await_until(lambda: len(offsets(stage)) == 300, 60, "the old rows are predicted")
+        empty(kafka, stage.topic, 3)
+        for partition, count in enumerate((100, 0, 30)):
+            produce(kafka, stage.topic, stage.events[partition][100 : 100 + count], partition)
+        await_until(lambda: len(offsets(stage)) >= 430, 90, "the new rows are predicted")
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    assert len(offsets(stage)) == 430
+
+
+def labelled(kafka: str) -> tuple[FaultScenario, str, tuple[str, ...]]:
+    """A scenario with a label topic, from which half of the labels were read."""
+    stage = FaultScenario(kafka, partitions=1, rows=200)
+    labels = create_topic(kafka, f"{stage.topic}.labels")
+    options = ("--label-topic", labels, "--label-wait", "1000")
+    events = [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(100)]
+    produce(kafka, stage.topic, events)
+    produce(kafka, labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(100)])
+    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"f%d"}' % (i % 7, i) for i in range(50)])
+    ended = driftway(*stage.worker("--stop-at-end", *options))
+    assert ended.code == 0, ended
+    return stage, labels, options
+
+
+def test_a_label_topic_that_was_made_again_is_told_and_read_from_its_start(kafka: str) -> None:
+    stage, labels, options = labelled(kafka)
+    empty(kafka, labels, 1)
+    produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
+    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
+    ended = driftway(*stage.worker("--stop-at-end", *options))
+    assert ended.code == CANNOT_RESTORE, ended
+    assert f"label topic {labels} was deleted and made again" in ended.stderr
+    ended = driftway(*stage.worker("--stop-at-end", *options, *EARLIEST))
+    assert ended.code == 0, ended
+    assert offsets(stage) == list(range(200))
+
+
+def test_an_input_made_again_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
+    stage, labels, options = labelled(kafka)
+    empty(kafka, stage.topic, 1)
+    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(60)])
+    produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
+    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"h%d"}' % i for i in range(40)])
+    ended = driftway(*stage.worker("--stop-at-end", *options))
+    assert ended.code == CANNOT_RESTORE, ended
+    for more in (EARLIEST, ()):
+        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        assert ended.code == 0, ended
+        assert offsets(stage) == [*range(150), *range(100)]

@@ -1,0 +1,122 @@
+"""Whether the input still is what the workers learned from: the same topics, with as many records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from confluent_kafka import Consumer
+
+from driftway.worker.admin.merged_input import MergedInput
+from driftway.worker.errors import CannotRestore
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import translated_errors
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader, why_records_differ
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.snapshot_scan import commit_records
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
+from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX
+from driftway.worker.state.stored_fields import Malformed
+from driftway.worker.wire.events import Records
+
+
+class CountedState(NamedTuple):
+    """An input offset where a state stands, and what that state has read."""
+
+    offset: int
+    read: InputRead
+
+
+NOT_COUNTED = CountedState(-1, NOTHING_KNOWN)
+"""Of a partition without a commit, or with one of an earlier version."""
+
+
+def last_record(reader: Consumer, settings: WorkerSettings, partition: int) -> CommitRecord | None:
+    """Return the newest commit record of a partition; None if there is none.
+
+    Raises
+    ------
+    CannotRestore
+        It cannot be read.
+    KafkaException, TimedOut
+        The broker did not deliver in time.
+    """
+    try:
+        records = commit_records(reader, settings.topics.snapshots, partition, Deadline(ASK_SECONDS))
+    except Malformed as error:
+        raise CannotRestore(str(error)) from None
+    return records[0] if records else None
+
+
+def counted(last: CommitRecord | None, metadata: str | None) -> CountedState:
+    """Return what the last commit had read, by its record and metadata; of an earlier version nothing is known."""
+    _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
+    if at_least_once or last is None:
+        return CountedState(-1, InputRead.parse(end))
+    return CountedState(last.offset, last.input_read)
+
+
+def require_same_topics(settings: WorkerSettings, label_topic: str, read: InputRead) -> None:
+    """Refuse if the input or the label topic was made again since the last commit, which had read `read`.
+
+    Raises
+    ------
+    CannotRestore
+        It was.
+    Failure, Unreachable
+        The broker refuses, or does not answer.
+    """
+    if read == NOTHING_KNOWN:
+        return
+    with translated_errors(settings):
+        ids = TopicIdReader(settings, settings.input, label_topic).ask(Deadline(ASK_SECONDS))
+    made_again = read.made_again(*ids)
+    if made_again is not None:
+        raise CannotRestore(f"the rows that group {settings.group} learned from are gone: {made_again}")
+
+
+def require_records(settings: WorkerSettings, partition: int, label_topic: str, states: Sequence[CountedState]) -> None:
+    """Refuse if the log no longer holds as many records between states of one history as the workers read there.
+
+    Parameters
+    ----------
+    settings, partition, label_topic
+        The group's partition.
+    states : sequence of CountedState
+        In rising order of their offsets; the first stands where a snapshot does, or a history begins.
+
+    Raises
+    ------
+    CannotRestore
+        It does not; the message says why, as far as that can be known.
+    Failure, Unreachable
+        The input cannot be read.
+    """
+    counts = np.zeros(len(states), np.int64)
+    offsets = np.array([state.offset for state in states], np.int64)
+    with translated_errors(settings):
+        for records in _batches(settings, partition, label_topic, states[0].offset, states[-1].offset):
+            counts += records.offsets.searchsorted(offsets)
+    for i in range(1, len(states)):
+        (begin, before), (end, after) = states[i - 1], states[i]
+        read, found = after.records - before.records, int(counts[i] - counts[i - 1])
+        if before.since is not None and before.since == after.since and read != found:
+            why = why_records_differ(settings, (settings.input, label_topic), read - found)
+            raise CannotRestore(
+                f"the workers read {read:,} records of {settings.input}/{partition} between offsets {begin} and {end}, "
+                f"the log holds {found:,}: {why}"
+            )
+
+
+def _batches(settings: WorkerSettings, partition: int, label_topic: str, first: int, end: int) -> Iterable[Records]:
+    """The records between two input offsets, with the labels that were merged into them."""
+    if label_topic:
+        with MergedInput(settings, label_topic, partition, first, end) as merged:
+            yield from iter(merged.take, None)
+        return
+    with RecordStream(settings, settings.client, settings.input, partition, end, first=first) as stream:
+        yield from iter(stream.take, None)

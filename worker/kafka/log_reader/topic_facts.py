@@ -1,0 +1,140 @@
+"""What the broker says about topics: their ids, and whether their logs are compacted."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import admin as untyped
+
+from driftway.worker.kafka.client_config import ClientConfig, base_properties, quiet, without_membership
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query
+
+_admin: Any = untyped  # its stubs do not export everything
+NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
+"""Errors of brokers that cannot describe topics."""
+MISSING_SECONDS = 2.0
+"""How long a topic may be unknown: a broker that has just started may not know it yet."""
+POLICY_SECONDS = 10.0
+COMPACTED_INPUT = (
+    "compaction removes older records of a key, after which a state cannot be relearned, audited or explained: use "
+    "cleanup.policy=delete for an input"
+)
+
+
+class TopicIds(NamedTuple):
+    """Ids of the input and of the label topic; None: the broker gives none, or there is no such topic."""
+
+    input: str | None = None
+    labels: str | None = None
+
+
+UNKNOWN_IDS = TopicIds()
+
+
+class TopicIdReader:
+    """Asks for the ids of a worker's input topics, with one client for all its threads.
+
+    A topic that is deleted and made again gets another id, and none ever comes back. So records that were read before
+    the id was asked for are records of the topic with that id.
+
+    Parameters
+    ----------
+    config : ClientConfig
+        Broker and client properties.
+    input_topic, label_topic : str
+        The topics; an empty label topic: none.
+    """
+
+    def __init__(self, config: ClientConfig, input_topic: str, label_topic: str = "") -> None:
+        self._config, self._topics = config, [input_topic, label_topic] if label_topic else [input_topic]
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._known = TopicIds()
+        self.asked_at = -1.0
+        """When the last successful question began, as `time.monotonic`."""
+
+    def ask(self, deadline: Deadline, since: float | None = None) -> TopicIds:
+        """Return the topics' ids.
+
+        Parameters
+        ----------
+        deadline : Deadline
+            For the answer.
+        since : float or None
+            The answer to a question asked at this time or later will do, as `time.monotonic`; None: ask now.
+
+        Raises
+        ------
+        TopicMissing
+            A topic does not exist.
+        TimedOut, KafkaException
+            The broker did not answer in time, or refuses.
+        """
+        since = time.monotonic() if since is None else since
+        if not self._lock.acquire(timeout=deadline.left):
+            raise TimedOut(f"the broker did not name the id of topic {self._topics[0]} in time")
+        try:
+            if self.asked_at < since:
+                began = time.monotonic()
+                self._known, self.asked_at = self._ask(deadline), began
+            return self._known
+        finally:
+            self._lock.release()
+
+    def _ask(self, deadline: Deadline) -> TopicIds:
+        if self._client is None:
+            properties = without_membership(base_properties(self._config.bootstrap, self._config.passthrough))
+            self._client = _admin.AdminClient(quiet(properties))
+        asked = Deadline(min(MISSING_SECONDS, deadline.left))
+        try:
+            return TopicIds(*query(lambda: self._describe(max(1.0, deadline.remaining())), asked))
+        except KafkaException as error:
+            code, sentence = error.args[0].code(), error.args[0].str()
+            if code in MISSING:
+                raise TopicMissing(f"topic {' or '.join(self._topics)} does not exist: {sentence}") from None
+            if code in NO_IDS:
+                return TopicIds()
+            raise
+
+    def _describe(self, seconds: float) -> list[str | None]:
+        futures = self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds)
+        found = [getattr(futures[name].result(), "topic_id", None) for name in self._topics]
+        return [_text(one) for one in found]
+
+
+def _text(topic_id: Any) -> str | None:
+    """A topic's id as Kafka's own tools write it; None for the id of all zeros, which brokers without ids give."""
+    if topic_id is None or not (topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits()):
+        return None
+    return str(topic_id).replace("+", "-").replace("/", "_")
+
+
+def cleanup_policies(bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
+    """Return topic -> its cleanup.policy; topics whose settings cannot be read are left out."""
+    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
+    resources = [_admin.ConfigResource(_admin.ResourceType.TOPIC, name) for name in topics]
+    found: dict[str, str] = {}
+    if not resources:
+        return found
+    for resource, future in client.describe_configs(resources, request_timeout=POLICY_SECONDS).items():
+        with contextlib.suppress(KafkaException, KeyError):
+            found[resource.name] = str(future.result()["cleanup.policy"].value)
+    return found
+
+
+def why_records_differ(config: ClientConfig, topics: Collection[str], missing: int) -> str:
+    """Say, as far as it can be known, why logs hold `missing` records fewer than they did (more, if negative)."""
+    policies = cleanup_policies(config.bootstrap, config.passthrough, [topic for topic in topics if topic])
+    if missing < 0:
+        return "the log was rewritten"
+    compacted = [topic for topic, policy in policies.items() if "compact" in policy]
+    if compacted:
+        return f"topic {' and '.join(compacted)} is compacted, which removes older records of a key"
+    known = "".join(f", as cleanup.policy={policy} of topic {topic} does not" for topic, policy in policies.items())
+    return f"they were deleted from the middle of the log{known}, or the log was rewritten"

@@ -1,0 +1,40 @@
+"""The record about an input topic that was made again: the outputs from here on are for records of the new one.
+
+Input offsets begin anew there, so two events may have the same one; the ends of the outputs' logs tell them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from driftway.worker.wire.codec import read_json, write_json
+
+
+@dataclass(frozen=True)
+class NewTopic:
+    """Where a partition went on in a topic that was made again.
+
+    Parameters
+    ----------
+    topic : str or None
+        Id of the new input topic.
+    ends : mapping
+        Output topic -> end of the partition's log when the new topic began.
+    """
+
+    topic: str | None
+    ends: Mapping[str, int] = field(default_factory=dict)
+
+    def write(self) -> bytes:
+        """The record's value."""
+        return write_json({"topic": self.topic, "ends": dict(self.ends)})
+
+    @classmethod
+    def read(cls, value: bytes | None) -> NewTopic | None:
+        """Parse a record's value; None if it cannot be read."""
+        try:
+            fields = read_json(value or b"")
+            return cls(fields["topic"], {str(topic): int(end) for topic, end in fields["ends"].items()})
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None

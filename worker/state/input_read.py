@@ -1,0 +1,104 @@
+"""What a state has read of its input: how many records, and from which topics.
+
+Each commit and each snapshot says so. A relearning that reads another number of records is not the same state: some
+were compacted away, deleted or rewritten. Another topic id means that the topic was deleted and made again, so its
+offsets are those of other records.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from driftway.worker.kafka.error_handling import ErrorAction, TaskError
+
+
+class TopicMadeAgain(TaskError):
+    """An input topic was deleted and made again, so the offsets of a task are those of other records."""
+
+    action = ErrorAction.ABORT
+
+
+METADATA = re.compile(r":([0-9]{1,19}):([0-9]{1,19}):([\w-]{0,64}):([\w-]{0,64})", re.ASCII)
+
+
+@dataclass(frozen=True)
+class InputRead:
+    """What a state has read of its input.
+
+    Parameters
+    ----------
+    since : int or None
+        Input offset from which records are counted: where the state's history began, or where a version that did not
+        count left off; None: not known.
+    records : int
+        Number of records read from there on: events, and labels of the label topic.
+    topic, labels : str or None
+        Ids of the input and of the label topic; None: not known, or no such topic.
+    """
+
+    since: int | None = None
+    records: int = 0
+    topic: str | None = None
+    labels: str | None = None
+
+    def plus(self, records: int) -> InputRead:
+        """Return what has been read after `records` more."""
+        return replace(self, records=self.records + records)
+
+    def missing(self, expected: InputRead | None) -> int:
+        """Return how many records fewer than `expected` were read; 0 if the two are not counted from one offset."""
+        if expected is None or self.since is None or self.since != expected.since:
+            return 0
+        return expected.records - self.records
+
+    def made_again(self, topic: str | None, labels: str | None = None) -> str | None:
+        """Say which of the input and the label topic has another id than the one that is known; None if none has."""
+        for name, before, now in (("input", self.topic, topic), ("label", self.labels, labels)):
+            if before is not None and now is not None and before != now:
+                return f"the {name} topic was deleted and made again: its id was {before}, now it is {now}"
+        return None
+
+    def require_topics(self, topic: str | None, labels: str | None) -> None:
+        """Require that the input and the label topic still have the ids that are known of them.
+
+        Raises
+        ------
+        TopicMadeAgain
+            One of them was deleted and made again.
+        """
+        found = self.made_again(topic, labels)
+        if found is not None:
+            raise TopicMadeAgain(found)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Convert to JSON values."""
+        fields = {"since": self.since, "records": self.records, "topic": self.topic, "labels": self.labels}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> InputRead:
+        """Parse a result of `as_dict`; of anything else, nothing is known."""
+        if not isinstance(plain, dict):
+            return cls()
+        since, records, topic, labels = (plain.get(name) for name in ("since", "records", "topic", "labels"))
+        ids = [one if isinstance(one, str) else None for one in (topic, labels)]
+        return cls(since, records, *ids) if type(since) is int and type(records) is int else cls(None, 0, *ids)
+
+    def metadata(self) -> str:
+        """The end of a committed offset's metadata, where there is no commit record."""
+        return "" if self.since is None else f":{self.since}:{self.records}:{self.topic or ''}:{self.labels or ''}"
+
+    @classmethod
+    def parse(cls, text: str) -> InputRead:
+        """Parse a result of `metadata`; of anything else, nothing is known."""
+        found = METADATA.fullmatch(text)
+        if found is None:
+            return cls()
+        since, records, topic, labels = found.groups()
+        return cls(int(since), int(records), topic or None, labels or None)
+
+
+NOTHING_KNOWN = InputRead()
+"""Of a commit or a snapshot that an earlier version wrote."""

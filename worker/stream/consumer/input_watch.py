@@ -1,0 +1,65 @@
+"""Notice, while nothing is committed, that an input topic was deleted and made again."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import KafkaException
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TaskError
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader, TopicIds
+from driftway.worker.state.input_read import TopicMadeAgain
+from driftway.worker.stream.task.task import Task
+
+WATCH_SECONDS = 5.0
+"""Between two questions for the ids; each commit asks too."""
+
+
+class InputWatch:
+    """Asks for the ids of the input topics now and then, beside the loop.
+
+    Parameters
+    ----------
+    ids : TopicIdReader
+        Asks the broker.
+    tasks : mapping
+        Partition -> its task.
+    """
+
+    def __init__(self, ids: TopicIdReader, tasks: Mapping[int, Task]) -> None:
+        self._ids, self._tasks = ids, tasks
+        self._thread: threading.Thread | None = None
+        self._answer: TopicIds | None = None
+
+    def poll(self) -> dict[int, str]:
+        """Return partition -> why it must be restored, for those whose topics were made again."""
+        if self._thread is not None:
+            if self._thread.is_alive():
+                return {}
+            self._thread = None
+            return self._changed()
+        if time.monotonic() - self._ids.asked_at > WATCH_SECONDS and any(
+            t.accepts_records for t in self._tasks.values()
+        ):
+            self._thread = threading.Thread(target=self._ask, name="input topics", daemon=True)
+            self._thread.start()
+        return {}
+
+    def _ask(self) -> None:
+        self._answer = None
+        with contextlib.suppress(KafkaException, TaskError):  # a commit or the consumer says what is wrong
+            self._answer = self._ids.ask(Deadline(WATCH_SECONDS))
+
+    def _changed(self) -> dict[int, str]:
+        found = dict[int, str]()
+        for partition, task in self._tasks.items():
+            try:
+                if self._answer is not None and task.accepts_records:
+                    task.count.read.require_topics(*self._answer)
+            except TopicMadeAgain as error:
+                found[partition] = str(error)
+        return found

@@ -1,0 +1,92 @@
+"""Where a restored task continues, and with what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.input_read import InputRead
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.task.output_repair import MissingOutputs
+
+
+@dataclass(frozen=True)
+class SharingState:
+    """A partition's state of the model exchange with others.
+
+    Parameters
+    ----------
+    log : list of bytes or None
+        Its own records in the shares topic that are to be replayed.
+    partitions : int
+        Number of partitions in the exchange.
+    ends : dict
+        Partition -> offset after the last record received from it; for its own, the end of the log.
+    """
+
+    log: list[bytes | None]
+    partitions: int
+    ends: dict[int, int]
+
+
+@dataclass(frozen=True)
+class RestoreResult:
+    """Result of a restore: where the task continues, and with what.
+
+    Parameters
+    ----------
+    model : Model or None
+        Model at `position`; None if the state that the task has in memory is at that offset.
+    position : int
+        Next input offset to learn (S, or C when there is nothing to replay).
+    committed : int
+        C: rows below it were emitted already and are learned without emitting.
+    pointer : Pointer or None
+        The newest committed snapshot; None makes the first commit write one.
+    note : str or None
+        What was done differently from an ordinary restore, for the log.
+    history_start : int or None
+        Where a new history of the partition begins; None if the old one continues.
+    keeps_learned : bool
+        Whether the new history starts with the model learned in the old one.
+    missing_outputs : MissingOutputs or None
+        Outputs from `committed` on that are to be written again; None if none are missing.
+    start : int or None
+        First visible input offset at or after `position`, or the log's end: where the next row must come from.
+    merger : LabelMerger or None
+        Merges labels of the label topic from `position` on; None without such a topic.
+    sharing : SharingState or None
+        State of the model exchange; None if nothing is shared.
+    relearned_at : int or None
+        Offset after the last visible row below `committed`; None if that is the row before it.
+    decided : bool
+        Whether the result follows a decision of the user, or a fallback: it is committed at once, so that it is taken
+        only once.
+    new_topic : bool
+        Whether the input topic was made again, and the new one begins here.
+    read : InputRead or None
+        What the state at `position` has read of the input; None if that state is in memory, or not known.
+    expected : InputRead or None
+        What the last commit had read, to be compared once its records are read again; None if there is nothing to.
+    counted_at : int
+        Offset after the last visible row of that commit.
+    """
+
+    model: Model | None
+    position: int
+    committed: int
+    pointer: Pointer | None
+    note: str | None = None
+    history_start: int | None = None
+    keeps_learned: bool = False
+    missing_outputs: MissingOutputs | None = None
+    start: int | None = None
+    merger: LabelMerger | None = None
+    sharing: SharingState | None = None
+    relearned_at: int | None = None
+    decided: bool = False
+    new_topic: bool = False
+    read: InputRead | None = None
+    expected: InputRead | None = None
+    counted_at: int = 0
