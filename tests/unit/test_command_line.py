@@ -307,7 +307,7 @@ CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,2\n"
         (("evaluate", "sea", "--learner", "dfop:mu=2"), "learner dfop:mu=2: mu must be < 1, got 2"),
         (("evaluate", "sea", "--learner", "dfop:nu=2"), "no parameter 'nu'"),
         (("evaluate", "sea", "--learner", "dfop:mu"), "is not parameter=value"),
-        (("evaluate", "sea", "--learner", ""), "no learner ''"),
+        (("evaluate", "sea", "--learner", ""), "it is empty"),
         (("evaluate", "sea", "--learner", "arow", "--task", "regression"), "arow does not learn regression"),
         (("evaluate", "sea", "--window", "0"), "'--window'"),
         (("evaluate", "sea", "--protocol", "cross"), "'--protocol'"),

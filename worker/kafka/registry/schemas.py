@@ -9,7 +9,9 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from functools import partial
+from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -31,6 +33,14 @@ NUMBERS = frozenset(
 USER_INFO, VALIDATE = "basic.auth.user.info", "validate"
 SERIALIZED = "serialized"
 """Format in which Protobuf schemas are requested: a FileDescriptorProto in base64."""
+ATTEMPTS_SECONDS, LONGEST_SECONDS = 6.0, 3600.0
+"""Bound of a whole answer with all attempts, for each second of a request's timeout, and in any case."""
+MOST_CHARACTERS = 4_000_000
+"""Of a schema; decoding them takes seconds."""
+DEEPEST_REFERENCE, MOST_REFERENCES = 50, 500
+"""Bounds of the schemas that one refers to, directly or through others."""
+MOST_SHOWN = 60
+"""Characters of a name in a message."""
 SECOND_ASKING_SECONDS = 0.5
 """Pause before a retry: in a registry cluster a follower gets a new schema a little later than it is registered."""
 PATIENCE_SECONDS = 60.0
@@ -90,39 +100,73 @@ class Schemas:
         """
         missing, get = f"no schema {number} in the registry", partial(self._client.get_schema, number)
         try:
-            return self._ask(get, form, missing)
+            return self._sound(self._ask(get, form, missing))
         except Unusable:
             now = time.monotonic()
             if now < self._patient_from:
                 raise
             self._patient_from = now + PATIENCE_SECONDS
         time.sleep(SECOND_ASKING_SECONDS)
-        return self._ask(get, form, missing)
+        return self._sound(self._ask(get, form, missing))
 
-    def referred(self, schema: Any, form: str | None = None, found: dict[str, Any] | None = None) -> dict[str, Any]:
+    def referred(self, schema: Any, form: str | None = None) -> dict[str, Any]:
         """Return name -> schema of all that a schema refers to, each after those that it refers to itself.
 
         Raises
         ------
         Unusable
-            The registry does not have one of them.
+            The registry does not have one of them, or they are in a circle, or too many.
         Unreachable, Failure
             As `by_id`.
         """
-        found = {} if found is None else found
+        found: dict[str, Any] = {}
+        self._add_referred(schema, form, found, ())
+        return found
+
+    def _add_referred(self, schema: Any, form: str | None, found: dict[str, Any], around: tuple[str, ...]) -> None:
+        """Add what a schema refers to; `around` are the names through which it was found."""
         for reference in schema.references or ():
             name, subject, version = reference.name, reference.subject, reference.version
+            if name in around:
+                raise Unusable(f"schemas refer to {name[:MOST_SHOWN]} in a circle")
+            if len(around) >= DEEPEST_REFERENCE or len(found) >= MOST_REFERENCES:
+                raise Unusable(f"a schema refers to others more than {DEEPEST_REFERENCE} deep, or {MOST_REFERENCES}")
             if name not in found:
                 missing = f"no version {version} of {subject} in the registry"
-                answer = self._ask(partial(self._client.get_version, subject, version, True), form, missing)
-                self.referred(answer.schema, form, found)
-                found[name] = answer.schema
-        return found
+                get = partial(self._client.get_version, subject, version, True)
+                answer = self._sound(self._ask(get, form, missing).schema)
+                self._add_referred(answer, form, found, (*around, name))
+                found[name] = answer
+
+    def _sound(self, schema: Any) -> Any:
+        """Return a schema from an answer, once its types and sizes have been checked.
+
+        Raises
+        ------
+        Unusable
+            It is too large.
+        Failure
+            It has other types than a schema: the server is no registry.
+        """
+        references = schema.references or ()
+        sound = (
+            isinstance(schema.schema_str, str)
+            and isinstance(schema.schema_type, str | None)
+            and isinstance(references, list | tuple)
+            and all(isinstance(one.name, str) and isinstance(one.subject, str) for one in references)
+            and all(isinstance(one.version, int) for one in references)
+        )
+        if not sound:
+            raise Failure(f"the schema registry at {self._where} answers with what is no schema")
+        if len(schema.schema_str) > MOST_CHARACTERS:
+            raise Unusable(f"a schema has {len(schema.schema_str):,} characters, more than {MOST_CHARACTERS:,}")
+        return schema
 
     def _ask(self, question: Callable[..., Any], form: str | None, missing: str) -> Any:
         """Return the registry's answer; `missing` is the message if it does not have what is requested."""
         from confluent_kafka.schema_registry import SchemaRegistryError
 
+        question = partial(_in_time, question, min(ATTEMPTS_SECONDS * self._properties["timeout"], LONGEST_SECONDS))
         try:
             try:
                 return question(fmt=form)
@@ -153,6 +197,31 @@ class Schemas:
 
     def _scrubbed(self, error: Exception) -> str:
         return scrubbed(" ".join(str(error).split()), self._properties)[:200] or type(error).__name__
+
+
+def _in_time(question: Callable[..., Any], seconds: float, **given: Any) -> Any:
+    """Return the answer to a question, which may take so many seconds, all attempts together.
+
+    The client's timeout is for each piece of an answer: a server that sends a byte now and then would never reach it.
+
+    Raises
+    ------
+    TimeoutError
+        It took longer; its thread is abandoned.
+    """
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(question(**given))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, daemon=True, name="driftway-registry").start()
+    try:
+        return answer.result(seconds)
+    except TimeoutError:
+        raise TimeoutError(f"no whole answer within {seconds:g} s") from None
 
 
 def _validate(properties: Mapping[str, str]) -> tuple[bool, dict[str, str]]:

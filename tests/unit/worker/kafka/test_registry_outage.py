@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import socket
 import ssl
 import sys
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from driftway.worker.errors import Failure, Unreachable, UsageFailure
 from driftway.worker.kafka.registry.parser import FORMS, make_parser
+from driftway.worker.wire.events import Reject
 from tests.support import registered
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub
 from tests.support.secure import make_certificates
+
+DEEP = "[" * 100_000
 
 
 @pytest.fixture
@@ -145,3 +153,62 @@ def test_without_the_extra_there_is_a_sentence(monkeypatch, form, lacks):
 def test_other_forms_have_no_registry():
     with pytest.raises(UsageFailure, match="avro, protobuf, json-schema"):
         make_parser("json", "http://h", {})
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "body",
+    ["null", "[]", "7", '"x"', "{}", '{"schema":5}', '{"schema":null}', '{"schema":["x"]}', '{"schema":{}}', DEEP,
+     '{"schema":"{}","schemaType":7}', '{"schema":"{}","references":7}', '{"schema":"{}","references":[7]}',
+     '{"schema":"{}","references":[{"name":7,"subject":[],"version":"x"}]}', f'{{"schema":"{DEEP}"}}',
+     f'{{"schema":"{DEEP}","schemaType":"JSON"}}', f'{{"schema":"{"x" * 5_000_000}"}}'],
+    ids=lambda body: body[:30],
+)  # fmt: skip
+def test_whatever_a_registry_answers_is_a_sentence(stub, form, body):
+    value, _ = ROUND_TRIPS[form](stub.url)
+    stub.status, stub.body = 200, body
+    with pytest.raises((Reject, Failure)) as caught:
+        make_parser(form, stub.url, QUICK)(value)
+    assert 0 < len(str(caught.value)) < 400
+
+
+def referring(number: int, to: int) -> dict[str, object]:
+    """Return an Avro schema that refers to another one."""
+    record = {"type": "record", "name": f"R{number}", "fields": [{"name": "a", "type": f"R{to}"}]}
+    reference = {"name": f"R{to}", "subject": f"s{to}", "version": 1}
+    return {"schema": json.dumps(record), "references": [reference]}
+
+
+@pytest.mark.parametrize("length", [1, 2, 7])
+def test_schemas_that_refer_to_each_other_in_a_circle(stub, length):
+    for number in range(length):
+        stub.versions[f"s{number}"] = [stub.add(**referring(number, (number + 1) % length))]
+    with pytest.raises(Reject, match=r"^avro: schemas refer to R[0-9] in a circle$"):
+        make_parser("avro", stub.url, QUICK)(bytes(4) + b"\x01" + b"x")
+
+
+def test_schemas_that_refer_to_ever_more(stub):
+    for number in range(100):
+        stub.versions[f"s{number}"] = [stub.add(**referring(number, number + 1))]
+    with pytest.raises(Reject, match="a schema refers to others more than 50 deep, or 500"):
+        make_parser("avro", stub.url, QUICK)(bytes(4) + b"\x01" + b"x")
+
+
+def test_an_answer_that_never_ends():
+    """Each byte comes within the timeout, the last one never."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            client, _ = server.accept()
+            with client, contextlib.suppress(OSError):
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                while True:
+                    client.sendall(b" ")
+                    time.sleep(0.1)
+
+        threading.Thread(target=drip, daemon=True).start()
+        parse = make_parser("avro", f"http://127.0.0.1:{server.getsockname()[1]}", {**QUICK, "timeout": "0.5"})
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match="does not answer: no whole answer within 3 s"):
+            parse(bytes(4) + b"\x01" + b"x")
+        assert time.monotonic() - began < 15
