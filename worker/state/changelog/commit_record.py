@@ -36,6 +36,8 @@ class CommitRecord:
         The merge order of events and labels since the newest snapshot; None: no label topic.
     rounds : int or None
         Exchange rounds so far; None: learners are not shared.
+    clocks : mapping
+        How far stamps are apart, see `driftway.worker.stream.task.task.Task.clocks`; empty: labels are not delayed.
     """
 
     offset: int
@@ -45,6 +47,7 @@ class CommitRecord:
     labels: str | None = None
     order: MergeOrder | None = None
     rounds: int | None = None
+    clocks: Mapping[str, int] = field(default_factory=dict)
 
     def write(self) -> bytes:
         """The record's value."""
@@ -56,6 +59,7 @@ class CommitRecord:
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
                 **({} if self.rounds is None else {"rounds": self.rounds}),
+                **({"clocks": self.clocks} if self.clocks else {}),
             }
         )
 
@@ -72,6 +76,7 @@ class CommitRecord:
             labels = fields.get("labels")
             rounds = fields.get("rounds", fields.get("meetings"))  # what earlier versions called them
             pointer = Pointer.parse(fields["pointer"])
-            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds)
+            clocks = {str(figure): int(value) for figure, value in fields.get("clocks", {}).items()}
+            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds, clocks)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

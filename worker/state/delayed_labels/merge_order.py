@@ -4,7 +4,8 @@ Each label is merged before an event, so an input offset alone determines what p
 the labels before these. Which event a label is merged before follows from the times of the records, see
 `driftway.worker.state.delayed_labels.label_merger`, and from which labels had arrived by then. Only the latter has to
 be recorded, and rarely: a step says that all its labels had arrived while its events were merged, and steps are
-joined as long as the times alone give the same order.
+joined as long as the times alone give the same order. Where a record's stamp is wrong, the time that was used instead
+is recorded, too.
 
 The steps since the last snapshot are in each commit record; those between two snapshots are in a record beside the
 second one, so that a whole history can be replayed.
@@ -14,9 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from driftway.worker.wire.codec import read_json, write_json
+
+Corrections = tuple[tuple[int, int], ...]
+"""Offsets of records whose stamps are wrong, ascending, and the times in ms that were used instead."""
 
 
 class MergePosition(NamedTuple):
@@ -36,24 +41,40 @@ class MergeOrder:
         The first position.
     steps : tuple of MergePosition
         The end of each step; neither number ever decreases.
+    events, labels : Corrections
+        Records of the input and of the label topic that were merged by other times than their stamps.
     """
 
     begin: MergePosition
     steps: tuple[MergePosition, ...] = ()
+    events: Corrections = ()
+    labels: Corrections = ()
 
     @property
     def end(self) -> MergePosition:
         """The last position."""
         return self.steps[-1] if self.steps else self.begin
 
-    def followed_by(self, step: MergePosition, joined: bool) -> MergeOrder:
+    def followed_by(
+        self, step: MergePosition, joined: bool, events: Corrections = (), labels: Corrections = ()
+    ) -> MergeOrder:
         """Append a step; with `joined` it extends the last one, since the times alone give the same order."""
         kept = self.steps[:-1] if joined else self.steps
-        return MergeOrder(self.begin, (*kept, step))
+        return MergeOrder(self.begin, (*kept, step), self.events + events, self.labels + labels)
+
+    def since(self, place: MergePosition) -> MergeOrder:
+        """The order from a later position on."""
+        return MergeOrder(
+            place,
+            tuple(step for step in self.steps if step.offset > place.offset),
+            tuple(one for one in self.events if one[0] >= place.offset),
+            tuple(one for one in self.labels if one[0] >= place.label),
+        )
 
     def as_list(self) -> list[Any]:
-        """Convert to JSON values."""
-        return [list(self.begin), [list(step) for step in self.steps]]
+        """Convert to JSON values; without corrections, to those of versions that knew none."""
+        corrections = [_deltas(self.events), _deltas(self.labels)] if self.events or self.labels else []
+        return [list(self.begin), [list(step) for step in self.steps], *corrections]
 
     def write(self) -> bytes:
         """Serialise as a record's value."""
@@ -68,8 +89,9 @@ class MergeOrder:
         ValueError, TypeError
             `plain` is something else.
         """
-        begin, steps = plain
-        return cls(_position(begin), tuple(map(_position, steps)))
+        begin, steps, *corrections = plain
+        events, labels = corrections or ((), ())
+        return cls(_position(begin), tuple(map(_position, steps)), _from_deltas(events), _from_deltas(labels))
 
     @classmethod
     def read(cls, value: bytes | None) -> MergeOrder | None:
@@ -83,6 +105,21 @@ class MergeOrder:
 def _position(pair: Any) -> MergePosition:
     offset, label = pair
     return MergePosition(int(offset), int(label))
+
+
+def _deltas(corrections: Corrections) -> list[int]:
+    """Offsets and times in turn, each as its difference from the one before, which is shorter."""
+    flat, before = list[int](), (0, 0)
+    for one in corrections:
+        flat += [one[0] - before[0], one[1] - before[1]]
+        before = one
+    return flat
+
+
+def _from_deltas(flat: Sequence[Any]) -> Corrections:
+    """Parse a result of `_deltas`."""
+    offsets, times = (accumulate(map(int, flat[start::2])) for start in (0, 1))
+    return tuple(zip(offsets, times, strict=True))
 
 
 def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
@@ -99,8 +136,13 @@ def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
     begin = next((place for place in by_begin if place.offset == offset), None)
     if begin is None:
         return next((MergeOrder(part.end) for part in parts if part.end.offset == offset), None)
-    steps, at = list[MergePosition](), begin
+    chain, at = list[MergeOrder](), begin
     while (part := by_begin.pop(at, None)) is not None:
-        steps += part.steps
+        chain.append(part)
         at = part.end
-    return MergeOrder(begin, tuple(steps))
+    return MergeOrder(
+        begin,
+        tuple(step for part in chain for step in part.steps),
+        tuple(one for part in chain for one in part.events),
+        tuple(one for part in chain for one in part.labels),
+    )

@@ -24,7 +24,7 @@ import contextlib
 import enum
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -106,6 +106,8 @@ class CommitRequest:
         Order in which events and labels were merged since that snapshot; None without a label topic.
     rounds : int or None
         Exchange rounds so far; None if nothing is shared.
+    clocks : dict
+        How far stamps are apart; empty if labels are not delayed.
     """
 
     previous: int
@@ -114,6 +116,7 @@ class CommitRequest:
     pointer: Pointer | None
     order: MergeOrder | None = None
     rounds: int | None = None
+    clocks: dict[str, int] = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -227,7 +230,9 @@ class Checkpoint:
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)
-        record = CommitRecord(request.offset, request.previous, pointer, spans, rounds=request.rounds)
+        record = CommitRecord(
+            request.offset, request.previous, pointer, spans, rounds=request.rounds, clocks=request.clocks
+        )
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
             record = replace(record, labels=self.topics.labels, order=since)
