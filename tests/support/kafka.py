@@ -82,6 +82,7 @@ def produce(
     partition: int = 0,
     keys: Sequence[bytes | None] | None = None,
     headers: Sequence[list[tuple[str, bytes]]] | None = None,
+    stamps: Sequence[int] | None = None,
 ) -> None:
     """Write `values` in order to one partition and wait until all are acknowledged."""
     from confluent_kafka import Producer
@@ -94,7 +95,8 @@ def produce(
 
     producer = Producer(quiet({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2}))
     for number, value in enumerate(values):
-        more = {} if headers is None else {"headers": headers[number]}
+        more: dict[str, Any] = {} if headers is None else {"headers": headers[number]}
+        more |= {} if stamps is None else {"timestamp": stamps[number]}
         key = None if keys is None else keys[number]
         while True:
             try:

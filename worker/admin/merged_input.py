@@ -56,7 +56,7 @@ class MergedInput:
 
         self._events = stream(settings.input, base, end)
         self._labels = stream(label_topic, order.begin.label, order.end.label)
-        self._merger = LabelMerger(MergeOrder(order.begin), order.steps)
+        self._merger = LabelMerger(MergeOrder(order.begin), order)
 
     def __enter__(self) -> Self:
         return self

@@ -209,8 +209,8 @@ class Model:
         return {name: learner.experts() for name, learner in pairs if learner.mixes}
 
     def delay_metrics(self) -> dict[str, int]:
-        """Number of rows that wait for labels, and the labels' delays; empty if labels are never late."""
-        fields = {} if self._pending is None else self._pending.delay_fields()
+        """Number of rows that wait for labels, the labels' delays, wrong stamps; empty if labels are never late."""
+        fields = {} if self._pending is None else self._pending.delay_fields() | self._pending.clocks
         flat = {key: value for key, value in fields.items() if isinstance(value, int)}
         nested = ((key, value) for key, value in fields.items() if isinstance(value, dict))
         return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}

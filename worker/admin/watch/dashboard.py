@@ -50,6 +50,9 @@ class DashboardRow:
         Detector -> number of drift alarms seen in the partition.
     last_drift : tuple or None
         Detector and input offset of the newest alarm.
+    clocks : mapping
+        How far the clocks of producers are apart, see `driftway.worker.stream.task.task.Task.clocks`; empty: labels
+        are not delayed.
     """
 
     partition: int
@@ -62,6 +65,7 @@ class DashboardRow:
     rejected: dict[str, int] = field(default_factory=dict)
     drifts: dict[str, int] = field(default_factory=dict)
     last_drift: tuple[str, int] | None = None
+    clocks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rows_since_drift(self) -> int | None:
@@ -81,6 +85,7 @@ class DashboardRow:
             "drifts": self.drifts,
             "last_drift": None if self.last_drift is None else dict(zip(DRIFT_FIELDS, self.last_drift, strict=True)),
             "rows_since_drift": self.rows_since_drift,
+            **({"clocks": dict(self.clocks)} if self.clocks else {}),
         }
 
 
@@ -106,6 +111,13 @@ class Dashboard:
         """Partition -> detector -> number of alarms, and input offset of the last one."""
         self.silent_seconds: float | None = None
         """Seconds since the broker stopped answering; None if it answers."""
+        self.clocks: Mapping[int, Mapping[str, int]] = {}
+        """Partition -> how far clocks are apart."""
+
+    @property
+    def delayed_partitions(self) -> list[int]:
+        """Partitions whose labels are delayed, as their accuracy points say."""
+        return sorted({partition for (partition, _), point in self._points.items() if "waiting" in point})
 
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         """Add an accuracy point as on the wire, written at `written_at` (default: now)."""
@@ -172,6 +184,7 @@ class Dashboard:
                     dict(self._rejected.get(partition, Counter()).most_common()),
                     {detector: count for detector, (count, _) in drifts.items()},
                     None if last is None else (last[1], last[0]),
+                    self.clocks.get(partition, {}),
                 )
             )
         return found

@@ -42,7 +42,8 @@ def table(rows: list[DashboardRow], width: int, title: str | None = None, note: 
     while len(metrics) > 1 and measuring.measure(_table(rows, metrics, width)).maximum > width:
         metrics.pop()
     result = _table(rows, metrics, width)
-    result.title, result.caption = title, "\n".join(text for text in (rejected(rows), note) if text) or None
+    notes = rejected(rows), *clocks(rows), note
+    result.title, result.caption = title, "\n".join(text for text in notes if text) or None
     return result
 
 
@@ -85,6 +86,23 @@ def rejected(rows: list[DashboardRow]) -> str:
     return f"rejected lately: {format_counts(kinds)} (driftway rejected shows them)" if kinds else ""
 
 
+def clocks(rows: list[DashboardRow]) -> list[str]:
+    """A line on each partition whose producers' clocks are apart, or whose labels wait for events."""
+    lines = list[str]()
+    for partition, found in {row.partition: row.clocks for row in rows}.items():
+        parts = []
+        if found.get("wrong_stamps"):
+            parts.append(
+                f"{found['wrong_stamps']:,} stamps ahead or behind, by up to {found['furthest_ms'] / 1000:,.0f} s"
+            )
+        if found.get("labels_waiting"):
+            ahead = found.get("labels_ahead_ms", 0) / 1000
+            parts.append(f"{found['labels_waiting']:,} labels wait, the newest {ahead:,.0f} s ahead of the events")
+        if parts:
+            lines.append(f"clocks of partition {partition}: {'; '.join(parts)}")
+    return lines
+
+
 def silence(seconds: float | None) -> str | None:
     """A note that the broker has not answered for `seconds`; None if it answers."""
     return None if seconds is None else f"the broker has not answered for {seconds:.0f} s; asking again"
@@ -94,7 +112,7 @@ def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
     """Plain lines: rejections, the note, and one line per row."""
     if not rows:
         return [text for text in ("no accuracy points yet", note) if text]
-    texts = [text for text in (rejected(rows), note) if text]
+    texts = [text for text in (rejected(rows), *clocks(rows), note) if text]
     for row in rows:
         done, rate, lag = place_cells(row)
         metrics = [f"{name(m)} {cell(m, row.point[m])}" for m in HEADINGS if m in row.point]

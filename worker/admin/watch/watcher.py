@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from driftway.worker.admin.watch.clocks import ClockReader
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, outcome_place, readings, reason_kind
 from driftway.worker.errors import Failure
@@ -72,6 +73,7 @@ class Watcher:
         self._newest = TopicTail(bootstrap, passthrough, self._outcomes, newest)
         self._rejected = TopicTail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
         self._tails = self._points, self._newest, self._alarms, self._rejected
+        self._clocks = ClockReader(bootstrap, passthrough, topics.snapshots) if topics.snapshots in counts else None
 
     def catch_up(self) -> list[DashboardRow]:
         """Read to the present end; return the rows.
@@ -99,12 +101,15 @@ class Watcher:
         (topic,) = self._input
         self.dashboard.ends({p: end for (name, p), end in ends.items() if name == topic})
         self._newest.jump(ends, OUTCOMES_BACK, OUTCOMES_BEHIND)
+        if self._clocks is not None:
+            self.dashboard.clocks = self._clocks.of(self.dashboard.delayed_partitions)
         return self.dashboard.rows()
 
     def close(self) -> None:
         """Close the clients."""
-        for tail in self._tails:
-            tail.close()
+        for one in (*self._tails, self._clocks):
+            if one is not None:
+                one.close()
 
     def _read(self, seconds: float) -> None:
         for point, written_at in readings(self._points.poll(seconds)):

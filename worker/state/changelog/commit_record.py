@@ -14,7 +14,14 @@ from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number, whole_numbers
+from driftway.worker.state.stored_fields import (
+    LARGEST,
+    Malformed,
+    StoredFields,
+    parse_stored,
+    whole_number,
+    whole_numbers,
+)
 from driftway.worker.wire.codec import write_json
 
 
@@ -40,6 +47,8 @@ class CommitRecord:
         Exchange rounds so far; None: learners are not shared.
     input_read : InputRead
         What the state at `offset` has read of its input.
+    clocks : mapping
+        How far stamps are apart, see `driftway.worker.stream.task.task.Task.clocks`; empty: labels are not delayed.
     """
 
     offset: int
@@ -50,6 +59,7 @@ class CommitRecord:
     order: MergeOrder | None = None
     rounds: int | None = None
     input_read: InputRead = NOTHING_KNOWN
+    clocks: Mapping[str, int] = field(default_factory=dict)
 
     def write(self) -> bytes:
         """The record's value."""
@@ -62,6 +72,7 @@ class CommitRecord:
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
                 **({} if self.rounds is None else {"rounds": self.rounds}),
                 **({} if self.input_read == NOTHING_KNOWN else {"read": self.input_read.as_dict()}),
+                **({"clocks": self.clocks} if self.clocks else {}),
             }
         )
 
@@ -89,6 +100,7 @@ class CommitRecord:
         spans = {topic: whole_numbers(span, "outputs", 3) for topic, span in fields.object("outputs").plain.items()}
         if any(first > last for first, last, _ in spans.values()):
             raise Malformed("outputs end before they begin")
+        clocks = fields.object("clocks").plain if fields.has("clocks") else {}
         rounds = next((name for name in ("rounds", "meetings") if fields.has(name)), None)  # the latter until 0.1
         return cls(
             fields.integer("offset"),
@@ -99,4 +111,5 @@ class CommitRecord:
             MergeOrder.from_list(fields.items("order")) if fields.has("order") else None,
             None if rounds is None else fields.integer(rounds),
             InputRead.from_dict(plain.get("read")),
+            {figure: whole_number(value, figure, -LARGEST) for figure, value in clocks.items()},
         )

@@ -3,27 +3,40 @@
 The record with the earlier time comes first, events before labels of the same millisecond; but the order within each
 topic is kept. A label is delivered just before the first event with a later time; until that arrives, the label waits.
 
-Which labels have arrived by then depends on timing, so the order is recorded
+A record whose stamp those around it contradict (`driftway.worker.state.delayed_labels.stamps`) holds up no other: an
+event that is ahead counts as no later than those before it, and a label that is ahead or behind goes with the next
+label whose stamp is in line. So it waits for at most one label, or for the end of its topic.
+
+Which labels have arrived by then depends on timing, and so do conclusions about stamps. Hence the order is recorded
 (`driftway.worker.state.delayed_labels.merge_order`) and committed; a replay follows it and produces the same stream.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from driftway.learners.engine.jit import kernel_without_refcounts
-from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
-from driftway.worker.wire.columns import SPARE, TAIL, BytesColumn, Integers, TerminatedColumn, Text, read_only
-from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
-from driftway.worker.wire.headers import joined_headers, picked_headers
+from driftway.worker.state.delayed_labels.interleaving import concatenated, find_places, interleaved, times_of
+from driftway.worker.state.delayed_labels.merge_order import Corrections, MergeOrder, MergePosition
+from driftway.worker.state.delayed_labels.stamps import CONFIRMATIONS, NO_TIME
+from driftway.worker.state.delayed_labels.usable_times import (
+    UsableTimes,
+    corrections_of,
+    event_times,
+    label_times,
+    newest_in_line,
+    replayed_times,
+)
+from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.events import Records
 
 MAX_IDLE_SECONDS, FIRST_MAX_IDLE_SECONDS = 1.0, 10.0
 """How long events wait for labels that the broker may have: a prediction is worth more than their order. The second
 limit is for the first wait, when the label topic's reader may still be connecting."""
+MAX_CORRECTIONS = 10_000
+"""Wrong stamps since the last snapshot that are recorded, in each commit; beyond that, stamps are used as they are."""
 
 
 class _Buffer:
@@ -41,6 +54,8 @@ class _Buffer:
         self._parts: list[Records] = []
         self._owned_parts = 0
         """Number of leading parts that own their memory."""
+        self.nbytes = 0
+        """Bytes of the records' values and keys."""
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -51,6 +66,7 @@ class _Buffer:
         if len(records):
             self.next = int(records.offsets[-1]) + 1
             self._parts.append(records)
+            self.nbytes += _nbytes(records)
 
     def before(self, offset: int | None) -> Records | None:
         """Return the records below `offset` (all if None), or None if there are none."""
@@ -65,14 +81,19 @@ class _Buffer:
     def drop(self, n: int) -> None:
         """Drop the first `n` records."""
         held = self.before(None)
+        self.nbytes -= 0 if held is None else _nbytes(held.before(n))
         self._parts = [] if held is None or n == len(held) else [held.after(n)]
         self._owned_parts = min(self._owned_parts, len(self._parts))
 
     def own(self) -> None:
         """Copy the remaining records, which must outlast the client's buffers."""
         if len(self._parts) > self._owned_parts or len(self._parts) > 1:
-            self._parts = [_concatenated(self._parts)]
+            self._parts = [concatenated(self._parts)]
         self._owned_parts = len(self._parts)
+
+
+def _nbytes(records: Records) -> int:
+    return records.values.nbytes + records.keys.nbytes
 
 
 class LabelMerger:
@@ -82,19 +103,33 @@ class LabelMerger:
     ----------
     order : MergeOrder
         The merge order since the last snapshot.
-    replay : sequence of MergePosition
-        Ends of the steps to replay first, from the end of `order` on.
+    replay : MergeOrder or None
+        An order to follow first, from the end of `order` on; None: there is nothing to replay.
+    lines : pair of int
+        The latest stamps in line of the events and the labels that were merged before.
     """
 
-    def __init__(self, order: MergeOrder, replay: Sequence[MergePosition] = ()) -> None:
+    def __init__(
+        self, order: MergeOrder, replay: MergeOrder | None = None, lines: tuple[int, int] = (NO_TIME, NO_TIME)
+    ) -> None:
         self.order = order
-        self._replay = deque(replay)
+        known = MergeOrder(order.end) if replay is None else replay
+        self._replay = deque(known.steps)
+        self._corrections = [np.array(one, np.int64).reshape(-1, 2) for one in (known.events, known.labels)]
         self._events, self._labels = _Buffer(order.end.offset), _Buffer(order.end.label)
         self._latest_event_time: int | None = None
         """Latest time of an event since the last label of the newest step; None: the next records begin a new step."""
         self._at_end = self._label_topic_seen = False
         """Whether the label topic is read to its last known end, and whether the first wait for its reader is over."""
         self._waits_since: float | None = None
+        self._event_line, self._label_line = lines
+        self._newest_label = self._label_line
+        """The latest stamp in line of all labels read."""
+        self._doubted: list[int] = []
+        """Stamps of the last merged events that would be a leap in time, if others confirmed it."""
+        self._labels_seen = 0
+        """Labels below this offset were there when events were last merged."""
+        self._wrong = self._furthest = 0
 
     @property
     def waiting_events(self) -> int:
@@ -107,6 +142,11 @@ class LabelMerger:
         return len(self._labels)
 
     @property
+    def waiting_label_bytes(self) -> int:
+        """Bytes of the labels that wait for events."""
+        return self._labels.nbytes
+
+    @property
     def next_label(self) -> int:
         """Next offset to read in the label topic."""
         return self._labels.next
@@ -115,6 +155,21 @@ class LabelMerger:
     def needs_labels(self) -> bool:
         """Whether the next step to replay still lacks labels."""
         return bool(self._replay) and self._labels.next < self._replay[0].label and not self._at_end
+
+    def clocks(self) -> dict[str, int]:
+        """How far stamps are apart, see `driftway.worker.stream.task.task.Task.clocks`."""
+        known = NO_TIME not in (self._newest_label, self._event_line)
+        return {
+            "wrong_stamps": self._wrong,
+            "furthest_ms": self._furthest,
+            "labels_waiting": self.waiting_labels,
+            "labels_ahead_ms": self._newest_label - self._event_line if known else 0,
+        }
+
+    @property
+    def lines(self) -> dict[str, int]:
+        """The times, in ms, that the merged events and labels have reached: for the merger of a successor."""
+        return {"event_time": self._event_line, "label_time": self._label_line}
 
     def add_labels(self, records: Records) -> None:
         """Append labels, in columns that the client will not overwrite."""
@@ -128,9 +183,8 @@ class LabelMerger:
 
     def snapshot_taken(self, place: MergePosition) -> None:
         """Drop the order before `place`, now that a snapshot taken there is committed."""
-        rest = tuple(step for step in self.order.steps if step.offset > place.offset)
-        self.order = MergeOrder(place, rest)
-        if not rest:
+        self.order = self.order.since(place)
+        if not self.order.steps:
             self._latest_event_time = None
 
     def take(self, events: Records | None, now: float) -> Records | None:
@@ -149,133 +203,101 @@ class LabelMerger:
         while self._replay and not self.needs_labels:
             end = self._replay[0]
             if (ready := self._events.before(end.offset)) is not None:
-                parts.append(self._merge(ready, self._labels.before(end.label)))
+                labels, (of_events, of_labels) = self._labels.before(end.label), self._corrections
+                label_due = None if labels is None else replayed_times(labels, of_labels)
+                parts.append(self._merge(ready, labels, replayed_times(ready, of_events), label_due))
             if self._events.next < end.offset:
                 break
             self._replay.popleft()
-        if not self._replay and (ready := self._releasable(now)) is not None:
-            parts.append(self._merge(ready, self._labels.before(None)))
+        if not self._replay and (merged := self._merge_live(now)) is not None:
+            parts.append(merged)
         self._events.own()
         if len(parts) < 2:
             return parts[0] if parts else None
-        return _concatenated(parts)
+        return concatenated(parts)
 
-    def _releasable(self, now: float) -> Records | None:
-        """Events that need not wait any longer for earlier labels; None if there are none."""
+    def _merge_live(self, now: float) -> Records | None:
+        """Merge the events that need not wait any longer for earlier labels; None if there are none."""
         events, labels = self._events.before(None), self._labels.before(None)
         if events is None:
             self._waits_since = None
             return None
         since = now if self._waits_since is None else self._waits_since
+        of_events = event_times(events, self._event_line, self._doubted, round(1000 * time.time()))
+        of_labels = None if labels is None else label_times(labels, self._label_line, self._at_end_seen)
         n = len(events)
+        if labels is not None and now - since < MAX_IDLE_SECONDS:
+            n = of_events.sure
         patience = MAX_IDLE_SECONDS if self._label_topic_seen else FIRST_MAX_IDLE_SECONDS
         if not self._at_end and now - since < patience:
             # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
-            later = _times(events) > (-1 if labels is None else int(_times(labels).max()))
+            later = of_events.times[:n] > newest_in_line(of_labels)
             n = int(later.argmax()) if later.any() else n
         self._label_topic_seen |= n > 0
         self._waits_since = None if n == len(events) else since if n == 0 else now
-        return events.before(n) if n else None
+        return self._merge_judged(events.before(n), labels, of_events, of_labels) if n else None
 
-    def _merge(self, events: Records, labels: Records | None) -> Records:
-        """Merge events with the labels due before them, and drop both from the buffers."""
-        times, places = _times(events), np.empty(0, np.int64)
-        if labels is not None:
+    @property
+    def _at_end_seen(self) -> int | None:
+        """Offset below which labels need not wait for a next one; None while the label topic has more."""
+        return self._labels_seen if self._at_end else None
+
+    def _merge_judged(
+        self, events: Records, labels: Records | None, of_events: UsableTimes, of_labels: UsableTimes | None
+    ) -> Records:
+        """Merge events and labels by usable times, and count the wrong stamps."""
+        n, full = len(events), len(self.order.events) + len(self.order.labels) >= MAX_CORRECTIONS
+        before, line = self.waiting_labels, self._event_line
+        if labels is None or of_labels is None:
+            merged = self._merge(events, None, times_of(events) if full else of_events.times[:n], None)
+        elif full:
+            merged = self._merge(events, labels, times_of(events), times_of(labels))
+        else:
+            labels = labels.before(of_labels.sure)
+            merged = self._merge(events, labels, of_events.times[:n], of_labels.times[: of_labels.sure])
+        self._labels_seen = self._labels.next
+        if line != (moved := int(of_events.line[n - 1])):
+            self._doubted = []
+        self._event_line = moved
+        doubted = times_of(events)[of_events.unconfirmed[:n]].tolist()
+        self._doubted = [*self._doubted, *doubted][-CONFIRMATIONS:]
+        self._count(of_events, n)
+        if of_labels is not None and (taken := before - self.waiting_labels):
+            self._count(of_labels, taken)
+        self._newest_label = self._label_line if of_labels is None else int(of_labels.line[-1])
+        return merged
+
+    def _count(self, found: UsableTimes, n: int) -> None:
+        """Count the wrong stamps of the first `n` records."""
+        wrong = found.wrong[:n]
+        self._wrong += int(wrong.sum())
+        self._furthest = max(self._furthest, int(found.off[:n].max(where=wrong, initial=0)))
+
+    def _merge(
+        self, events: Records, labels: Records | None, event_due: Integers, label_due: Integers | None
+    ) -> Records:
+        """Merge events with the labels due before them, by these times, and drop both from the buffers."""
+        places = np.empty(0, np.int64)
+        if labels is not None and label_due is not None:
             places = np.empty(len(labels), np.int64)
-            places = places[: find_places(times, _times(labels), places)]
+            places = places[: find_places(event_due, label_due, places)]
         end, taken, joins = self.order.end.label, len(places), self._latest_event_time is not None
         self._events.drop(len(events))
-        if labels is not None and taken:
+        corrected: Corrections = ()
+        if labels is not None and label_due is not None and taken:
             labels = labels.before(taken)
             self._labels.drop(taken)
             end = int(labels.offsets[-1]) + 1
-            joins = self._latest_event_time is not None and int(_times(labels)[0]) >= self._latest_event_time
-            self._latest_event_time = int(times[places[-1] :].max())
+            joins = self._latest_event_time is not None and int(label_due[0]) >= self._latest_event_time
+            self._latest_event_time = int(event_due[places[-1] :].max())
+            corrected = corrections_of(labels, label_due[:taken])
+            self._label_line = int(label_due[taken - 1])
         else:
-            latest = int(times.max())
+            latest = int(event_due.max())
             self._latest_event_time = (
                 latest if self._latest_event_time is None else max(self._latest_event_time, latest)
             )
-        self.order = self.order.followed_by(MergePosition(int(events.offsets[-1]) + 1, end), joins)
-        return _interleave(events, labels, places)
-
-
-def _times(records: Records) -> Integers:
-    return np.asarray(records.timestamps, np.int64)
-
-
-@kernel_without_refcounts
-def find_places(events: Integers, labels: Integers, places: Integers) -> int:
-    """Find the event before which each label goes; return how many labels have one. Shapes: i8[n], i8[m], i8[m]."""
-    i = 0
-    for j in range(labels.shape[0]):
-        while i < events.shape[0] and events[i] <= labels[j]:
-            i += 1
-        if i == events.shape[0]:
-            return j
-        places[j] = i
-    return int(labels.shape[0])
-
-
-def _interleave(events: Records, labels: Records | None, places: Integers) -> Records:
-    """Insert labels among events. Shapes: places i8[m], the event before which each label goes."""
-    n, m = len(events), len(places)
-    if labels is None or not m:
-        return replace(events, label_offsets=np.full(n, NO_LABEL_OFFSET))
-    pick = np.insert(np.arange(n), places, np.arange(n, n + m))
-    headers = joined_headers([(events.headers, n), (labels.headers, m)])
-    own = np.concatenate([np.full(n, NO_LABEL_OFFSET), labels.offsets])
-    return Records(
-        events.partition,
-        np.concatenate([events.offsets, events.offsets[places]])[pick],
-        _gather([events.values, labels.values], pick),
-        _gather([events.keys, labels.keys], pick),
-        np.concatenate([_times(events), _times(labels)])[pick],
-        picked_headers(headers, pick),
-        own[pick],
-    )
-
-
-def _concatenated(parts: Sequence[Records]) -> Records:
-    """Concatenate records into new columns."""
-    sizes = list(map(len, parts))
-    pick = np.arange(sum(sizes))
-    return Records(
-        parts[0].partition,
-        np.concatenate([part.offsets for part in parts]),
-        _gather([part.values for part in parts], pick),
-        _gather([part.keys for part in parts], pick),
-        np.concatenate(list(map(_times, parts))),
-        joined_headers([(part.headers, size) for part, size in zip(parts, sizes, strict=True)]),
-        None
-        if parts[0].label_offsets is None
-        else np.concatenate([part.label_offsets for part in parts if part.label_offsets is not None]),
-    )
-
-
-def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
-    """Copy strings of several columns into a new one, in the order of `pick`, i8[n]."""
-    texts, starts, sizes, shift = list[Text](), list[Integers](), list[Integers](), 0
-    for part in parts:
-        text, begins, lengths = part.to_buffer()
-        texts.append(text)
-        starts.append(begins + shift)
-        sizes.append(lengths)
-        shift += len(text)
-    text = texts[0] if len(texts) == 1 else np.concatenate(texts)
-    begins, lengths = np.concatenate(starts)[pick], np.concatenate(sizes)[pick]
-    widths = np.maximum(lengths, 0) + 1
-    ends = np.cumsum(widths)
-    buffer = np.zeros(int(ends[-1]) + SPARE if len(ends) else SPARE, np.uint8)
-    places = ends - widths
-    copy_strings(read_only(text), begins, lengths, places, buffer)
-    buffer[len(buffer) - SPARE :] = np.frombuffer(TAIL, np.uint8)
-    return TerminatedColumn(read_only(buffer), places, lengths)
-
-
-@kernel_without_refcounts
-def copy_strings(text: Text, starts: Integers, sizes: Integers, places: Integers, made: Text) -> None:
-    """Copy strings to their places, leaving the bytes between them alone. Shapes: starts, sizes, places i8[n]."""
-    for i in range(starts.shape[0]):
-        for k in range(sizes[i]):
-            made[places[i] + k] = text[starts[i] + k]
+        self._event_line = int(event_due.max())
+        place = MergePosition(int(events.offsets[-1]) + 1, end)
+        self.order = self.order.followed_by(place, joins, corrections_of(events, event_due), corrected)
+        return interleaved(events, labels, places)

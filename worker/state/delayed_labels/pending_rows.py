@@ -24,9 +24,11 @@ from driftway.worker.state.delayed_labels.pending_table import (
     EXPIRED,
     HEAD,
     LABELLED,
+    NEWEST,
     RECENT,
     ROWS,
     SAME_AGAIN,
+    SLACK_SHARE,
     TAIL,
     TAKEN,
     UNKNOWN,
@@ -39,6 +41,7 @@ from driftway.worker.state.delayed_labels.pending_table import (
     hash_ids,
     insert_all,
 )
+from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, judged
 from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, RejectedEvent
 from driftway.worker.wire.writer import Column
@@ -46,6 +49,8 @@ from driftway.worker.wire.writer import Column
 Floats = NDArray[np.float64]
 
 OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
+WRONG_STAMPS = "wrong_stamps", "furthest_ms"
+"""Figures on the stamps that those around them contradict."""
 REASONS = {UNKNOWN: UNKNOWN_ID, SAME_AGAIN: SAME_LABEL, CONFLICTING: OTHER_LABEL}
 
 
@@ -119,6 +124,8 @@ class PendingRows:
         """Whether rows that expire without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
         """The emitted scores, for each learner f8[W, k]."""
+        self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
+        """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
 
     def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
         """Arrange a batch's rows and labels as operations, and match each label to its row.
@@ -138,6 +145,7 @@ class PendingRows:
         )
         rows = RowColumns(_keys(batch.ids), batch.y, batch.X, stamps)
         labels = LabelColumns(incoming.row_index, _keys(incoming.ids), incoming.y, incoming.stamps)
+        self._count_wrong(np.insert(stamps, incoming.row_index, incoming.stamps))
         done, segments, start = np.zeros(3, np.int64), list[Segment](), 0
         for end in cuts:
             arrange(self._store, rows, labels, order, done, end, self._with_expired)
@@ -163,6 +171,16 @@ class PendingRows:
             incoming.rejection(i, REASONS[int(order.code[i])]) for i in np.flatnonzero(order.code != TAKEN).tolist()
         ]
         return OrderedBatch(arranged, order.slot[:k], np.flatnonzero(is_row), segments, rejected)
+
+    def _count_wrong(self, stamps: Integers) -> None:
+        """Count the wrong ones among a batch's stamps, in the order of the records."""
+        if self.clocks and len(stamps):
+            found = judged(stamps, int(self._store.number[NEWEST]) or NO_TIME)
+            wrong = (found.verdicts == AHEAD) | (found.verdicts == BEHIND)
+            off = np.abs(stamps - found.line)[wrong & (found.line != NO_TIME)]
+            off = off[off > self._store.limit[1] // SLACK_SHARE]
+            self.clocks["wrong_stamps"] += len(off)
+            self.clocks["furthest_ms"] = max(self.clocks["furthest_ms"], int(off.max(initial=0)))
 
     def scores_at_prediction(self, arranged: OrderedBatch, scores: list[Floats]) -> list[Floats]:
         """Scores emitted for each operation's row, f8[ops, k] per learner; stores those of rows that wait."""

@@ -18,6 +18,10 @@ Words = NDArray[np.uint64]
 RECENT = 1000
 """Number of latest labels whose median and 95th percentile of delays are in accuracy points."""
 EMPTY = -1
+SLACK_SHARE = 10
+"""With a limit in ms, stamps may be apart by this part of it; only then are they compared with others'."""
+WITNESSES, WITNESS_SHARE = 31, 4
+"""So many latest rows are asked whether a later time has come, and one in so many of them must say so."""
 TAKEN, UNKNOWN, SAME_AGAIN, CONFLICTING = range(4)
 """Outcomes of a label."""
 FACTOR, ROUND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -37,7 +41,7 @@ class PendingTable(NamedTuple):
     key: Words
     """u8[W]: hash of the id; 0 once a later row has the same id."""
     stamp: Integers
-    """i8[W]: the record's time in ms."""
+    """i8[W]: the record's time in ms; with a limit in ms, that of the newest time if it is far behind that."""
     row: Integers
     """i8[W]: the row's number in the partition."""
     label: Floats
@@ -201,11 +205,11 @@ def expire(
     as operations from `k` on. Returns the number of the next operation.
     """
     number, W, most_millis = store.number, store.label.shape[0], store.limit[1]
-    number[NEWEST] = max(number[NEWEST], stamp)
+    number[NEWEST] = newest_time(store, stamp)
     while number[TAIL] < number[HEAD]:
         slot = number[TAIL] % W
         waited = number[ROWS] - store.row[slot]
-        if waited <= most_rows and (most_millis == 0 or number[NEWEST] - store.stamp[slot] <= most_millis):
+        if waited <= most_rows and (most_millis == 0 or number[NEWEST] - came_at(store, slot) <= most_millis):
             break
         if math.isnan(store.label[slot]):
             number[EXPIRED] += 1
@@ -220,8 +224,51 @@ def expire(
 
 
 @kernel_without_refcounts
+def newest_time(store: PendingTable, stamp: int) -> int:
+    """The newest time, in ms, after a record with this stamp.
+
+    With a limit in ms, a stamp that few of the latest rows confirm counts only as far as they do: otherwise one clock
+    that is ahead would let all rows go.
+    """
+    newest, slack, head, W = store.number[NEWEST], store.limit[1] // SLACK_SHARE, store.number[HEAD], store.key.shape[0]
+    n = min(head - store.number[TAIL], WITNESSES)
+    if stamp <= newest or store.limit[1] == 0 or n == 0:
+        return int(max(newest, stamp))
+    needed = (n + WITNESS_SHARE - 1) // WITNESS_SHARE
+    if later_rows(store, head - n, stamp - slack) >= needed:
+        return stamp
+    for i in range(head - n, head):
+        confirmed = store.stamp[i % W] + slack
+        if confirmed > newest and later_rows(store, head - n, store.stamp[i % W]) >= needed:
+            newest = confirmed
+    return int(min(newest, stamp))
+
+
+@kernel_without_refcounts
+def later_rows(store: PendingTable, first: int, stamp: int) -> int:
+    """How many entries from number `first` on have this stamp or a later one."""
+    n, W = 0, store.key.shape[0]
+    for i in range(first, store.number[HEAD]):
+        n += store.stamp[i % W] >= stamp
+    return n
+
+
+@fragment
+def came_at(store: PendingTable, slot: int) -> int:
+    """When the oldest entry, in `slot`, came, in ms: a stamp that is ahead of both rows behind it counts as theirs."""
+    stamp, tail, W = store.stamp[slot], store.number[TAIL], store.key.shape[0]
+    if store.number[HEAD] - tail > 2:
+        behind = max(store.stamp[(tail + 1) % W], store.stamp[(tail + 2) % W])
+        if stamp > behind + store.limit[1] // SLACK_SHARE:
+            stamp = behind
+    return int(stamp)
+
+
+@kernel_without_refcounts
 def insert_row(store: PendingTable, slot: int, key: np.uint64, stamp: int) -> None:
     """Add an entry for a row; of two rows with the same id, a label is for the later one."""
+    if store.limit[1] > 0 and stamp < store.number[NEWEST] - store.limit[1] // SLACK_SHARE:
+        stamp = store.number[NEWEST]  # a clock that is behind: it waits as long as the others
     other = find(store, key)
     if other != EMPTY:
         delete(store, other)

@@ -23,9 +23,10 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 
-MAX_WAITING_LABELS = 10 * BATCH_MESSAGES
-"""Labels of a partition that may wait for events; beyond that it is not read until half of them are merged. To stop
-reading one partition, the reader drops what it has fetched of all, so this must be rare."""
+MAX_WAITING_LABELS, MAX_WAITING_BYTES = 10 * BATCH_MESSAGES, 64 * 2**20
+"""Labels of a partition that may wait for events, and their bytes; beyond either it is not read until they are half of
+that, unless a replay needs more. To stop reading one partition, the reader drops what it has fetched of all, so this
+must be rare."""
 
 
 class LabelConsumer:
@@ -92,7 +93,9 @@ class LabelConsumer:
             self._handle_error(problem)
 
     def _has_room(self, partition: int, one: LabelMerger) -> bool:
-        return one.waiting_labels < (MAX_WAITING_LABELS if partition in self._mergers else MAX_WAITING_LABELS // 2)
+        share = 1 if partition in self._mergers else 2
+        full = one.waiting_labels * share >= MAX_WAITING_LABELS or one.waiting_label_bytes * share >= MAX_WAITING_BYTES
+        return one.needs_labels or not full
 
     def _handle_error(self, problem: ClientError) -> None:
         """Handle an error that the client returned in place of a message."""

@@ -88,8 +88,9 @@ class WorkerMetrics:
         self.delayed_labels = self._per_partition(
             Gauge,
             "delayed_labels",
-            "Rows that wait for their labels, rows whose label never arrived, and recent delays of labels "
-            "(waiting, never_labelled, delay_rows_median, delay_ms_p95, ...)",
+            "Rows that wait for their labels, rows whose label never arrived, recent delays of labels, and how far "
+            "clocks are apart (waiting, never_labelled, delay_rows_median, delay_ms_p95, wrong_stamps, furthest_ms, "
+            "labels_waiting, labels_ahead_ms)",
             "figure",
         )
 
@@ -273,7 +274,7 @@ class WorkerMetrics:
                 for metric, value in point.items():
                     if isinstance(value, int | float):
                         self.partition_metric(self.rolling, task.partition, learner, metric).set(value)
-            for figure, value in task.model.delay_metrics().items():
+            for figure, value in (task.model.delay_metrics() | task.clocks).items():
                 self.partition_metric(self.delayed_labels, task.partition, figure).set(value)
             for figure, value in ({} if task.model.exchange is None else task.model.exchange.figures()).items():
                 self.partition_metric(self.shares, task.partition, figure).set(value)

@@ -51,6 +51,10 @@ class ProgressLog:
         """Rejections by kind."""
         self._unreported: Counter[str] = Counter()
         self._unreported_drifts, self._drift_at = 0, float("-inf")
+        self._clocks: dict[int, dict[str, int]] = {}
+        """Partition -> `Task.clocks` at its last commit."""
+        self._wrong_stamps: dict[int, int] = {}
+        """Partition -> wrong stamps that the log has."""
 
     def count(self, partition: int, records: int, rejected: Iterable[RejectedEvent]) -> None:
         """Count a batch, and log the first rejection of each kind at once."""
@@ -88,6 +92,12 @@ class ProgressLog:
         for field, offset in first.items():
             self.event_log.event("unknown field", field=field, at=f"{self.input}/{partition}@{offset}")
 
+    def note_clocks(self, task: Task) -> None:
+        """Note how far clocks are apart after a commit; the first stamp ahead or behind is logged at once."""
+        self._clocks[task.partition] = task.clocks
+        if not self._wrong_stamps.get(task.partition):
+            self._report_clocks()
+
     def tick(self, tasks: Collection[Task], ends: Mapping[int, int]) -> None:
         """Log what is due; `ends` are the ends of the partitions' logs."""
         now = self._clock()
@@ -99,6 +109,7 @@ class ProgressLog:
             self.event_log.event(
                 "working", **self._facts(rate, tasks), **({"lag": sum(known.values())} if known else {})
             )
+            self._report_clocks()
             self._progress_at, self._rows_before = now, self.rows
 
     def end(self, tasks: Collection[Task]) -> None:
@@ -106,6 +117,7 @@ class ProgressLog:
         now = self._clock()
         if self._unreported:
             self._report_rejected(now)
+        self._report_clocks()
         seconds = max(now - self._began, 1e-9)
         kinds = {"reasons": format_counts(self.kinds)} if self.kinds else {}
         self.event_log.event("summary", seconds=f"{seconds:.0f}", **self._facts(self.rows / seconds, tasks), **kinds)
@@ -117,9 +129,21 @@ class ProgressLog:
         self._unreported.clear()
         self._rejections_at = now
 
+    def _report_clocks(self) -> None:
+        """Log the partitions where more stamps are contradicted by those around them."""
+        for partition, clocks in self._clocks.items():
+            wrong = clocks.get("wrong_stamps", 0)
+            if wrong > self._wrong_stamps.get(partition, 0):
+                furthest = f"{clocks['furthest_ms'] / 1000:.0f}s"
+                self.event_log.event("stamps ahead or behind", partition=partition, stamps=wrong, furthest=furthest)
+            self._wrong_stamps[partition] = wrong
+
     def _facts(self, rate: float, tasks: Collection[Task]) -> dict[str, object]:
         accuracy = windowed(tasks)
         facts = {"rows": self.rows, "rows_per_second": f"{rate:.0f}", "rejected": sum(self.kinds.values())}
+        if waiting := sum(clocks.get("labels_waiting", 0) for clocks in self._clocks.values()):
+            ahead = max(clocks.get("labels_ahead_ms", 0) for clocks in self._clocks.values())
+            facts |= {"labels_waiting": waiting, "labels_ahead": f"{ahead / 1000:.0f}s"}
         return facts if accuracy is None else {**facts, accuracy[0]: f"{accuracy[1]:.4f}"}
 
 

@@ -92,6 +92,7 @@ class Reporter:
     def committed(self, task: Task, seconds: float) -> None:
         """Record a successful commit that took `seconds`."""
         self.metrics.committed(task, seconds)
+        self.progress_log.note_clocks(task)
         self.health.heartbeat(committed=True)
 
     def end(self) -> None:

@@ -24,7 +24,7 @@ import contextlib
 import enum
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -98,6 +98,8 @@ class CommitRequest:
         Exchange rounds so far; None if nothing is shared.
     input_read : InputRead
         What the state has read of its input.
+    clocks : dict
+        How far stamps are apart; empty if labels are not delayed.
     """
 
     previous: int
@@ -107,6 +109,7 @@ class CommitRequest:
     order: MergeOrder | None = None
     rounds: int | None = None
     input_read: InputRead = NOTHING_KNOWN
+    clocks: dict[str, int] = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -226,8 +229,15 @@ class Checkpoint:
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)
-        offset, rounds, read = request.offset, request.rounds, request.input_read
-        record = CommitRecord(offset, request.previous, pointer, spans, rounds=rounds, input_read=read)
+        record = CommitRecord(
+            request.offset,
+            request.previous,
+            pointer,
+            spans,
+            rounds=request.rounds,
+            input_read=request.input_read,
+            clocks=request.clocks,
+        )
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
             record = replace(record, labels=self.topics.labels, order=since)

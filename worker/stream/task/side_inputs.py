@@ -15,6 +15,7 @@ from driftway.worker.settings import EARLIEST, LATEST
 from driftway.worker.state.changelog.snapshot_scan import merge_orders, read_partition
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
+from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
 from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
 from driftway.worker.stream.task.restore_plan import RestorePlan
@@ -87,16 +88,18 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
         merger = LabelMerger(MergeOrder(MergePosition(found.position, low)))
         return replace(found, merger=merger, note=note, decided=True)
     if found.model is None and last is not None and found.history_start is None:
-        order, repeated = last, tuple[MergePosition, ...]()
+        order, known = last, None
     else:
         known = _order(found, context, last, low, high)
-        order, repeated = MergeOrder(known.begin), known.steps
+        order = MergeOrder(known.begin)
     if order.end.label < low:
         raise CannotRestore(
             f"cannot restore {context.where}: labels from offset {order.end.label} of {topic} are needed, its log "
             f"begins at {low}"
         )
-    return replace(found, merger=LabelMerger(order, repeated))
+    clocks = {} if record is None else record.clocks
+    lines = clocks.get("event_time", NO_TIME), clocks.get("label_time", NO_TIME)
+    return replace(found, merger=LabelMerger(order, known, lines))
 
 
 def _lost_labels(plan: RestorePlan, high: int) -> str | None:

@@ -32,6 +32,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import InputCount
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
+from driftway.worker.state.delayed_labels.pending_rows import WRONG_STAMPS
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.model_sharing.exchange_record import KEY_SLOTS
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
@@ -272,6 +273,18 @@ class Task:
         return self.merger is not None and self.merger.waiting_events > 0
 
     @property
+    def clocks(self) -> dict[str, int]:
+        """How far the clocks of producers are apart, since the restore; empty if labels are not delayed.
+
+        `wrong_stamps` that those around them contradict, by up to `furthest_ms`; with a label topic also
+        `labels_waiting`, and `labels_ahead_ms`: the newest label's stamp minus the newest event's.
+        """
+        if self.merger is not None:
+            return self.merger.clocks()
+        figures = self.model.delay_metrics()
+        return {figure: figures[figure] for figure in WRONG_STAMPS if figure in figures}
+
+    @property
     def buffered_rows(self) -> int:
         """Rows learned since the commit in flight began."""
         return sum(outputs.rows for outputs in self._buffered_outputs)
@@ -294,7 +307,9 @@ class Task:
         self.committing = True
         order = None if self.merger is None else self.merger.order
         rounds = None if self.model.exchange is None else self.model.exchange.round_number
-        request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, self.count.read)
+        clocks = self.clocks | ({} if self.merger is None else self.merger.lines)
+        read = self.count.read
+        request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, read, clocks)
         return PendingCommit(self.checkpoint, request, saved, self._work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:

@@ -125,6 +125,22 @@ def test_rows_become_objects_and_lines(board: Dashboard) -> None:
     assert lines([]) == ["no accuracy points yet"]
 
 
+def test_clocks_that_are_apart_are_shown(board: Dashboard) -> None:
+    board.add_point(point(999, waiting=3))
+    assert board.delayed_partitions == [0]
+    board.clocks = {
+        0: {"wrong_stamps": 12, "furthest_ms": 1_800_000, "labels_waiting": 4, "labels_ahead_ms": 1_799_000}
+    }
+    rows = board.rows()
+    assert rows[0].as_object()["clocks"] == board.clocks[0]
+    assert lines(rows)[0] == (
+        "clocks of partition 0: 12 stamps ahead or behind, by up to 1,800 s; "
+        "4 labels wait, the newest 1,799 s ahead of the events"
+    )
+    board.clocks = {0: {"wrong_stamps": 0, "furthest_ms": 0}}
+    assert len(lines(board.rows())) == 1
+
+
 def test_regression_points_have_a_line_of_their_own(board: Dashboard) -> None:
     errors = {"window_mse": 4.0, "mse": 5.0, "mae": 1.5, "r2": 0.25}
     board.add_point({"partition": 0, "offset": 9, "learner": "rls", "labels": 10, "window": 10, **errors})

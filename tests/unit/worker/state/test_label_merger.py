@@ -83,7 +83,7 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
     begin = chance.choice([part.begin for part in live.orders()])
     order = concatenated(live.orders(), begin.offset)
     assert order is not None
-    again, taken = LabelMerger(MergeOrder(order.begin), order.steps), Taken()
+    again, taken = LabelMerger(MergeOrder(order.begin), order), Taken()
     coming = pieces(chance, events)
     while again.order.end != order.end:
         if again.needs_labels:

@@ -46,7 +46,7 @@ def a_task(partition: int = 3, state: State = State.RUNNING, position: int = 40)
     model = Model(model_settings("arow", "no_change"), partition)
     return SimpleNamespace(
         partition=partition, state=state, settings=settings, position=position, committed=50, state_bytes=123,
-        snapshot_age=1.5, snapshot_bytes=11, model=model, checkpoint=SimpleNamespace(open=True),
+        snapshot_age=1.5, snapshot_bytes=11, model=model, checkpoint=SimpleNamespace(open=True), clocks={},
     )  # fmt: skip
 
 

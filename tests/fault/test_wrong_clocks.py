@@ -1,0 +1,110 @@
+"""One in twenty records is stamped up to an hour ahead or behind, and workers are killed: no label is lost for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.kafka import await_until, create_topic, produce, read_all, unique
+from tests.support.process import Driftway, driftway
+
+HOUR, APART, DELAY = 3_600_000, 100, 50
+EVENTS, TAIL, PIECE = 4000, 100, 40
+"""Events with labels, events behind them that let the last labels be taken, and how many are sent at once."""
+
+
+class Stream:
+    """Events with their labels right behind them, in one topic or two, for one partition."""
+
+    def __init__(self, draw: random.Random, began: int) -> None:
+        self.events, self.labels = list[tuple[bytes, int]](), list[tuple[bytes, int]]()
+        for i in range(EVENTS + TAIL):
+            due, wrong = began + i * APART, [0, 0] if i >= EVENTS else [self._wrong(draw), self._wrong(draw)]
+            x = [draw.gauss(0.0, 1.0), draw.gauss(0.0, 1.0)]
+            self.events.append((json.dumps({"id": i, "x": x}).encode(), due + wrong[0]))
+            if i < EVENTS:
+                self.labels.append((b'{"id":%d,"y":%d}' % (i, x[0] > 0), due + DELAY + wrong[1]))
+
+    @staticmethod
+    def _wrong(draw: random.Random) -> int:
+        return draw.randint(2000, HOUR) * draw.choice([-1, 1]) if draw.random() < 0.05 else 0
+
+    def feed(self, kafka: str, topic: str, labels: str, partition: int, first: int, end: int) -> None:
+        """Send some events, and their labels."""
+        events, late = self.events[first:end], self.labels[first:end]
+        if labels == topic:
+            both = [one for pair in zip(events, late, strict=False) for one in pair] + events[len(late) :]
+            self._send(kafka, topic, partition, both)
+            return
+        self._send(kafka, topic, partition, events)
+        self._send(kafka, labels, partition, late)
+
+    @staticmethod
+    def _send(kafka: str, topic: str, partition: int, records: list[tuple[bytes, int]]) -> None:
+        produce(kafka, topic, [one for one, _ in records], partition, stamps=[stamp for _, stamp in records])
+
+
+@contextmanager
+def fed(kafka: str, topic: str, labels: str, streams: list[Stream], seconds: float) -> Iterator[threading.Thread]:
+    """Send the streams, in pieces, for about so many seconds."""
+
+    def send() -> None:
+        for first in range(0, EVENTS + TAIL, PIECE):
+            for partition, stream in enumerate(streams):
+                stream.feed(kafka, topic, labels, partition, first, first + PIECE)
+            time.sleep(seconds * PIECE / EVENTS)  # not waiting for a condition: the pace of the streams
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    yield sender
+    sender.join(300)
+
+
+@pytest.mark.parametrize(("separate", "wait", "kills"), [(True, "2000", 20), (True, "30m/3000", 5), (False, "30m", 5)])
+@pytest.mark.timeout(550)
+def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: str, kills: int) -> None:
+    seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
+    print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")
+    draw = random.Random(seed)
+    topic, group = unique("events"), unique("group")
+    labels = f"{topic}-labels" if separate else topic
+    for name in {topic, labels}:
+        create_topic(kafka, name, 2)
+    began = round(1000 * time.time()) - (EVENTS + TAIL) * APART
+    streams = [Stream(draw, began) for _ in range(2)]
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1", "--label-wait", wait)
+    place += ("--label-topic", labels) if separate else ()
+    place += ("--accuracy-every", "100")
+    work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "500", "-X", "group.instance.id=one")
+
+    def predicted() -> int:
+        return len(read_all(kafka, f"{topic}.{group}.predictions"))
+
+    with fed(kafka, topic, labels, streams, 5.0 * kills) as sender:
+        for _ in range(kills):
+            with Driftway(*work) as worker:
+                worker.await_text("running partition=1")
+                before = predicted()
+                await_until(lambda before=before: not sender.is_alive() or predicted() > before, 60, "progress")
+                time.sleep(draw.uniform(0.0, 0.5))  # not waiting for a condition: the schedule sets the time
+                worker.kill()
+    with Driftway(*work, "--stop-at-end") as worker:
+        assert worker.wait(120) == 0, worker.story()
+    assert predicted() == 2 * (EVENTS + TAIL)
+    assert [dict(one.headers)["reason"] for one in read_all(kafka, f"{topic}.{group}.rejected")] == []
+    points = [json.loads(one.value or b"") for one in read_all(kafka, f"{topic}.{group}.accuracy")]
+    for partition in range(2):
+        last = max((one for one in points if one["partition"] == partition), key=lambda one: one["rows"])
+        assert (last["rows"], last["labels"], last["never_labelled"]) == (EVENTS + TAIL, EVENTS, 0)
+    audited = driftway("audit", *place)
+    assert audited.code == 0, audited
+    watched = driftway("watch", "--input", topic, "--group", group, "--bootstrap", kafka, "--once", "--json")
+    assert watched.code == 0, watched
+    assert any(row["clocks"] for row in json.loads(watched.stdout))

@@ -1,0 +1,196 @@
+"""Two topics merged while some of their stamps are wrong: nothing waits for those, and a replay gives the same."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from driftway.worker.state.delayed_labels import label_merger
+from driftway.worker.state.delayed_labels.label_merger import MAX_IDLE_SECONDS, LabelMerger
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
+from driftway.worker.wire.columns import ListColumn
+from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
+
+HOUR, APART, DELAY = 3_600_000, 100, 50
+BEGIN = MergePosition(3, 7)
+
+
+def records(stamps: list[int], first: int) -> Records:
+    n = len(stamps)
+    return Records(0, np.arange(first, first + n), ListColumn([b"v"] * n), ListColumn([None] * n), stamps)
+
+
+def taken_of(taken: Records | None) -> list[tuple[int, int]]:
+    """(input offset, label offset) of each record."""
+    if taken is None or taken.label_offsets is None:
+        return []
+    return list(zip(taken.offsets.tolist(), taken.label_offsets.tolist(), strict=True))
+
+
+@dataclass
+class Topics:
+    """n events, `APART` ms apart, and the label of each, `DELAY` ms behind it; a share of all stamps is wrong."""
+
+    n: int
+    seed: int
+    share: float = 0.05
+    delay: int = DELAY
+    began: int = 1_700_000_000_000
+
+    def __post_init__(self) -> None:
+        draw = random.Random(self.seed)
+
+        def wrong(stamp: int) -> int:
+            off = draw.randint(2000, HOUR) * draw.choice([-1, 1])
+            return stamp + (off if draw.random() < self.share else 0)
+
+        times = [self.began + i * APART for i in range(self.n)]
+        self.events = records([wrong(one) for one in times], BEGIN.offset)
+        self.labels = records([wrong(one + self.delay) for one in times], BEGIN.label)
+
+    def rows_late(self, taken: list[tuple[int, int]]) -> list[int]:
+        """Events between each label's own and the one before which it was taken; below 0: before its own."""
+        return [place - BEGIN.offset - (own - BEGIN.label) - 1 for place, own in taken if own != NO_LABEL_OFFSET]
+
+
+class Run:
+    """A worker that gets both topics in pieces, takes snapshots now and then, and is replayed."""
+
+    def __init__(self, topics: Topics, draw: random.Random, ahead: int, piece: int = 400) -> None:
+        """Labels are read up to `ahead` records in front of the events."""
+        self.topics, self.parts = topics, list[MergeOrder]()
+        self.merger, self.taken = LabelMerger(MergeOrder(BEGIN)), list[tuple[int, int]]()
+        events = labels = 0
+        now = 0.0
+        while events < topics.n or self.merger.waiting_events:
+            now += draw.choice([0.0, 0.01, 0.1])
+            if labels < topics.n and labels < events + ahead:
+                end = min(topics.n, labels + draw.randint(1, piece))
+                self.merger.add_labels(topics.labels.before(end).after(labels))
+                labels = end
+            if labels == topics.n or labels >= events + ahead:
+                self.merger.end_labels()
+            last = labels < topics.n and events + piece >= topics.n
+            size = 0 if last or draw.random() < 0.1 else draw.randint(1, piece)
+            batch = topics.events.before(events + size).after(events) if size and events < topics.n else None
+            events = min(topics.n, events + size)
+            now += MAX_IDLE_SECONDS if events == labels == topics.n else 0.0
+            self.taken += taken_of(self.merger.take(batch, now))
+            if draw.random() < 0.1:
+                self.parts.append(self.merger.order)
+                self.merger.snapshot_taken(self.merger.order.end)
+        self.parts.append(self.merger.order)
+
+    def replayed(self, draw: random.Random) -> list[tuple[int, int]]:
+        """The same from what is committed and both logs, in other pieces."""
+        begin = draw.choice(self.parts).begin
+        order = concatenated([one for part in self.parts if (one := MergeOrder.read(part.write()))], begin.offset)
+        assert order is not None
+        again, taken = LabelMerger(MergeOrder(order.begin), order), list[tuple[int, int]]()
+        events = begin.offset - BEGIN.offset
+        while again.order.end != order.end:
+            if again.needs_labels:
+                first = again.next_label - BEGIN.label
+                again.add_labels(self.topics.labels.after(first).before(draw.randint(1, 300)))
+                taken += taken_of(again.take(None, 0.0))
+            else:
+                size = draw.randint(1, 300)
+                taken += taken_of(again.take(self.topics.events.after(events).before(size), 0.0))
+                events += size
+        assert again.order.events == tuple(one for one in order.events)
+        assert again.order.labels == order.labels
+        assert taken == [one for one in self.taken if one[0] >= begin.offset]
+        return taken
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(("ahead", "delay"), [(100_000, DELAY), (100_000, 20_000), (1000, DELAY), (5, DELAY)])
+def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: int, delay: int) -> None:
+    draw, topics = random.Random(seed), Topics(3000, seed, delay=delay)
+    run = Run(topics, draw, ahead, 400 if ahead > 5 else 3)
+    late = topics.rows_late(run.taken)
+    assert len(late) == len({own for _, own in run.taken}) - 1, "each label once"
+    assert len(late) >= topics.n - delay // APART - 5, "all but the last"
+    assert min(late) >= 0, "no label comes before its event, where no row would wait for it"
+    assert max(late) <= delay // APART + 30
+    assert sorted(own for own, label in run.taken if label == NO_LABEL_OFFSET) == topics.events.offsets.tolist()
+    run.replayed(draw)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_wrong_stamps_it_is_the_plain_merge(seed: int) -> None:
+    draw, topics = random.Random(seed), Topics(2000, seed, 0.0)
+    run = Run(topics, draw, 100_000)
+    assert {*topics.rows_late(run.taken)} == {0}
+    assert not any(part.events or part.labels for part in run.parts), "nothing to record"
+    assert all(len(part.steps) <= 1 for part in run.parts)
+    run.replayed(draw)
+
+
+@pytest.mark.parametrize("kind", ["labels", "events"])
+@pytest.mark.parametrize("by", [1_800_000, 24 * HOUR, -HOUR])
+def test_a_batch_of_a_producer_whose_clock_is_wrong_goes_with_its_neighbours(kind: str, by: int) -> None:
+    topics = Topics(3000, 0, 0.0)
+    stamps = getattr(topics, kind).timestamps
+    stamps[500:620] = [stamp + by for stamp in stamps[500:620]]
+    run = Run(topics, random.Random(1), 100_000, 1000)
+    late = topics.rows_late(run.taken)
+    assert len(late) >= topics.n - 2
+    assert (min(late), max(late)) >= (0, 0)
+    assert max(late) <= 1000, "a piece: until records behind it are read, such a batch is a leap in time"
+    run.replayed(random.Random(2))
+
+
+@pytest.mark.parametrize("share", [3, 2])
+def test_one_of_two_or_three_producers_has_a_wrong_clock_for_good(share: int) -> None:
+    topics = Topics(3000, 0, 0.0)
+    topics.labels.timestamps[::share] = [stamp + HOUR // 2 for stamp in topics.labels.timestamps[::share]]  # type: ignore[index]
+    run = Run(topics, random.Random(1), 100_000, 1000)
+    late = topics.rows_late(run.taken)
+    assert len(late) >= topics.n - 5
+    assert min(late) >= 0
+    assert max(late) <= 30
+    run.replayed(random.Random(2))
+
+
+def test_a_label_ahead_waits_alone_until_another_comes() -> None:
+    topics = Topics(40, 0, 0.0)
+    topics.labels.timestamps[10] += HOUR  # type: ignore[index]
+    merger, taken = LabelMerger(MergeOrder(BEGIN)), list[tuple[int, int]]()
+    for i in range(40):
+        taken += taken_of(merger.take(topics.events.after(i).before(1), float(i)))
+        merger.add_labels(topics.labels.after(i).before(1))
+        merger.end_labels()
+        if i in (10, 11):
+            assert merger.waiting_labels == 1 + (i == 11)
+    assert {*topics.rows_late(taken)} <= {0, 1, 2}
+    clocks = merger.clocks()
+    assert (clocks["wrong_stamps"], clocks["labels_waiting"]) == (1, 1)
+    assert HOUR - 1000 <= clocks["furthest_ms"] <= HOUR + 1000
+
+
+def test_a_leap_in_time_is_believed_at_once_where_the_worker_is_live_and_otherwise_once_it_is_confirmed() -> None:
+    now = round(1000 * time.time())
+    for began, waits in ((now - APART * 3, False), (now - 24 * HOUR, True)):
+        merger = LabelMerger(MergeOrder(BEGIN))
+        merger.add_labels(records([began - HOUR + 10, began - 10], BEGIN.label))
+        merger.end_labels()
+        merger.take(records([began - HOUR + i for i in range(5)], BEGIN.offset), 0.0)
+        leap = merger.take(records([began], BEGIN.offset + 5), 0.1)
+        assert (leap is None) is waits
+        if waits:
+            leap = merger.take(records([began + 1, began + 2, began + 3, began + 4], BEGIN.offset + 6), 0.2)
+        assert {own for _, own in taken_of(leap)} >= {7, 8}
+
+
+def test_beyond_the_bound_stamps_are_used_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(label_merger, "MAX_CORRECTIONS", 20)
+    topics = Topics(3000, 3)
+    run = Run(topics, random.Random(3), 100_000)
+    longest = max(len(part.events) + len(part.labels) for part in run.parts)
+    assert 20 <= longest < 100
+    run.replayed(random.Random(4))

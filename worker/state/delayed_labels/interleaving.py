@@ -1,0 +1,95 @@
+"""Columns of two topics' records, put into one order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.worker.wire.columns import SPARE, TAIL, BytesColumn, Integers, TerminatedColumn, Text, read_only
+from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
+from driftway.worker.wire.headers import joined_headers, picked_headers
+
+
+def times_of(records: Records) -> Integers:
+    """Stamps of records in ms, i8[n]."""
+    return np.asarray(records.timestamps, np.int64)
+
+
+@kernel_without_refcounts
+def find_places(events: Integers, labels: Integers, places: Integers) -> int:
+    """Find the event before which each label goes; return how many labels have one. Shapes: i8[n], i8[m], i8[m]."""
+    i = 0
+    for j in range(labels.shape[0]):
+        while i < events.shape[0] and events[i] <= labels[j]:
+            i += 1
+        if i == events.shape[0]:
+            return j
+        places[j] = i
+    return int(labels.shape[0])
+
+
+def interleaved(events: Records, labels: Records | None, places: Integers) -> Records:
+    """Insert labels among events. Shapes: places i8[m], the event before which each label goes."""
+    n, m = len(events), len(places)
+    if labels is None or not m:
+        return replace(events, label_offsets=np.full(n, NO_LABEL_OFFSET))
+    pick = np.insert(np.arange(n), places, np.arange(n, n + m))
+    headers = joined_headers([(events.headers, n), (labels.headers, m)])
+    own = np.concatenate([np.full(n, NO_LABEL_OFFSET), labels.offsets])
+    return Records(
+        events.partition,
+        np.concatenate([events.offsets, events.offsets[places]])[pick],
+        _gather([events.values, labels.values], pick),
+        _gather([events.keys, labels.keys], pick),
+        np.concatenate([times_of(events), times_of(labels)])[pick],
+        picked_headers(headers, pick),
+        own[pick],
+    )
+
+
+def concatenated(parts: Sequence[Records]) -> Records:
+    """Concatenate records into new columns."""
+    sizes = list(map(len, parts))
+    pick = np.arange(sum(sizes))
+    return Records(
+        parts[0].partition,
+        np.concatenate([part.offsets for part in parts]),
+        _gather([part.values for part in parts], pick),
+        _gather([part.keys for part in parts], pick),
+        np.concatenate(list(map(times_of, parts))),
+        joined_headers([(part.headers, size) for part, size in zip(parts, sizes, strict=True)]),
+        None
+        if parts[0].label_offsets is None
+        else np.concatenate([part.label_offsets for part in parts if part.label_offsets is not None]),
+    )
+
+
+def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
+    """Copy strings of several columns into a new one, in the order of `pick`, i8[n]."""
+    texts, starts, sizes, shift = list[Text](), list[Integers](), list[Integers](), 0
+    for part in parts:
+        text, begins, lengths = part.to_buffer()
+        texts.append(text)
+        starts.append(begins + shift)
+        sizes.append(lengths)
+        shift += len(text)
+    text = texts[0] if len(texts) == 1 else np.concatenate(texts)
+    begins, lengths = np.concatenate(starts)[pick], np.concatenate(sizes)[pick]
+    widths = np.maximum(lengths, 0) + 1
+    ends = np.cumsum(widths)
+    buffer = np.zeros(int(ends[-1]) + SPARE if len(ends) else SPARE, np.uint8)
+    places = ends - widths
+    copy_strings(read_only(text), begins, lengths, places, buffer)
+    buffer[len(buffer) - SPARE :] = np.frombuffer(TAIL, np.uint8)
+    return TerminatedColumn(read_only(buffer), places, lengths)
+
+
+@kernel_without_refcounts
+def copy_strings(text: Text, starts: Integers, sizes: Integers, places: Integers, made: Text) -> None:
+    """Copy strings to their places, leaving the bytes between them alone. Shapes: starts, sizes, places i8[n]."""
+    for i in range(starts.shape[0]):
+        for k in range(sizes[i]):
+            made[places[i] + k] = text[starts[i] + k]

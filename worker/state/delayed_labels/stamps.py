@@ -1,0 +1,74 @@
+"""Which records of a topic have a stamp that those around them contradict.
+
+A record is *ahead* if its stamp is later than those before it, and records behind it are earlier again; it is *behind*
+if its stamp is earlier than those before it. What is within a second is neither. Nothing is concluded from a single
+record at the end of what has arrived: it is *open* until others follow.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.worker.wire.columns import Integers
+
+IN_LINE, AHEAD, BEHIND, OPEN = range(4)
+NO_TIME = -1
+SLACK_MILLIS = 1000
+LOOK_AHEAD, WITNESS_SHARE, FIRST_SHARE = 256, 8, 2
+"""So many following records are asked whether a stamp is ahead, and one in so many of them is enough; more than half of
+them where nothing before it is known."""
+CONFIRMATIONS = 3
+"""Following records that must not be earlier for a leap in time to be believed."""
+FALL_BACK = 8
+"""Following records, more than half of them behind, after which it was the earlier ones that were ahead."""
+
+
+class Judged(NamedTuple):
+    """Stamps, in ms, and what is wrong with them."""
+
+    stamps: Integers
+    verdicts: NDArray[np.int64]
+    """i8[n]: IN_LINE, AHEAD, BEHIND or OPEN."""
+    line: Integers
+    """i8[n]: the latest stamp that is in line, up to each record."""
+
+
+def judged(stamps: Integers, latest: int) -> Judged:
+    """Judge the stamps of consecutive records; `latest` is the last one in line before them, or NO_TIME."""
+    verdicts, line = np.empty(len(stamps), np.int64), np.empty(len(stamps), np.int64)
+    judge(stamps, latest, verdicts, line)
+    return Judged(stamps, verdicts, line)
+
+
+@kernel_without_refcounts
+def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> None:
+    """Write verdicts and line of each record. Shapes: i8[n]."""
+    n = stamps.shape[0]
+    for j in range(n):
+        t, rest, share = stamps[j], min(n - j - 1, LOOK_AHEAD), FIRST_SHARE if latest == NO_TIME else WITNESS_SHARE
+        agreeing, between, behind = 0, 0, 0
+        if t > latest + SLACK_MILLIS or t < latest - SLACK_MILLIS:
+            for k in range(j + 1, j + 1 + rest):
+                agreeing += stamps[k] >= t - SLACK_MILLIS
+                behind += stamps[k] < latest - SLACK_MILLIS
+            between = rest - agreeing - behind
+        verdicts[j] = IN_LINE
+        if t > latest + SLACK_MILLIS:
+            if between > 0 and between * share >= rest:
+                verdicts[j] = AHEAD
+            elif agreeing < CONFIRMATIONS:
+                verdicts[j] = OPEN
+            else:
+                latest = t
+        elif t < latest - SLACK_MILLIS:
+            if rest >= FALL_BACK and 2 * behind > rest:
+                latest = t
+            else:
+                verdicts[j] = BEHIND
+        else:
+            latest = max(latest, t)
+        line[j] = latest

@@ -1,0 +1,115 @@
+"""Times by which a worker merges the records that have arrived: their stamps, but for those that are wrong.
+
+A replay takes these times from the committed order instead, so whatever is concluded here may depend on timing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from driftway.worker.state.delayed_labels.interleaving import times_of
+from driftway.worker.state.delayed_labels.merge_order import Corrections
+from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, OPEN, SLACK_MILLIS, Judged, judged
+from driftway.worker.wire.columns import Flags, Integers
+from driftway.worker.wire.events import Records
+
+LIVE_MILLIS = 5000
+"""A stamp this close to the worker's clock is right, even if no other record has come since."""
+
+
+class UsableTimes(NamedTuple):
+    """What is known of the records of one topic that wait."""
+
+    times: Integers
+    """i8[n]: the times to merge them by, in ms."""
+    sure: int
+    """Number of leading records that no later one is needed for."""
+    line: Integers
+    """i8[n]: the latest stamp in line, up to each record; NO_TIME: there is none."""
+    wrong: Flags
+    """bool[n]: whether a record's stamp is ahead or behind."""
+    off: Integers
+    """i8[n]: how far each stamp is from the latest in line, in ms."""
+    unconfirmed: Flags
+    """bool[n]: whether a stamp is later than those before it, and it is not known yet whether others follow."""
+
+
+def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -> UsableTimes:
+    """Times of events; one that is ahead is no later than those before it.
+
+    Parameters
+    ----------
+    events : Records
+        The events that wait.
+    line : int
+        The latest stamp in line of those before them, or NO_TIME.
+    doubted : sequence of int
+        Stamps of the last events before them that none had confirmed yet; these may.
+    wall : int
+        The worker's clock in ms: it alone can tell a leap in time from a wrong stamp when no later event has come.
+    """
+    every = judged(np.concatenate([np.array(doubted, np.int64), times_of(events)]), line)
+    found = Judged(*(column[len(doubted) :] for column in every))
+    stamps, is_open = found.stamps, found.verdicts == OPEN
+    live = is_open & (np.abs(stamps - wall) <= LIVE_MILLIS)
+    in_line = np.where(live, np.maximum(found.line, stamps), found.line)
+    undecided = is_open & (stamps < wall - LIVE_MILLIS)
+    wrong = (found.verdicts == AHEAD) | (found.verdicts == BEHIND) | (is_open & (stamps > wall + LIVE_MILLIS))
+    unconfirmed = is_open & ~live
+    times = np.where((found.verdicts == AHEAD) | unconfirmed, in_line, stamps)
+    sure = int(undecided.argmax()) if undecided.any() else len(events)
+    return UsableTimes(times, sure, in_line, wrong, _off(stamps, in_line), unconfirmed)
+
+
+def label_times(labels: Records, line: int, seen: int | None) -> UsableTimes:
+    """Times of labels; one that is ahead or behind goes with the next label whose stamp is in line.
+
+    Parameters
+    ----------
+    labels : Records
+        The labels that wait.
+    line : int
+        The latest stamp in line of those before them, or NO_TIME.
+    seen : int or None
+        At the end of the label topic: labels below this offset need not wait for a next label. None: more will come.
+    """
+    found = judged(times_of(labels), line)
+    m, wrong = len(labels), (found.verdicts == AHEAD) | (found.verdicts == BEHIND)
+    if line == NO_TIME and m > 1:  # nothing comes before the very first label that could contradict it
+        wrong[0] |= found.stamps[1] > found.stamps[0] + SLACK_MILLIS
+    guides = np.where(wrong, m, np.arange(m))
+    guides = np.minimum.accumulate(guides[::-1])[::-1]
+    last = int((guides < m).sum())
+    times = np.minimum(found.stamps, found.line)
+    times[:last] = found.stamps[guides[:last]]
+    sure = last if seen is None else last + int(labels.offsets[last:].searchsorted(seen))
+    return UsableTimes(times, sure, found.line, wrong, _off(found.stamps, found.line), found.verdicts == OPEN)
+
+
+def _off(stamps: Integers, line: Integers) -> Integers:
+    """How far stamps are from those in line; 0 where there is none yet."""
+    return np.where(line == NO_TIME, 0, np.abs(stamps - line))
+
+
+def newest_in_line(found: UsableTimes | None) -> int:
+    """The latest time, so far as it is certain, that labels have reached; NO_TIME: there are none."""
+    return NO_TIME if found is None or not found.sure else int(found.line[: found.sure].max())
+
+
+def replayed_times(records: Records, corrections: Integers) -> Integers:
+    """Times of records as an order has them; corrections i8[k, 2]: offset and time."""
+    times, known = times_of(records), corrections[:, 0]
+    ours = corrections[known.searchsorted(records.offsets[0]) : known.searchsorted(records.offsets[-1], "right")]
+    if len(ours):
+        times = times.copy()
+        times[records.offsets.searchsorted(ours[:, 0])] = ours[:, 1]
+    return times
+
+
+def corrections_of(records: Records, times: Integers) -> Corrections:
+    """The records that were merged by other times than their stamps."""
+    places = np.flatnonzero(times != times_of(records))
+    return tuple(zip(records.offsets[places].tolist(), times[places].tolist(), strict=True))
