@@ -13,7 +13,7 @@ from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
-from driftway.worker.wire.rejections import kind_of
+from driftway.worker.wire.rejections import is_set_aside, kind_of
 
 AGAIN = "driftway-again"
 """Header of an event that was sent again: names the rejected event."""
@@ -32,6 +32,8 @@ class RejectedRecord:
         Why it was rejected.
     value, key : bytes or None
         The event, unchanged.
+    set_aside : bool
+        Whether this is only a label that was set aside.
     """
 
     topic: str
@@ -40,11 +42,12 @@ class RejectedRecord:
     reason: str
     value: bytes | None
     key: bytes | None
+    set_aside: bool = False
 
     @property
     def kind(self) -> str:
         """The kind of the reason."""
-        return kind_of(self.reason)
+        return kind_of(self.reason, self.set_aside)
 
 
 @dataclass
@@ -59,11 +62,14 @@ class RejectionGroup:
 
     most: int
     count: int = 0
+    set_aside: int = 0
+    """How many of them are labels that were set aside."""
     samples: list[RejectedRecord] = field(default_factory=list)
 
     def add(self, one: RejectedRecord) -> None:
         """Count a rejection."""
         self.count += 1
+        self.set_aside += one.set_aside
         if len(self.samples) < self.most:
             self.samples.append(one)
 
@@ -142,4 +148,4 @@ def _read(message: Any) -> RejectedRecord:
     except (KeyError, ValueError, TypeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
-    return RejectedRecord(*place, reason, message.value(), message.key())
+    return RejectedRecord(*place, reason, message.value(), message.key(), is_set_aside(headers))

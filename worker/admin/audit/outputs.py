@@ -19,7 +19,13 @@ from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.headers import Headers
-from driftway.worker.wire.rejections import EARLIER_INPUT_OFFSET, INPUT_OFFSET, answered_offset, headers_of
+from driftway.worker.wire.rejections import (
+    EARLIER_INPUT_OFFSET,
+    INPUT_OFFSET,
+    answered_offset,
+    headers_of,
+    is_set_aside,
+)
 
 RecordIdentity = tuple[Any, ...]
 """The compared parts of a record: key and value, and headers where they matter."""
@@ -242,7 +248,7 @@ class AlarmComparison(PointComparison):
 
 
 class RejectionComparison(TopicComparison):
-    """Compares rejections: unusable events, unchanged, with the reason in their headers.
+    """Compares rejections and labels that were set aside: the records, unchanged, with the reason in their headers.
 
     Parameters
     ----------
@@ -258,6 +264,14 @@ class RejectionComparison(TopicComparison):
         super().__init__(stream, input_name, span)
         topic, _, partition = input_name.rpartition("/")
         self._place = topic, int(partition), label_topic
+        self.set_aside = 0
+        """Matched records that are labels."""
+
+    def require(self, wanted: Sequence[RecordIdentity]) -> None:
+        before = self.matched
+        super().require(wanted)
+        matched = wanted[len(wanted) - (self.matched - before) :]  # only the first ones may be gone
+        self.set_aside += sum(is_set_aside(dict(headers)) for _, _, headers in matched)
 
     def identity(self, message: Any) -> RecordIdentity:
         headers = message.headers() or ()

@@ -36,6 +36,7 @@ from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
+from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer, first_difference
@@ -58,6 +59,8 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
     topics, model, p = settings.topics, settings.model, target.partition
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
+    with closing(reader_of(settings)) as reader:
+        last = next(iter(commit_records(reader, topics.snapshots, p, Deadline(ASK_SECONDS))), None)
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
@@ -74,6 +77,7 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
             messages(topics.alarms) if topics.watched else None,
             messages(topics.shares) if topics.shared else None,
             messages(topics.snapshots),
+            0 if last is None else last.set_aside_from,
         )
         return PartitionAudit(settings, target, streams, progress).audit()
 
@@ -102,9 +106,10 @@ class PartitionAudit:
         self.progress = progress
         self.pointer = Pointer.parse(target.metadata)
         self.report = AuditReport(target.partition, end=self.committed)
-        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, chunks = streams
-        self._snapshots = SnapshotReader(chunks, settings.model)
+        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
+        self._snapshots = SnapshotReader(streams.chunks, settings.model)
         self._model = Model(settings.model, target.partition, settings.group)
+        self._model.decoder.set_aside_from = streams.set_aside_from
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
         self._position = 0
@@ -286,7 +291,7 @@ class PartitionAudit:
         self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
         outputs.predictions.release()
         self.rejections.require(self.rejections.identities(outputs.rejected))
-        self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
+        self._kinds.update(kind_of(one.reason) for one in outputs.rejected if not one.set_aside)
         self.points.require(outputs.points)
         if self.alarms is not None:
             self.alarms.require([(alarm.key, alarm.value) for alarm in outputs.alarms])
@@ -338,7 +343,8 @@ class PartitionAudit:
             self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
             self._ahead = self._next_snapshot()
         report = self.report
-        report.predictions, report.rejections = self.predictions.matched, self.rejections.matched
+        report.predictions, report.set_aside = self.predictions.matched, self.rejections.set_aside
+        report.rejections = self.rejections.matched - report.set_aside
         report.rejected = dict(self._kinds.most_common())
         report.points, report.orphans = self.points.matched, self._snapshots.orphans
         report.alarms = 0 if self.alarms is None else self.alarms.matched

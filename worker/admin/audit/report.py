@@ -34,6 +34,8 @@ class PartitionStreams(NamedTuple):
     shares: MessageStream | None
     """None if the partitions do not exchange models."""
     chunks: MessageStream
+    set_aside_from: int = 0
+    """See `driftway.worker.wire.decoder.Decoder.set_aside_from`."""
 
 
 @dataclass
@@ -46,6 +48,8 @@ class AuditReport:
     records: int = 0
     predictions: int = 0
     rejections: int = 0
+    set_aside: int = 0
+    """Labels that were set aside, which are no rejections."""
     points: int = 0
     alarms: int = 0
     shares: int = 0
@@ -58,4 +62,4 @@ class AuditReport:
     @property
     def empty(self) -> bool:
         """Whether nothing at all was compared."""
-        return not (self.predictions or self.rejections or self.snapshots)
+        return not (self.predictions or self.rejections or self.set_aside or self.snapshots)

@@ -81,7 +81,8 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             checkpoint.sender.send_one(settings.topics.snapshots, IMPORTED, mark_key(source.partition))
             checkpoint.flush(deadline)
             checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
-            checkpoint.commit(CommitRequest(offset, offset, blob, None), reader.consumer_group_metadata(), deadline)
+            commit = CommitRequest(offset, offset, blob, None, set_aside_from=source.set_aside_from)
+            checkpoint.commit(commit, reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):
                 checkpoint.abort(deadline)

@@ -46,6 +46,8 @@ class GroupPartition:
         The group's label topic; empty if labels come with the events or among them.
     form : EventFormat
         Format of the events.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
     """
 
     settings: WorkerSettings
@@ -57,6 +59,7 @@ class GroupPartition:
     end: int
     labels: str = ""
     form: EventFormat = JSON_FORMAT
+    set_aside_from: int = 0
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -118,7 +121,8 @@ def find_partitions(
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
             last = next(iter(commit_records(reader, snapshots, p, deadline) if end else []), None)
             labels = "" if last is None else last.labels or ""
-            found.append(GroupPartition(settings, p, low, high, committed, Pointer.parse(metadata), end, labels, form))
+            aside, pointer = 0 if last is None else last.set_aside_from, Pointer.parse(metadata)
+            found.append(GroupPartition(settings, p, low, high, committed, pointer, end, labels, form, aside))
     return found
 
 

@@ -36,6 +36,8 @@ class CommitRecord:
         The merge order of events and labels since the newest snapshot; None: no label topic.
     rounds : int or None
         Exchange rounds so far; None: learners are not shared.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`. In a record of an earlier version, `offset`.
     """
 
     offset: int
@@ -45,6 +47,7 @@ class CommitRecord:
     labels: str | None = None
     order: MergeOrder | None = None
     rounds: int | None = None
+    set_aside_from: int = 0
 
     def write(self) -> bytes:
         """The record's value."""
@@ -54,6 +57,7 @@ class CommitRecord:
                 "previous": self.previous,
                 "pointer": None if self.pointer is None else self.pointer.text(),
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
+                "set_aside_from": self.set_aside_from,
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
                 **({} if self.rounds is None else {"rounds": self.rounds}),
             }
@@ -65,13 +69,15 @@ class CommitRecord:
         try:
             fields = read_json(value or b"")
             if isinstance(fields, int):
-                return cls(fields)
+                return cls(fields, set_aside_from=fields)
             outputs = {str(topic): OffsetRange(*map(int, span)) for topic, span in fields["outputs"].items()}
             previous = None if fields["previous"] is None else int(fields["previous"])
             order = MergeOrder.from_list(fields["order"]) if "order" in fields else None
             labels = fields.get("labels")
             rounds = fields.get("rounds", fields.get("meetings"))  # what earlier versions called them
             pointer = Pointer.parse(fields["pointer"])
-            return cls(int(fields["offset"]), previous, pointer, outputs, labels, order, rounds)
+            offset = int(fields["offset"])
+            set_aside_from = int(fields.get("set_aside_from", offset))
+            return cls(offset, previous, pointer, outputs, labels, order, rounds, set_aside_from)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None

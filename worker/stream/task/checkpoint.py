@@ -106,6 +106,8 @@ class CommitRequest:
         Order in which events and labels were merged since that snapshot; None without a label topic.
     rounds : int or None
         Exchange rounds so far; None if nothing is shared.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
     """
 
     previous: int
@@ -114,6 +116,7 @@ class CommitRequest:
     pointer: Pointer | None
     order: MergeOrder | None = None
     rounds: int | None = None
+    set_aside_from: int = 0
 
 
 class Checkpoint:
@@ -227,7 +230,8 @@ class Checkpoint:
         self._advance_to(Step.OUTPUTS_PRODUCED)
         spans, pointer = with_cause(self, partial(self._deliver, request, deadline))
         self._advance_to(Step.FLUSHED)
-        record = CommitRecord(request.offset, request.previous, pointer, spans, rounds=request.rounds)
+        places = request.offset, request.previous, pointer, spans
+        record = CommitRecord(*places, rounds=request.rounds, set_aside_from=request.set_aside_from)
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
             record = replace(record, labels=self.topics.labels, order=since)

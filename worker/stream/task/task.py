@@ -135,6 +135,8 @@ class Task:
         """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
         self._relearned_at = 0
         """The offset after the last row that a restore relearns."""
+        self.held_until = 0.0
+        """Until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`."""
         self.committing = False
         """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
@@ -233,11 +235,11 @@ class Task:
         if self.committing:
             return float("inf")
         outputs = self._first_output_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
-        return min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs
+        return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
     def needs_commit(self, closing: bool = False) -> bool:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
-        if self.committing:
+        if self.committing or time.monotonic() < self.held_until:
             return False
         return self.checkpoint.open or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
 
@@ -259,6 +261,11 @@ class Task:
     def uncommitted(self) -> bool:
         """Whether outputs wait for a commit, or events for labels."""
         return self.running and (self.checkpoint.open or self.committing or self.awaits_labels)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has ever been committed for the partition."""
+        return self._pointer is None and not self._decided
 
     @property
     def awaits_labels(self) -> bool:
@@ -287,7 +294,8 @@ class Task:
         self.committing = True
         order = None if self.merger is None else self.merger.order
         rounds = None if self.model.exchange is None else self.model.exchange.round_number
-        due = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds)
+        aside = self.model.decoder.set_aside_from
+        due = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, aside)
         return PendingCommit(self.checkpoint, due, saved, self._work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
