@@ -113,9 +113,10 @@ def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
     accounts = proven(stage, *CHALLENGER)
     assert [account["partition"] for account in accounts] == [0, 1]
     for account in accounts:
-        bad = len(BAD)
+        bad = len(BAD) - 1
         assert (account["begin"], account["end"], account["records"]) == (0, ROWS, ROWS)
         assert (account["predictions"], account["rejections"]) == (ROWS - bad, bad)
+        assert account["set_aside"] == 1, "the label 7"
         assert account["points"] == 2 * ((ROWS - bad) // 500)
         assert account["snapshots"] == len(snapshot_chunks(stage, account["partition"])) >= 2
         assert account["orphans"] == account["unchecked"] == []

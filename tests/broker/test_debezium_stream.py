@@ -65,8 +65,10 @@ def require_records(kafka: str, prefix: str, placed: Placed) -> None:
 def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str, topic: str, group: str) -> None:
     stream = Orders(seed=7).records(CHANGES, PARTITIONS)
     placed = {(p, offset): change for p, changes in stream.items() for offset, change in enumerate(changes)}
-    reasons = {place: change.reason for place, change in placed.items() if change.reason}
-    for reason in set(reasons.values()) - {DELETED, TOMBSTONE}:
+    reasons = {place: change.reason for place, change in placed.items() if change.reason and not change.row}
+    labels = {place: change.reason for place, change in placed.items() if change.reason and change.row}
+    assert len(labels) > 10
+    for reason in {*reasons.values(), *labels.values()} - {DELETED, TOMBSTONE}:
         assert reason.split()[0] in ("amount", "visits", "country", "merchant", "created_at", "label")
     prefix = f"{topic}.{group}"
     for name in (topic, *(f"{prefix}.{output}" for output in ("predictions", "accuracy", "rejected"))):
@@ -97,9 +99,11 @@ def test_every_change_is_predicted_or_rejected_once_and_as_documented(kafka: str
             assert heir.wait() == 0, heir.story()
     auditor.require(scores_of(stream))
     assert auditor.rejected == reasons
+    assert sorted(auditor.set_aside) == sorted((*place, reason) for place, reason in labels.items())
     require_records(kafka, prefix, placed)
     audited = driftway("audit", *usual, "--json", seconds=240)
     assert audited.code == 0, audited
     accounts = json.loads(audited.stdout)["partitions"]
     assert sum(account["predictions"] for account in accounts) == len(placed) - len(reasons)
     assert sum(account["rejections"] for account in accounts) == len(reasons)
+    assert sum(account["set_aside"] for account in accounts) == len(labels)

@@ -27,26 +27,27 @@ def worker(kafka: str, topic: str, group: str, *more: str) -> Finished:
 def test_events_of_the_wrong_shape_are_said_with_what_was_expected(kafka: str) -> None:
     """Once, 2,000 of them were rejected without a line in the log."""
     topic, group = create_topic(kafka, unique("shape")), unique("group")
-    produce(kafka, topic, [b'{"user":%d,"amount":3.5}' % i for i in range(2000)])
+    produce(kafka, topic, [b'{"user":%d,"amount":3.5}' % i for i in range(900)])
     done = worker(kafka, topic, group)
-    assert done.code == 0, done
+    assert done.code == 1, done
     lines = [line.split(" ", 1)[1] for line in done.stderr.splitlines()]
     first = next(line for line in lines if line.startswith("rejected kind="))
     assert first == f'rejected kind=no-x at={topic}/0@0 reason=no x example={{"user":0,"amount":3.5}}'
     nothing = next(line for line in lines if line.startswith("nothing usable "))
     assert 'expected={"x": [number, ..] or {"name": number, ..}, "y": 0 or 1 or null}' in nothing
     summary = next(line for line in lines if line.startswith("summary "))
-    assert "rows=2000" in summary
-    assert "rejected=2000" in summary
-    assert "reasons=no-x 2,000" in summary
+    assert "rows=900" in summary
+    assert "rejected=900" in summary
+    assert "reasons=no-x 900" in summary
     assert len(lines) < 20, "not a line for each"
+    produce(kafka, topic, events(1))
+    assert worker(kafka, topic, group).code == 0
     where = ("--input", topic, "--group", group, "--bootstrap", kafka)
     audited = driftway("audit", *where)
     assert audited.code == 0, "each event has its rejection"
-    assert "Rejected: no-x 2,000; driftway rejected shows them." in audited.stdout
-    assert "Not a single event was usable: nothing has been predicted." in audited.stdout
+    assert "Rejected: no-x 900; driftway rejected shows them." in audited.stdout
     watched = driftway("watch", *where, "--once")
-    assert "rejected lately: no-x 2,000" in watched.stdout
+    assert "rejected lately: no-x 900" in watched.stdout
 
 
 def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) -> None:
@@ -60,11 +61,11 @@ def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) ->
     listed = driftway("rejected", *options)
     assert listed.code == 0, listed
     assert [line for line in listed.stdout.splitlines() if not line.startswith(" ")] == [
-        "label: 299", "not-json: 1", "no-x: 1", "null: 1",
+        "label: 299 (299 labels set aside)", "not-json: 1", "no-x: 1", "null: 1",
     ]  # fmt: skip
     report = json.loads(driftway("rejected", *options, "--kind", "label", "--samples", "3", "--json").stdout)
     assert list(report["kinds"]) == ["label"]
-    assert report["kinds"]["label"]["count"] == 299
+    assert report["kinds"]["label"]["count"] == report["kinds"]["label"]["labels_set_aside"] == 299
     assert [sample["offset"] for sample in report["kinds"]["label"]["samples"]] == [1, 2, 3]
     sent = driftway("rejected", *options, "--kind", "label", "--send-again")
     assert (sent.code, sent.stderr) == (0, "sent 299 events back to the topics they came from\n")

@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.rejections import is_set_aside
 from tests.soak.completeness import Completeness
 
 OWN = {
@@ -111,8 +112,9 @@ class Reader(threading.Thread):
                 self._note(message.error())
                 continue
             if message.topic() == self._topics.rejected:
-                place = int(dict(message.headers())["offset"])
-                self.partitions[message.partition()].reject(place)
+                headers = dict(message.headers())
+                if not is_set_aside(headers):
+                    self.partitions[message.partition()].reject(int(headers["offset"]))
             else:
                 self.partitions[message.partition()].predict(read_json(message.value())["offset"])
         for partition in {message.partition() for message in messages if message.error() is None}:

@@ -14,6 +14,7 @@ from driftway import learners
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_packed
+from driftway.worker.wire.rejections import answered_offset, is_set_aside
 from tests.support.kafka import await_until
 
 Array = NDArray[np.float64]
@@ -73,6 +74,8 @@ class Auditor(threading.Thread):
         self.bootstrap, self.prefix = bootstrap, prefix
         self.scores: Scores = {}
         self.rejected: dict[tuple[int, int], str] = {}
+        self.set_aside: list[tuple[int, int, str]] = []
+        """Partition, input offset and reason of each label that was set aside."""
         self.points: list[dict[str, Any]] = []
         self.complaints: list[str] = []
         self.arrivals: dict[tuple[int, int], float] = {}
@@ -122,6 +125,9 @@ class Auditor(threading.Thread):
             return
         if message.topic().endswith(".rejected"):
             headers = dict(message.headers())
+            if is_set_aside(headers):
+                self.set_aside.append((message.partition(), answered_offset(headers)[0], headers["reason"].decode()))
+                return
             place = int(headers["partition"]), int(headers["offset"])
             if place in self.rejected or place in self.scores:
                 self.complaints.append(f"{place} is accounted for twice")

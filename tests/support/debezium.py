@@ -40,7 +40,7 @@ class Change(NamedTuple):
     key: bytes
     value: bytes | None
     reason: str
-    """Expected reason of rejection; empty if it must be predicted."""
+    """Expected reason of rejection, or of setting its label aside; empty if there is none."""
     row: list[float]
     """Its columns, NaN where a value is missing; empty if rejected."""
     y: float
@@ -151,9 +151,12 @@ def outcome(after: dict[str, Any] | None, op: str, ms: int) -> tuple[str, list[f
             raise Wrong("amount is missing")
         row = [amount, number(after, "visits"), *one_of(after, "country", ("de", "fr")), *hashed(after, "merchant")]
         row += [*parts(after, "created_at", ms), *one_of({"op": op}, "op", ("c", "u"))]
-        return "", row, label(after)
     except Wrong as wrong:
         return str(wrong), [], math.nan
+    try:
+        return "", row, label(after)
+    except Wrong as wrong:
+        return str(wrong), row, math.nan
 
 
 def unknown_of(after: dict[str, Any] | None) -> frozenset[str]:
@@ -223,7 +226,7 @@ def label(row: dict[str, Any]) -> float:
 
 def learned(changes: list[Change]) -> tuple[Array, Array, list[int]]:
     """Input of a partition's learner: X f8[n, d] with missing values filled, y f8[n], and the offsets of these rows."""
-    offsets = [offset for offset, change in enumerate(changes) if not change.reason]
+    offsets = [offset for offset, change in enumerate(changes) if change.row]
     mean, seen, last = 0.0, 0, [0.0] * TIMES
     X = []
     for row in (list(changes[offset].row) for offset in offsets):

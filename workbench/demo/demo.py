@@ -12,7 +12,7 @@ from typing import Any
 from driftway.workbench.demo.subprocesses import DriftwayProcess, end_all
 from driftway.worker.admin.watch.completeness import OutcomeCounter, PartitionCount
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
-from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, outcome_place, readings, reason_kind
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, prediction_place, read_rejection, readings
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.log_reader.reader import PartitionId
 from driftway.worker.kafka.topics import Topics, create_topics, output_plan
@@ -226,13 +226,20 @@ class Demo:
 
     def _read(self, seconds: float) -> None:
         for message in self._outcomes.poll(seconds):
-            rejected = message.topic() == self._topics.rejected
-            partition, offset = outcome_place(message, rejected)
-            self.outcome_counter.count(partition, offset, rejected)
-            self.dashboard.add_outcome(partition, offset)
+            place, rejected, _ = self._outcome(message)
+            if place is not None:
+                self.outcome_counter.count(*place, rejected)
+                self.dashboard.add_outcome(*place)
         for point, written_at in readings(self._points.poll(0.0)):
             self.dashboard.add_point(point, written_at)
             self.curves.add(point)
+
+    def _outcome(self, message: Any) -> tuple[tuple[int, int] | None, bool, str]:
+        """Partition and offset of an event's outcome (None: only a label was set aside), whether and why rejected."""
+        if message.topic() != self._topics.rejected:
+            return prediction_place(message), False, ""
+        found = read_rejection(message)
+        return None if found.offset is None else (found.partition, found.offset), True, found.kind
 
     def _input_ends(self, asked: Callable[[dict[str, int]], dict[PartitionId, int]]) -> dict[int, int]:
         ends = {p: end for (_, p), end in asked({self.input: self.plan.partitions}).items()}
@@ -250,10 +257,11 @@ class Demo:
             for point, _ in readings([m for m in messages if m.topic() == self._topics.accuracy]):
                 self.curves.add(point)
             for message in (m for m in messages if m.topic() != self._topics.accuracy):
-                rejected = message.topic() == self._topics.rejected
-                ledger.count(*outcome_place(message, rejected), rejected)
-                if rejected:
-                    kinds[reason_kind(message)] += 1
+                place, rejected, kind = self._outcome(message)
+                if place is not None:
+                    ledger.count(*place, rejected)
+                if kind:
+                    kinds[kind] += 1
             if messages:
                 deadline = time.monotonic() + LAST_READ_SECONDS
             elif time.monotonic() > deadline:

@@ -110,7 +110,7 @@ def summary(plan: DemoPlan, result: DemoResult) -> list[Any]:
     """The closing summary: texts and tables to be printed in this order."""
     parts: list[Any] = ["", _outcomes(result), _verdict(result), "", _learners(result)]
     if result.rejected:
-        parts[2:2] = [f"Rejected: {format_counts(result.rejected)}."]
+        parts[2:2] = [f"Rejected or set aside: {format_counts(result.rejected)}."]
     if any(result.dips.values()):
         parts += ["", _dips(result)]
     speed = result.sent / max(result.seconds, 1e-9)

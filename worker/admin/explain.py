@@ -145,7 +145,7 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
                 if part.is_label.any():
                     model.advance(part.chosen(part.is_label), emit=False)
     batch = model.decode(records)
-    if batch.rejected:
+    if batch.rejected and not len(batch):
         require_form(model.settings, records)
         raise Failure(f"the event at offset {offset} of {source} was rejected: {batch.rejected[0].reason}")
     if not len(batch):

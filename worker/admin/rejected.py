@@ -11,7 +11,7 @@ from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.headers import Header
-from driftway.worker.wire.rejections import keeps_headers, kind_of, lost_part, own_headers
+from driftway.worker.wire.rejections import is_set_aside, keeps_headers, kind_of, lost_part, own_headers
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class RejectedRecord:
         Whether the event's headers are known: earlier versions did not keep them.
     lost : str
         Which part of the event is not in the rejection, in words; empty if it is whole.
+    set_aside : bool
+        Whether this is only a label that was set aside.
     """
 
     place: tuple[int, int]
@@ -49,6 +51,7 @@ class RejectedRecord:
     headers: tuple[Header, ...] = ()
     keeps_headers: bool = True
     lost: str = ""
+    set_aside: bool = False
 
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}@{self.offset}"
@@ -56,7 +59,7 @@ class RejectedRecord:
     @property
     def kind(self) -> str:
         """The kind of the reason."""
-        return kind_of(self.reason)
+        return kind_of(self.reason, self.set_aside)
 
 
 @dataclass
@@ -71,11 +74,14 @@ class RejectionGroup:
 
     most: int
     count: int = 0
+    set_aside: int = 0
+    """How many of them are labels that were set aside."""
     samples: list[RejectedRecord] = field(default_factory=list)
 
     def add(self, one: RejectedRecord) -> None:
         """Count a rejection."""
         self.count += 1
+        self.set_aside += one.set_aside
         if len(self.samples) < self.most:
             self.samples.append(one)
 
@@ -121,4 +127,5 @@ def _read(message: Any) -> RejectedRecord:
         own_headers(headers),
         keeps_headers(headers),
         lost_part(headers),
+        is_set_aside(named),
     )

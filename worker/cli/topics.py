@@ -99,7 +99,7 @@ def check(
 ) -> None:
     """Report topics that are missing or differ; exit code 1 if there are any."""
     from driftway.worker.kafka.client_config import require_broker
-    from driftway.worker.kafka.topics import partition_counts
+    from driftway.worker.kafka.topics import partition_counts, wrong_settings
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
@@ -110,8 +110,9 @@ def check(
         for name, (wanted, _) in plan.items()
         if present.get(name, wanted) != wanted
     ]
-    wrong += _wrong_policies(bootstrap, passthrough, plan, present)
     wrong += _compacted_input(bootstrap, passthrough, [input_topic] if input_topic in present else [])
+    there = {name: plan[name] for name in plan if name in present and name != input_topic}
+    wrong += [one.sentence for one in wrong_settings(bootstrap, passthrough, there)]
     if wrong:
         raise Failure("; ".join(wrong))
     click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
@@ -134,27 +135,3 @@ def _compacted_input(bootstrap: str, passthrough: dict[str, Any], topics: list[s
     policies = cleanup_policies(bootstrap, passthrough, topics)
     compacted = {name: policy for name, policy in policies.items() if "compact" in policy}
     return [f"{name} has cleanup.policy {policy}: {COMPACTED_INPUT}" for name, policy in compacted.items()]
-
-
-def _wrong_policies(bootstrap: str, passthrough: dict[str, Any], plan: Plan, present: dict[str, int]) -> list[str]:
-    """Return a message per topic whose clean-up policy differs: an uncompacted snapshot topic would grow for ever."""
-    from confluent_kafka import KafkaException
-    from confluent_kafka import admin as untyped
-
-    from driftway.worker.kafka.client_config import base_properties, quiet
-
-    api: Any = untyped  # its stubs do not export everything
-    policies = {name: config["cleanup.policy"] for name, (_, config) in plan.items() if "cleanup.policy" in config}
-    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in policies if name in present]
-    if not resources:
-        return []
-    admin = api.AdminClient(quiet(base_properties(bootstrap, passthrough)))
-    wrong = []
-    for resource, future in admin.describe_configs(resources, request_timeout=10).items():
-        try:
-            policy = future.result()["cleanup.policy"].value
-        except KafkaException as error:
-            raise Failure(f"cannot read the settings of topic {resource.name}: {error.args[0].str()}") from None
-        if policy != policies[resource.name]:
-            wrong.append(f"{resource.name} has cleanup.policy {policy}, not {policies[resource.name]}")
-    return wrong

@@ -152,9 +152,10 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """Predict every event of a topic before its label is used, learn from it, and commit exactly once.
 
     Each partition has its own learner. Predictions go to TOPIC.GROUP.predictions, rolling accuracy to
-    TOPIC.GROUP.accuracy, unusable events with their reason to TOPIC.GROUP.rejected, state to TOPIC.GROUP.snapshots, and
-    with --detector drift alarms to TOPIC.GROUP.alarms; these topics are created if missing, and belong to the group.
-    With --warm-start the champion starts from a trained model's state; give the file at every start of the group. On
+    TOPIC.GROUP.accuracy, unusable events and labels with their reason to TOPIC.GROUP.rejected, state to
+    TOPIC.GROUP.snapshots, and with --detector drift alarms to TOPIC.GROUP.alarms; these topics are created if missing,
+    and belong to the group. With --warm-start the champion starts from a trained model's state; give the file at every
+    start of the group. A new group whose first events are all rejected stops with code 1 and commits nothing. On
     SIGTERM the worker finishes, commits, leaves the group and exits with 0; on a second one it exits at once with 143
     (130 after Ctrl-C), and what is not committed is processed again.
 

@@ -89,8 +89,8 @@ class EventRowSource:
         n = len(values)
         places = np.arange(first, first + n)
         batch = decoder.decode(Records(0, places, values, ListColumn([None] * n), np.zeros(n, np.int64)))
-        if batch.rejected and self.first_rejected is None:
-            bad = batch.rejected[0]
+        bad = next((one for one in batch.rejected if not one.set_aside), None)
+        if bad is not None and self.first_rejected is None:
             self.first_rejected = f"row {bad.offset}: {shown(bad.reason)}"
         kept = batch.offsets - first
         self._require_times(batch.t, batch.offsets)

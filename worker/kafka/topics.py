@@ -6,17 +6,19 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet, require_broker
 
-CREATE_SECONDS = 30.0
+CREATE_SECONDS, ASK_SECONDS = 30.0, 10.0
 LARGEST_RECORD = 10_485_760
 """Largest output record in bytes. An output can be longer than its event (a rejected event is written in full, with
 headers; a prediction echoes its id), and an event whose output is refused would stop the partition for good."""
 
 
+OTHERS_OWN = frozenset(("_schemas", "_confluent-command", "_confluent-license", "_confluent-metrics"))
+"""Topics of programs beside Kafka; Kafka's own begin with two underscores."""
 MOST_PREFIX = 230
 PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MOST_PREFIX}}}(?<!\.)")
 """A topic's name has at most 249 characters."""
@@ -106,6 +108,10 @@ class Topics:
         shares = (self.shares,) if self.shared else ()
         return (self.predictions, self.accuracy, self.rejected, *alarms, *shares, self.snapshots)
 
+    def every_output(self) -> tuple[str, ...]:
+        """Return all topics that workers of the group may write to, with whatever options."""
+        return dataclasses.replace(self, watched=True, shared=True).outputs()
+
 
 def require_prefix(prefix: str, input_topic: str) -> None:
     """Check that a prefix makes valid output names.
@@ -119,7 +125,7 @@ def require_prefix(prefix: str, input_topic: str) -> None:
         raise UsageFailure(
             f"--outputs {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
         )
-    if prefix and input_topic in Topics("", "", prefix, watched=True, shared=True).outputs():
+    if prefix and input_topic in Topics("", "", prefix).every_output():
         raise UsageFailure(f"--outputs {prefix}: one of the outputs would be the input, {input_topic}")
 
 
@@ -146,6 +152,78 @@ def written_for(topics: Collection[str], input_topic: str, group: str | None = N
     if len(groups) > 1:
         raise UsageFailure(f"groups {', '.join(groups)} work on {input_topic}: choose one with --group")
     return Topics(input_topic, groups[0])
+
+
+def require_input(name: str, what: str = "input") -> None:
+    """Check that a topic is not one in which Kafka, or a program beside it, keeps its own records.
+
+    Raises
+    ------
+    UsageFailure
+        It is.
+    """
+    if name.startswith("__") or name in OTHERS_OWN:
+        raise UsageFailure(f"{name} cannot be the {what}: it is a topic in which Kafka keeps records of its own")
+
+
+class WrongSetting(NamedTuple):
+    """A setting of a topic that does not fit its use, in a sentence."""
+
+    sentence: str
+    blocks: bool
+    """Whether nothing can be written with it."""
+
+
+def wrong_settings(
+    bootstrap: str, passthrough: Mapping[str, Any], plan: Mapping[str, tuple[int, Mapping[str, str]]]
+) -> list[WrongSetting]:
+    """Return the settings of the existing topics of `plan` that do not fit: clean-up, and in-sync replicas.
+
+    Raises
+    ------
+    Failure
+        The topics' settings cannot be read.
+    """
+    from confluent_kafka import KafkaException
+    from confluent_kafka import admin as untyped
+
+    if not plan:
+        return []
+    api: Any = untyped  # its stubs do not export everything
+    admin = api.AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in plan]
+    wrong = []
+    for resource, future in admin.describe_configs(resources, request_timeout=ASK_SECONDS).items():
+        name = resource.name
+        try:
+            config, partitions = future.result(), admin.list_topics(name, ASK_SECONDS).topics[name].partitions
+        except KafkaException as error:
+            raise Failure(f"cannot read the settings of topic {name}: {error.args[0].str()}") from None
+        policy = config["cleanup.policy"].value
+        wanted = plan[name][1].get("cleanup.policy", policy)
+        if policy != wanted:
+            wrong.append(WrongSetting(f"{name} has cleanup.policy {policy}, not {wanted}{_set(name, wanted)}", False))
+        least = int(config["min.insync.replicas"].value)
+        replicas = min((len(one.replicas) for one in partitions.values()), default=least)
+        if replicas < least:
+            wrong.append(
+                WrongSetting(
+                    f"{name} has min.insync.replicas {least}, but only {replicas} replicas: nothing can be written to "
+                    "it; it needs more replicas, or a smaller min.insync.replicas",
+                    True,
+                )
+            )
+    return wrong
+
+
+def _set(topic: str, policy: str) -> str:
+    add = f"--add-config cleanup.policy={policy}"
+    return f": `kafka-configs.sh --alter --entity-type topics --entity-name {topic} {add}` sets it"
+
+
+def grow_command(topic: str, partitions: int) -> str:
+    """Return the command that gives a topic more partitions."""
+    return f"`kafka-topics.sh --alter --topic {topic} --partitions {partitions}`"
 
 
 def partition_counts(metadata: Any) -> dict[str, int]:

@@ -78,7 +78,7 @@ class Model:
         self.group = group
         self.rows = 0
         lenient = settings.missing.word != REJECT
-        self._decoder = Decoder(
+        self.decoder = Decoder(
             settings.target,
             settings.shape,
             settings.form,
@@ -102,7 +102,7 @@ class Model:
     @property
     def schema(self) -> Schema | None:
         """The schema of the partition's events; None until the settings or the first good event give it."""
-        return self._decoder.schema
+        return self.decoder.schema
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class Model:
 
         The fill-in values depend on all rows so far, so each record must be decoded exactly once.
         """
-        batch = self._decoder.decode(records)
+        batch = self.decoder.decode(records)
         self._fit_to_schema()
         if self._imputer is not None:
             batch.X = self._imputer.transform(batch.X)
@@ -230,7 +230,7 @@ class Model:
             Its parts do not fit this model's learners and metrics.
         """
         if self.settings.shape is None:
-            self._decoder.schema = saved.schema
+            self.decoder.schema = saved.schema
             self._learners, self._metrics, self._drift_monitor, self._imputer, self._pending = [], [], None, None, None
             self.exchange = None if self.exchange is None else self.exchange.clone_empty()
             self._fit_to_schema()

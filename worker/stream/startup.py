@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from driftway.worker.errors import UsageFailure
+from collections.abc import Mapping
+from typing import Any
+
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, cleanup_policies
-from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts
+from driftway.worker.kafka.topics import (
+    Topics,
+    WrongSetting,
+    create_topics,
+    grow_command,
+    grow_topics,
+    output_plan,
+    partition_counts,
+    require_input,
+    wrong_settings,
+)
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.stream.observability.event_log import EventLog
@@ -22,7 +35,10 @@ def check_properties(settings: WorkerSettings) -> None:
     ------
     UsageFailure
         A property is invalid, or incompatible with transactions.
+    Failure
+        The packages that the events' format needs are not installed.
     """
+    settings.model.loads()
     exactly_once = settings.guarantee == EXACTLY_ONCE
     checkpoint = ExactlyOnceCheckpoint(settings, 0) if exactly_once else Checkpoint(settings, 0, IDEMPOTENT)
     checkpoint.new_producer()
@@ -48,23 +64,28 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     Raises
     ------
     Failure
-        There is no broker, or a topic cannot be created or grown.
+        There is no broker, or a topic cannot be created, grown or written to.
     UsageFailure
-        The input is missing, the label topic has other partitions, or the outputs belong to another group.
+        The input is missing or another program's, the label topic has other partitions, or the outputs belong to
+        another group.
     """
+    require_input(settings.input)
+    require_input(settings.label_topic, "label topic")
     present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
+    _require_not_own(settings, present)
     wanted = present[settings.input]
     if settings.label_topic and present.get(settings.label_topic) != wanted:
         name = settings.label_topic
         has = f"has {present[name]} partitions" if name in present else "does not exist"
         raise UsageFailure(
             f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
-            "partition of its event"
+            f"partition of its event: {_mend(name, present.get(name, 0), wanted)}"
         )
     _tell_compacted(settings, event_log)
     plan = output_plan(settings.topics, wanted)
+    _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:
         grow_topics(settings.bootstrap, settings.passthrough, small, wanted)
@@ -73,3 +94,47 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
         event_log.event("created topic", topic=name)
     with translated_errors(settings):
         return claim_ownership(settings, wanted)
+
+
+def _require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> None:
+    """Refuse an input or a label topic that the group itself writes, on whatever input.
+
+    Raises
+    ------
+    UsageFailure
+        It is such a topic.
+    """
+    for name in filter(None, (settings.input, settings.label_topic)):
+        base = next((topic for topic in present if name in Topics(topic, settings.group).every_output()), None)
+        if base is not None:
+            raise UsageFailure(
+                f"{name} is an output of group {settings.group} on {base}: give another --group to work on it, or "
+                f"--input {base}"
+            )
+
+
+def _mend(topic: str, has: int, wanted: int) -> str:
+    """Say how a label topic gets as many partitions as the input."""
+    if not has:
+        return f"`driftway topics create --input {topic} --partitions {wanted}` creates it"
+    if has < wanted:
+        return f"{grow_command(topic, wanted)} adds them"
+    return "no topic can lose partitions: create another one, or give the input as many"
+
+
+def _check_settings(settings: WorkerSettings, plan: Mapping[str, Any], event_log: EventLog) -> None:
+    """Log which existing outputs have settings that lose what they are to keep.
+
+    Raises
+    ------
+    Failure
+        To one of them nothing can be written.
+    """
+    try:
+        wrong = wrong_settings(settings.bootstrap, settings.passthrough, plan)
+    except Failure as error:  # without the permission to describe them
+        wrong = [WrongSetting(str(error), False)]
+    for one in wrong:
+        if one.blocks:
+            raise Failure(one.sentence)
+        event_log.event("topic settings", warning=one.sentence)

@@ -36,6 +36,7 @@ from driftway.worker.stream.consumer.input_watch import InputWatch
 from driftway.worker.stream.consumer.label_consumer import LabelConsumer
 from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
 from driftway.worker.stream.consumer.share_consumer import ShareConsumer
+from driftway.worker.stream.first_events import FirstEvents
 from driftway.worker.stream.memory import MemoryManager
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
@@ -81,6 +82,7 @@ class Worker:
     ) -> None:
         self.settings, self.event_log, self.metrics = settings, event_log, metrics
         self.tasks: dict[int, Task] = {}
+        self._first = FirstEvents(settings, self.tasks)
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
         self._labels = LabelConsumer(settings, event_log, self.tasks)
@@ -174,6 +176,7 @@ class Worker:
         self.reporter.advanced(task, records, outputs, self.consumer.skipped_offsets.pop(partition, 0), was_running)
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
+        self._first.count(task, outputs)
         if not was_running and task.running:
             self._announce_running(task)
 
@@ -388,8 +391,7 @@ class Worker:
 
     def _finished(self) -> bool:
         """Whether, with `stop_at_end`, every assigned partition is running, read to its end and committed."""
-        over = (task.running and p in self.consumer.at_end and not task.uncommitted for p, task in self.tasks.items())
-        return self.settings.stop_at_end and bool(self.tasks) and all(over)
+        return self.settings.stop_at_end and bool(self.tasks) and self._first.finished(self.consumer.at_end)
 
     def _leave(self, clean: bool) -> None:
         """Commit open outputs if nothing went wrong, and leave the group."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,19 +33,32 @@ from driftway.worker.wire.events import (
     Records,
     Reject,
     RejectedEvent,
+    RejectLabel,
     Schema,
     Target,
     finite,
     too_long,
 )
 from driftway.worker.wire.headers import chosen_headers
-from driftway.worker.wire.schema.decoder import SchemaDecoder
+from driftway.worker.wire.schema.decoder import Decoded, SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import Integers
-    from driftway.worker.wire.scanner import Floats, Names
+    from driftway.worker.wire.scanner import Names
     from driftway.worker.wire.writer import Column
+
+
+class ParsedEvent(NamedTuple):
+    """An event that orjson has parsed."""
+
+    x: Any
+    """The features; None: the event is the label of an earlier one."""
+    y: float
+    """Class index or number; NaN: no label, or none that can be used."""
+    id_json: bytes
+    t: int | None
+    label_reason: str | None = None
+    """Why the label cannot be used."""
 
 
 class Decoder:
@@ -85,6 +98,9 @@ class Decoder:
         self.target = target
         self.schema = schema if events is None else events.shape
         self.form = form
+        self.set_aside_from = 0
+        """Offset of the first event whose label alone is set aside if it cannot be used. Earlier versions rejected such
+        an event, so those before it are still rejected (docs/decisions/0043)."""
         self._admit = admit
         self._lenient = lenient
         self._late = late
@@ -110,33 +126,45 @@ class Decoder:
         while self.schema is None and start < len(records):
             try:
                 if records.is_label[start]:
-                    raise Reject(UNKNOWN_ID)
+                    raise RejectLabel(UNKNOWN_ID)
                 _require_short("key", records.keys[start] or b"", MAX_KEY)
-                found = self._schema_of(records.values[start])
+                found = self._schema_of(records.values[start], self._is_strict(records, start))
                 self.schema = found if self._admit is None else self._admit(found)
             except Reject as reject:
-                rejected.append(records.rejection(start, str(reject)))
+                rejected.append(self._rejection(records, start, str(reject), isinstance(reject, RejectLabel)))
                 start += 1
         schema = self.schema or Schema(1)
         rest = records.after(start) if start else records
-        batch, reasons = self._read(rest, schema)
-        rejected += [rest.rejection(i, reason) for i, reason in sorted(reasons.items())]
+        decoded = self._read(rest, schema)
+        batch = self._batch(rest, decoded)
+        unusable = {**decoded.reasons, **decoded.set_aside}
+        rejected += [self._rejection(rest, i, unusable[i], i in decoded.set_aside) for i in sorted(unusable)]
         batch.rejected = rejected
         batch.next_offset = int(records.offsets[-1]) + 1
         return batch
 
-    def _read(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+    def _is_strict(self, records: Records, i: int) -> bool:
+        """Whether a label that cannot be used rejects record `i`, as in earlier versions."""
+        return bool(records.offsets[i] < self.set_aside_from)
+
+    def _rejection(self, records: Records, i: int, reason: str, of_label: bool) -> RejectedEvent:
+        set_aside = (of_label or bool(records.is_label[i])) and not self._is_strict(records, i)
+        return records.rejection(i, reason, set_aside)
+
+    def _read(self, records: Records, schema: Schema) -> Decoded:
         if self._schema_decoder is not None:
-            X, y, ids, t, reasons, labels = self._schema_decoder.decode(records, self._late)
-            return self._batch(records, X, y, ids, t, reasons, labels), reasons
+            return self._schema_decoder.decode(records, self._late)
         return self._packed(records, schema) if self.form == PACKED else self._json(records, schema)
 
-    def _schema_of(self, value: bytes | None) -> Schema:
+    def _schema_of(self, value: bytes | None, strict: bool) -> Schema:
         if self.form == PACKED:
-            return packed.schema_of(value, self.target, self._lenient)
-        x, *_ = self._event(value)
+            schema = packed.schema_of(value, self._lenient)
+            if strict and (reason := packed.label_reason(value, self.target)) is not None:
+                raise Reject(reason)
+            return schema
+        x = self._event(value, strict).x
         if x is None:
-            raise Reject(UNKNOWN_ID)
+            raise RejectLabel(UNKNOWN_ID)
         schema = Schema.of(x)
         for name, feature in zip(schema.names or range(len(x)), schema.check(x), strict=True):
             self._feature(feature, f"x[{name}]")
@@ -145,8 +173,8 @@ class Decoder:
     def _feature(self, value: Any, what: str) -> float:
         return math.nan if value is None and self._lenient else finite(value, what)
 
-    def _event(self, value: bytes | None) -> tuple[Any, float, bytes, int | None]:
-        """Parse a JSON event: features (None: a delayed label), class index, JSON text of the id, time."""
+    def _event(self, value: bytes | None, strict: bool = False) -> ParsedEvent:
+        """Parse a JSON event; if `strict`, a label that cannot be used rejects it."""
         if value is None:
             raise Reject(NULL_VALUE)
         event = parse_json(value)
@@ -160,11 +188,20 @@ class Decoder:
         elif not isinstance(x, list | dict):
             raise Reject(BAD_X)
         known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
-        label, id_json = self.target.index(event.get("y")), id_text(event.get("id"))
+        id_json = id_text(event.get("id"))
         _require_short("id", id_json, MAX_ID)
-        return x, label, id_json, t if known else None
+        y, label_reason = math.nan, None
+        try:
+            y = self.target.index(event.get("y"))
+        except RejectLabel as reject:
+            if x is None:
+                raise
+            if strict:
+                raise Reject(str(reject)) from None
+            label_reason = str(reject)
+        return ParsedEvent(x, y, id_json, t if known else None, label_reason)
 
-    def _json(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+    def _json(self, records: Records, schema: Schema) -> Decoded:
         from driftway.worker.wire.scanner import LABEL, NEEDS_PARSER, NO_TIME, Names, scan
         from driftway.worker.wire.writer import as_text
 
@@ -175,54 +212,53 @@ class Decoder:
         to_parse = (found == NEEDS_PARSER) | ~known | (labels & np.isnan(y) if self._late else labels)
         labels &= ~to_parse
         reasons: dict[int, str] = {}
+        set_aside: dict[int, str] = {}
         tail: list[bytes] = []
         end = len(text)
         for i in np.flatnonzero(to_parse).tolist():
             try:
-                x, y[i], id_json, time = self._event(records.values[i])
+                x, y[i], id_json, time, label_reason = self._event(records.values[i], self._is_strict(records, i))
                 labels[i] = x is None
                 for j, feature in enumerate(() if x is None else schema.check(x, self._lenient)):
                     X[i, j] = self._feature(feature, f"x[{schema.names[j] if schema.names else j}]")
             except Reject as reject:
-                reasons[i] = str(reject)
+                labels[i] = isinstance(reject, RejectLabel)
+                (set_aside if labels[i] else reasons)[i] = str(reject)
                 continue
+            if label_reason is not None:
+                set_aside[i] = label_reason
             t[i] = NO_TIME if time is None else time
             tail.append(id_json)
             spans[:, i] = end, end + len(id_json)
             end += len(id_json)
         ids = read_only(np.concatenate([text, as_text(b"".join(tail))])) if tail else text, spans
-        return self._batch(records, X, y, ids, t, reasons, labels), reasons
+        return Decoded(X, y, ids, t, reasons, labels, set_aside)
 
-    def _packed(self, records: Records, schema: Schema) -> tuple[Batch, dict[int, str]]:
+    def _packed(self, records: Records, schema: Schema) -> Decoded:
         from driftway.worker.wire.scanner import NO_TIME
         from driftway.worker.wire.writer import as_text
 
         n = len(records)
-        X, y, reasons = packed.decode_events(records.values, schema, self.target, self._lenient)
+        X, y, reasons, set_aside = packed.decode_events(records.values, schema, self.target, self._lenient)
         ids = as_text(NULL), np.repeat([[0], [len(NULL)]], n, axis=1)
-        no_labels = np.zeros(n, np.bool_)
-        return self._batch(records, X, y, ids, np.full(n, NO_TIME), reasons, no_labels), reasons
+        return Decoded(X, y, ids, np.full(n, NO_TIME), reasons, np.zeros(n, np.bool_), set_aside)
 
-    def _batch(
-        self,
-        records: Records,
-        X: Floats,
-        y: Floats,
-        ids: Column,
-        t: Integers,
-        reasons: dict[int, str],
-        labels: NDArray[np.bool_],
-    ) -> Batch:
-        """Build the batch of all records that are not rejected."""
+    def _batch(self, records: Records, decoded: Decoded) -> Batch:
+        """Build the batch of all records that are not rejected; where a label rejects its event, give the reason."""
+        X, y, ids, t, reasons, labels, set_aside = decoded
+        rejecting = [i for i in set_aside if not labels[i] and self._is_strict(records, i)]
         if records.label_offsets is not None:
-            not_labels = np.flatnonzero(records.is_label & ~labels).tolist()
-            reasons |= {i: NOT_A_LABEL for i in not_labels if i not in reasons}
+            rejecting += np.flatnonzero(records.is_label & ~labels).tolist()
+        for i in rejecting:
+            reasons.setdefault(i, set_aside.pop(i, NOT_A_LABEL))
         sizes = [("id", ids[1][1] - ids[1][0], MAX_ID)]
         if not records.keys.all_none:
             sizes.append(("key", records.keys.lengths(), MAX_KEY))
         for what, lengths, most in sizes:
             long = np.flatnonzero(lengths > most).tolist()
             reasons |= {i: too_long(what, int(lengths[i])) for i in long if i not in reasons}
+        for i in set(reasons).intersection(set_aside):  # the whole record is rejected
+            del set_aside[i]
         stamps = np.asarray(records.timestamps, np.int64) if self._late else None
         if not reasons and not labels.any():
             batch = Batch(
@@ -244,7 +280,7 @@ class Decoder:
                 stamps=None if stamps is None else stamps[keep],
             )
         if stamps is not None:
-            labels[list(reasons)] = False
+            labels[[*reasons, *set_aside]] = False
             batch.labels = Labels(
                 batch.offsets.searchsorted(records.offsets[labels]),
                 records.offsets[labels],
@@ -252,6 +288,7 @@ class Decoder:
                 _ids_of(ids, labels),
                 t[labels],
                 records.chosen(labels),
+                self.set_aside_from,
             )
         return batch
 
@@ -267,8 +304,8 @@ def _require_short(what: str, text: bytes, most: int) -> None:
 
 
 def _require_label(given: bool, late: bool) -> None:
-    """Raise `Reject` unless an event without features may be the label of an earlier one."""
+    """Raise unless an event without features may be the label of an earlier one, and can be used as one."""
     if not late:
         raise Reject(LATE_LABEL)
     if not given:
-        raise Reject(NO_LABEL)
+        raise RejectLabel(NO_LABEL)

@@ -53,6 +53,10 @@ class Reject(Exception):
     """An event cannot be used; the message is the reason that its rejection carries."""
 
 
+class RejectLabel(Reject):
+    """A label cannot be used, whatever becomes of its event: the label is set aside."""
+
+
 @dataclass(frozen=True)
 class Target:
     """What is predicted (one of K classes, or a number), and the names of classes on the wire.
@@ -85,13 +89,16 @@ class Target:
 
         Raises
         ------
-        Reject
+        RejectLabel
             Not a label of this target.
         """
         if value is None:
             return math.nan
         if self.task == REGRESSION:
-            return finite(value, "label")
+            try:
+                return finite(value, "label")
+            except Reject as reject:
+                raise RejectLabel(str(reject)) from None
         if not isinstance(value, bool):
             for k, name in enumerate(self.labels or range(self.n_classes)):
                 known = as_number(name) if isinstance(name, str) else name
@@ -99,7 +106,7 @@ class Target:
                 if value == known if isinstance(known, str) else _as_float(value) == known:
                     return float(k)
         given = json.dumps(value) if not isinstance(value, dict | list) else "given"
-        raise Reject(f"label {given[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
+        raise RejectLabel(f"label {given[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
 
     def indices(self, y: Floats) -> tuple[Floats, NDArray[np.bool_]]:
         """Return class indices of numeric wire labels, and which of them are valid for this target."""
@@ -202,15 +209,16 @@ class Records:
         found = None if self.headers is None else dict(self.headers[i]).get(name)
         return found or None
 
-    def rejection(self, i: int, reason: str) -> RejectedEvent:
-        """Return the rejection of record `i`."""
+    def rejection(self, i: int, reason: str, set_aside: bool = False) -> RejectedEvent:
+        """Return the rejection of record `i`, or of its label alone if that is `set_aside`."""
         own = (
             None
             if self.label_offsets is None or self.label_offsets[i] == NO_LABEL_OFFSET
             else int(self.label_offsets[i])
         )
         event = int(self.offsets[i]), self.values[i], self.keys[i], int(self.timestamps[i])
-        return RejectedEvent(reason, *event, own, () if self.headers is None else tuple(self.headers[i]))
+        headers = () if self.headers is None else tuple(self.headers[i])
+        return RejectedEvent(reason, *event, own, headers, set_aside)
 
     @property
     def is_label(self) -> NDArray[np.bool_]:
@@ -254,6 +262,8 @@ class RejectedEvent:
     """Offset of a label in the label topic; `offset` is then that of the event before which it was taken."""
     headers: Sequence[Header] = ()
     """The record's own headers."""
+    set_aside: bool = False
+    """Whether this is only a label: of an event that is predicted all the same, or of an earlier one."""
 
     @property
     def answered_offset(self) -> tuple[int, bytes | None]:
@@ -272,6 +282,8 @@ class Labels:
     ids: Column
     t: Integers
     records: Records
+    set_aside_from: int = 0
+    """See `driftway.worker.wire.decoder.Decoder.set_aside_from`."""
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -283,7 +295,7 @@ class Labels:
 
     def rejection(self, i: int, reason: str) -> RejectedEvent:
         """Return the rejection of label `i`."""
-        return self.records.rejection(i, reason)
+        return self.records.rejection(i, reason, self.offsets[i] >= self.set_aside_from)
 
 
 @dataclass

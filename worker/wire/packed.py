@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import BufferColumn, BytesColumn
-from driftway.worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, Schema, Target, finite
+from driftway.worker.wire.events import NULL_VALUE, REGRESSION, Batch, Reject, RejectLabel, Schema, Target, finite
 from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _event_rows(X: Floats, y: Floats) -> NDArray[Any]:
     return rows
 
 
-def schema_of(value: bytes | None, target: Target, lenient: bool = False) -> Schema:
+def schema_of(value: bytes | None, lenient: bool = False) -> Schema:
     """Return the schema that a packed event fixes.
 
     Raises
@@ -112,14 +112,14 @@ def schema_of(value: bytes | None, target: Target, lenient: bool = False) -> Sch
     """
     size, _ = _head(value)
     schema = Schema.first((len(value or b"") - EVENT_HEAD.size) // size)
-    if (reason := why_unusable(value, schema, target, lenient)) is not None:
+    if (reason := why_unusable(value, schema, lenient)) is not None:
         raise Reject(reason)
     return schema
 
 
 def decode_events(
     values: BytesColumn, schema: Schema, target: Target, lenient: bool = False
-) -> tuple[Floats, Floats, dict[int, str]]:
+) -> tuple[Floats, Floats, dict[int, str], dict[int, str]]:
     """Decode packed events, all at once if they have equal lengths; if `lenient`, features may be NaN.
 
     Returns
@@ -127,9 +127,11 @@ def decode_events(
     X : f8[n, d]
         C-contiguous; rows with a reason are undefined.
     y : f8[n]
-        Class index or target; NaN = no label.
+        Class index or target; NaN = no label, or none that can be used.
     reasons : dict
         Index -> why that event cannot be used.
+    set_aside : dict
+        Index -> why the label of that event, which can be used, cannot.
     """
     n, d = len(values), schema.n_features
     sizes = {EVENT_HEAD.size + size * d: size for size in SIZES}
@@ -142,25 +144,34 @@ def decode_events(
             here = lengths == length
             X[here], y[here], usable[here] = _rows(values.chosen(here), size, d)
     y, known = target.indices(y)
-    usable &= known
+    y[~known] = math.nan
     if not np.isfinite(X).all():
         usable &= (~np.isinf(X) if lenient else np.isfinite(X)).all(axis=1)
-    unusable = np.flatnonzero(~usable).tolist()
-    return X, y, {i: why_unusable(values[i], schema, target, lenient) or NOT_PACKED for i in unusable}
+    reasons = {i: why_unusable(values[i], schema, lenient) or NOT_PACKED for i in np.flatnonzero(~usable).tolist()}
+    set_aside = {i: label_reason(values[i], target) or NOT_PACKED for i in np.flatnonzero(usable & ~known).tolist()}
+    return X, y, reasons, set_aside
 
 
-def why_unusable(value: bytes | None, schema: Schema, target: Target, lenient: bool = False) -> str | None:
+def label_reason(value: bytes | None, target: Target) -> str | None:
+    """Return why the label of a readable packed event cannot be used; None if it can."""
+    _, label = _head(value)
+    try:
+        target.index(None if math.isnan(label) else int(label) if label.is_integer() else label)
+    except RejectLabel as reject:
+        return str(reject)
+    return None
+
+
+def why_unusable(value: bytes | None, schema: Schema, lenient: bool = False) -> str | None:
     """Return why a packed event is rejected; None if it is not."""
     try:
-        size, label = _head(value)
+        size, _ = _head(value)
         n = (len(value or b"") - EVENT_HEAD.size) // size
         if n != schema.n_features:
             raise Reject(f"x has {n} features, expected {schema.n_features}")
         for j, feature in enumerate(np.frombuffer(value or b"", f"<f{size}", offset=EVENT_HEAD.size)):
             if not (lenient and math.isnan(feature)):
                 finite(float(feature), f"x[{j}]")
-        known = None if math.isnan(label) else int(label) if label.is_integer() else label
-        target.index(known)
     except Reject as reject:
         return str(reject)
     return None

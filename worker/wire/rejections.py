@@ -43,6 +43,9 @@ earlier versions."""
 OWN_COUNT, OWN = "headers", "event."
 """Header of a rejection: how many headers the event had, so that a lost one shows and rejections of earlier versions,
 which kept none, are recognised; and the beginning of the names of those headers, which sets them apart from ours."""
+SET_ASIDE, LABEL = "set-aside", "label"
+"""Header of a label that was set aside, and its value. Such a record is not the outcome of an event: the event of the
+label is predicted, or the label is a record of its own. Earlier versions did not write the header."""
 
 KINDS = {
     "null value": "null",
@@ -91,6 +94,7 @@ def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str 
         ("offset", b"%d" % offset),
         ("timestamp", b"%d" % bad.timestamp),
         *(() if bad.label_offset is None else ((INPUT_OFFSET, b"%d" % bad.offset),)),
+        *(((SET_ASIDE, LABEL.encode()),) if bad.set_aside else ()),
         (OWN_COUNT, b"%d" % len(bad.headers)),
         *((OWN + name, value) for name, value in bad.headers),
     )
@@ -179,8 +183,15 @@ def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:
     return int(headers["offset"]), None
 
 
-def kind_of(reason: str) -> str:
-    """Return the kind of a reason, for counting."""
+def is_set_aside(headers: Mapping[str, bytes]) -> bool:
+    """Whether a record is a label that was set aside, also one of a label topic in earlier versions."""
+    return not {SET_ASIDE, INPUT_OFFSET, EARLIER_INPUT_OFFSET}.isdisjoint(headers)
+
+
+def kind_of(reason: str, set_aside: bool = False) -> str:
+    """Return the kind of a reason, for counting; `set_aside`: of a label's."""
+    if set_aside and reason.startswith("label "):
+        return LABEL  # not that of a feature called `label`
     for words, kind in BY_END.items():
         if reason.endswith(words):
             return kind
@@ -236,7 +247,7 @@ class RejectionLimit:
 
 
 class RejectionWindow:
-    """Tracks which of a partition's last events were rejected.
+    """Tracks which of a partition's last events were rejected, or had their label set aside.
 
     Parameters
     ----------
@@ -254,8 +265,12 @@ class RejectionWindow:
     def observe(self, offsets: Integers, rejected: Sequence[RejectedEvent]) -> TooManyRejected | None:
         """Add a batch's accepted offsets and rejections, both ascending; return an error if they exceed the limit."""
         bad_offsets = np.fromiter((bad.offset for bad in rejected), np.int64, len(rejected))
-        flags = np.zeros(len(offsets) + len(rejected), np.bool_)
-        flags[np.searchsorted(offsets, bad_offsets) + np.arange(len(bad_offsets))] = True
+        own_topic = np.fromiter((bad.label_offset is not None for bad in rejected), np.bool_, len(rejected))
+        predicted = np.isin(bad_offsets, offsets) & ~own_topic  # only their labels were set aside
+        events, others = bad_offsets[predicted], bad_offsets[~predicted]
+        flags = np.zeros(len(offsets) + len(others), np.bool_)
+        flags[np.searchsorted(offsets, others) + np.arange(len(others))] = True
+        flags[np.searchsorted(offsets, events) + np.searchsorted(others, events, "right")] = True
         known, window = len(self._recent), self.limit.window
         flags = np.concatenate([self._recent, flags])
         self._recent = flags[-window:]
@@ -266,9 +281,10 @@ class RejectionWindow:
             return None
         end = known + int(over[0]) + 1
         latest = rejected[int(flags[known:end].sum()) - 1]
+        what = "were rejected or had their label set aside" if latest.set_aside else "were rejected"
         last = f"the latest, at offset {latest.offset}: {shown(latest.reason)}"
         return TooManyRejected(
-            f"partition {self.partition}: {counts[end - 1]} of its last {min(end, window)} events were rejected, more "
+            f"partition {self.partition}: {counts[end - 1]} of its last {min(end, window)} events {what}, more "
             f"than --max-rejected {self.limit.text} allows; {last}"
         )
 

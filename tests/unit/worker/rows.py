@@ -55,8 +55,12 @@ def tabled(decoder: Decoder, parts: Sequence[Records]) -> dict[int, Any]:
         for bad in batch.rejected:
             i = bad.offset - int(part.offsets[0])
             assert (bad.value, bad.key, bad.timestamp) == (part.values[i], part.keys[i], part.timestamps[i])
-            assert bad.offset not in found
-            found[bad.offset] = bad.reason
+            if bad.set_aside and bad.offset in found:
+                assert found[bad.offset][1] is None
+                found[bad.offset] = (*found[bad.offset], bad.reason)
+            else:
+                assert bad.offset not in found
+                found[bad.offset] = bad.reason
         assert [bad.offset for bad in batch.rejected] == sorted(bad.offset for bad in batch.rejected)
     return found
 
@@ -80,7 +84,7 @@ def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
     found: dict[int, Any] = {}
     for i, offset in enumerate(whole.offsets.tolist()):
         try:
-            x, y, name, t = decoder._event(whole.values[i])
+            x, y, name, t, set_aside = decoder._event(whole.values[i])
             names = schema.names or range(schema.n_features)
             pairs = zip(names, schema.check(x, decoder._lenient), strict=True)
             row = np.array([decoder._feature(value, f"x[{n}]") for n, value in pairs])
@@ -89,6 +93,8 @@ def one_by_one(decoder: Decoder, whole: Records) -> dict[int, Any]:
         else:
             time = NO_TIME if t is None else t
             found[offset] = row.tobytes(), None if np.isnan(y) else y, name, time, whole.keys[i]
+            if set_aside is not None:
+                found[offset] = (*found[offset], set_aside)
     return found
 
 

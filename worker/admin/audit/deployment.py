@@ -86,9 +86,10 @@ class Deployment:
         with translated_errors(settings), closing(reader_of(settings)) as reader:
             for p in partitions:
                 committed, metadata = committed_offset(reader, settings.input, p, deadline)
-                last = counted(last_record(reader, settings, p), metadata)
+                record = last_record(reader, settings, p)
+                last = counted(record, metadata)
                 require_same_topics(settings, settings.label_topic, last.read)
-                target = AuditTarget(p, committed, metadata, last)
+                target = AuditTarget(p, committed, metadata, last, 0 if record is None else record.set_aside_from)
                 low, _ = watermarks(reader, settings.input, p, deadline)
                 self.targets.append(target)
                 self.total += max(0, (target.committed or 0) - low)

@@ -26,6 +26,7 @@ from driftway.worker.wire.rejections import (
     TRUNCATED,
     RejectionRecord,
     answered_offset,
+    is_set_aside,
     record_of,
     without_own,
 )
@@ -251,7 +252,7 @@ class AlarmComparison(PointComparison):
 
 
 class RejectionComparison(TopicComparison):
-    """Compares rejections: unusable events, unchanged or (where too large) their beginning, and the reason in headers.
+    """Compares rejections and labels that were set aside: unchanged or cut, with the reason in their headers.
 
     Parameters
     ----------
@@ -267,6 +268,14 @@ class RejectionComparison(TopicComparison):
         super().__init__(stream, input_name, span)
         topic, _, partition = input_name.rpartition("/")
         self._place = topic, int(partition), label_topic
+        self.set_aside = 0
+        """Matched records that are labels."""
+
+    def require(self, wanted: Sequence[RecordIdentity]) -> None:
+        before = self.matched
+        super().require(wanted)
+        matched = wanted[len(wanted) - (self.matched - before) :]  # only the first ones may be gone
+        self.set_aside += sum(is_set_aside(dict(headers)) for _, _, headers in matched)
 
     def identity(self, message: Any) -> RecordIdentity:
         headers = message.headers() or ()

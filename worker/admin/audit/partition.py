@@ -70,9 +70,10 @@ class PartitionAudit:
         self.progress = progress
         self.pointer = Pointer.parse(target.metadata)
         self.report = AuditReport(target.partition, end=self.committed)
-        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, chunks = streams
-        self._snapshots = SnapshotReader(chunks, settings.model)
+        self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
+        self._snapshots = SnapshotReader(streams.chunks, settings.model)
         self._model = Model(settings.model, target.partition, settings.group)
+        self._model.decoder.set_aside_from = target.set_aside_from
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
         self._position = 0
@@ -264,7 +265,7 @@ class PartitionAudit:
         self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
         outputs.predictions.release()
         self.rejections.require(self.rejections.identities(outputs.rejected))
-        self._kinds.update(kind_of(one.reason) for one in outputs.rejected)
+        self._kinds.update(kind_of(one.reason) for one in outputs.rejected if not one.set_aside)
         self.points.require(outputs.points)
         if self.alarms is not None:
             self.alarms.require([(alarm.key, alarm.value) for alarm in outputs.alarms])
@@ -316,7 +317,8 @@ class PartitionAudit:
             self._newest_snapshot = max(self._newest_snapshot, self._ahead.offset)
             self._ahead = self._next_snapshot()
         report = self.report
-        report.predictions, report.rejections = self.predictions.matched, self.rejections.matched
+        report.predictions, report.set_aside = self.predictions.matched, self.rejections.set_aside
+        report.rejections = self.rejections.matched - report.set_aside
         report.rejected = dict(self._kinds.most_common())
         report.points, report.orphans = self.points.matched, self._snapshots.orphans
         report.alarms = 0 if self.alarms is None else self.alarms.matched

@@ -28,12 +28,15 @@ class AuditTarget:
         Its metadata.
     last : CountedState
         What the last commit had read of the input.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
     """
 
     partition: int
     committed: int | None
     metadata: str | None = None
     last: CountedState = NOT_COUNTED
+    set_aside_from: int = 0
 
 
 class PartitionStreams(NamedTuple):
@@ -60,6 +63,8 @@ class AuditReport:
     records: int = 0
     predictions: int = 0
     rejections: int = 0
+    set_aside: int = 0
+    """Labels that were set aside, which are no rejections."""
     points: int = 0
     alarms: int = 0
     shares: int = 0
@@ -72,4 +77,4 @@ class AuditReport:
     @property
     def empty(self) -> bool:
         """Whether nothing at all was compared."""
-        return not (self.predictions or self.rejections or self.snapshots)
+        return not (self.predictions or self.rejections or self.set_aside or self.snapshots)

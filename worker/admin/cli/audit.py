@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from driftway.worker.admin.audit.report import AuditReport
 
 ORPHANS_SHOWN = 5
-COUNTED = "predictions", "rejections", "points", "alarms", "shares", "snapshots", "orphans"
+COUNTED = "predictions", "rejections", "set aside", "points", "alarms", "shares", "snapshots", "orphans"
 
 
 @click.command()
@@ -119,8 +119,8 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     for heading in ("partition", "from", "to", "events", *COUNTED):
         table.add_column(heading, justify="right")
     for one in accounts:
-        row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.points,
-               one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
+        row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.set_aside,
+               one.points, one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
         table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
     console = wide_console()
     console.print(table)
@@ -137,9 +137,11 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     if kinds and not any(one.predictions for one in accounts):
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
     events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)
+    labels = sum(one.set_aside for one in accounts)
     console.print(
-        f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, and "
-        f"{snapshots:,} snapshots are the recomputed state.",
+        f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, "
+        + (f"{labels:,} labels were set aside, " if labels else "")
+        + f"and {snapshots:,} snapshots are the recomputed state.",
         soft_wrap=True,
         markup=False,
     )

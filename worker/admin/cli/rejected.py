@@ -27,10 +27,11 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     """List why events were rejected, how often, and examples; send them again once the cause is fixed.
 
     Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (not those of the first event),
-    not-a-number, not-finite, label, late-label, id, key, packed, registry (a schema registry is used). With
-    --send-again, events of the kinds given with --kind are written to their partition again as they came: key, value,
-    headers and time, and a header driftway-again that names the event. Each rejection is sent once, however often you
-    ask. Workers that would still reject an event reject it again: that is a new rejection, which can be sent again.
+    not-a-number, not-finite, label, late-label, id, key, packed, registry (a schema registry is used). A label that
+    cannot be used is set aside (label, late-label), and its event is predicted without it. With --send-again, events
+    of the kinds given with --kind are written to their partition again as they came: key, value, headers and time, and
+    a header driftway-again that names the event. Each rejection is sent once, however often you ask. Workers that would
+    still reject an event reject it again: that is a new rejection, which can be sent again.
 
     \b
     Examples:
@@ -62,6 +63,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
         summary = {
             kind: {
                 "count": group.count,
+                "labels_set_aside": group.set_aside,
                 "samples": [
                     {"partition": s.partition, "offset": s.offset, "reason": s.reason, "event": example(s.value)}
                     for s in group.samples
@@ -74,6 +76,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     if not groups:
         click.echo(f"nothing in {topics.rejected}")
     for kind, group in groups.items():
-        click.echo(f"{kind}: {group.count:,}")
+        labels = f" ({group.set_aside:,} labels set aside)" if group.set_aside else ""
+        click.echo(f"{kind}: {group.count:,}{labels}")
         for one in group.samples:
             click.echo(f"  {one.topic}/{one.partition}@{one.offset}: {shown(one.reason)}: {example(one.value)}")

@@ -93,7 +93,8 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             checkpoint.sender.send_one(settings.topics.snapshots, mark, mark_key(source.partition))
             checkpoint.flush(deadline)
             checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
-            request = CommitRequest(offset, offset, blob, None, input_read=InputRead(offset, 0, topic_id))
+            read, aside = InputRead(offset, 0, topic_id), source.set_aside_from
+            request = CommitRequest(offset, offset, blob, None, input_read=read, set_aside_from=aside)
             checkpoint.commit(request, reader.consumer_group_metadata(), deadline)
         except BaseException:
             with contextlib.suppress(KafkaException):

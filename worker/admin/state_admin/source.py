@@ -49,6 +49,8 @@ class GroupPartition:
         Format of the events.
     last : CountedState
         What the last commit had read of the input.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
     """
 
     settings: WorkerSettings
@@ -61,6 +63,7 @@ class GroupPartition:
     labels: str = ""
     form: EventFormat = JSON_FORMAT
     last: CountedState = NOT_COUNTED
+    set_aside_from: int = 0
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -129,9 +132,9 @@ def find_partitions(
             end = watermarks(reader, snapshots, p, deadline)[1] if p < counts.get(snapshots, 0) else 0
             last = last_record(reader, settings, p) if end else None
             labels = "" if last is None else last.labels or ""
-            pointer = Pointer.parse(metadata)
+            aside, pointer = 0 if last is None else last.set_aside_from, Pointer.parse(metadata)
             read = counted(last, metadata)
-            found.append(GroupPartition(settings, p, low, high, committed, pointer, end, labels, form, read))
+            found.append(GroupPartition(settings, p, low, high, committed, pointer, end, labels, form, read, aside))
     return found
 
 

@@ -237,6 +237,7 @@ def advance(
     Failure, Unreachable
         The events cannot be read.
     """
+    model.decoder.set_aside_from = source.set_aside_from
     if first >= end:
         return 0
     done, usable = 0, False

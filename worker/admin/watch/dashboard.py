@@ -44,8 +44,8 @@ class DashboardRow:
         The newest accuracy point, as on the wire.
     history : tuple of float
         The windowed metric, oldest first.
-    rejected : dict
-        Kind of reason -> number of rejections seen in the partition.
+    rejected, set_aside : dict
+        Kind of reason -> number of rejections, and of labels set aside, seen in the partition.
     drifts : dict
         Detector -> number of drift alarms seen in the partition.
     last_drift : tuple or None
@@ -63,6 +63,7 @@ class DashboardRow:
     point: dict[str, Any]
     history: tuple[float, ...]
     rejected: dict[str, int] = field(default_factory=dict)
+    set_aside: dict[str, int] = field(default_factory=dict)
     drifts: dict[str, int] = field(default_factory=dict)
     last_drift: tuple[str, int] | None = None
     clocks: Mapping[str, int] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class DashboardRow:
             "rows_per_second": self.rows_per_second,
             "lag": self.lag,
             "rejected": self.rejected,
+            "labels_set_aside": self.set_aside,
             "drifts": self.drifts,
             "last_drift": None if self.last_drift is None else dict(zip(DRIFT_FIELDS, self.last_drift, strict=True)),
             "rows_since_drift": self.rows_since_drift,
@@ -107,6 +109,7 @@ class Dashboard:
         self._seen: dict[int, deque[tuple[float, int]]] = {}
         self._ends: dict[int, int] = {}
         self._rejected: dict[int, Counter[str]] = {}
+        self._set_aside: dict[int, Counter[str]] = {}
         self._drifts: dict[int, dict[str, tuple[int, int]]] = {}
         """Partition -> detector -> number of alarms, and input offset of the last one."""
         self.silent_seconds: float | None = None
@@ -146,9 +149,10 @@ class Dashboard:
         while len(seen) > 1 and seen[1][0] <= now - RATE_SECONDS:
             seen.popleft()
 
-    def reject(self, partition: int, kind: str) -> None:
-        """Count a rejection."""
-        self._rejected.setdefault(partition, Counter())[kind] += 1
+    def reject(self, partition: int, kind: str, set_aside: bool = False) -> None:
+        """Count a rejection, or a label that was set aside."""
+        counts = self._set_aside if set_aside else self._rejected
+        counts.setdefault(partition, Counter())[kind] += 1
 
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
         """Count a drift alarm as on the wire; the input is accounted for up to its offset."""
@@ -182,6 +186,7 @@ class Dashboard:
                     self._points.get(place, {}),
                     tuple(self._history.get(place, ())),
                     dict(self._rejected.get(partition, Counter()).most_common()),
+                    dict(self._set_aside.get(partition, Counter()).most_common()),
                     {detector: count for detector, (count, _) in drifts.items()},
                     None if last is None else (last[1], last[0]),
                     self.clocks.get(partition, {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
@@ -15,7 +15,7 @@ from driftway.worker.kafka.error_handling import UNREADABLE, explained
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import decode_predictions, is_packed
-from driftway.worker.wire.rejections import kind_of
+from driftway.worker.wire.rejections import is_set_aside, kind_of
 
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
 """Timeouts for end offsets: in `LogEnds.of`, which requires an answer, and in `LogEnds.lately`, which does not."""
@@ -162,24 +162,42 @@ def readings(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
             yield read_json(message.value()), message.timestamp()[1] / 1000
 
 
-def reason_kind(message: Any) -> str:
-    """The kind of a rejection's reason."""
-    return kind_of(dict(message.headers() or ()).get("reason", b"").decode(errors="replace"))
+class Rejection(NamedTuple):
+    """What the headers of a rejection, or of a label that was set aside, say."""
+
+    partition: int
+    offset: int | None
+    """Input offset of the rejected event; None for a label, which is not the outcome of an event."""
+    kind: str
+    """Kind of the reason."""
 
 
-def outcome_place(message: Any, rejected: bool) -> tuple[int, int]:
-    """Input partition and offset of a rejection, by its headers, or of a prediction, in either format.
+def read_rejection(message: Any) -> Rejection:
+    """Read the headers of a rejection.
 
-    A prediction's headers are ignored, since they are its event's. A rejected label gives its offset in its own topic.
+    Raises
+    ------
+    Failure
+        The record is none.
+    """
+    headers = dict(message.headers() or ())
+    set_aside = is_set_aside(headers)
+    try:
+        kind = kind_of(headers["reason"].decode(errors="replace"), set_aside)
+        return Rejection(int(headers["partition"]), None if set_aside else int(headers["offset"]), kind)
+    except (KeyError, ValueError, TypeError, AttributeError):
+        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
+        raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
+
+
+def prediction_place(message: Any) -> tuple[int, int]:
+    """Input partition and offset of a prediction, in either format; its headers are its event's.
 
     Raises
     ------
     Failure
         The prediction is in no known format.
     """
-    if rejected:
-        headers = dict(message.headers())
-        return int(headers["partition"]), int(headers["offset"])
     value = message.value() or b""
     try:
         if is_packed(value):

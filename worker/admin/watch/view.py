@@ -81,9 +81,13 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
 
 
 def rejected(rows: list[DashboardRow]) -> str:
-    """A line with the rejections of all partitions by kind; empty if there are none."""
-    kinds = sum((Counter(row.rejected) for row in {row.partition: row for row in rows}.values()), Counter[str]())
-    return f"rejected lately: {format_counts(kinds)} (driftway rejected shows them)" if kinds else ""
+    """A line with the rejections and labels set aside of all partitions by kind; empty if there are none."""
+    partitions = {row.partition: row for row in rows}.values()
+    kinds = sum((Counter(row.rejected) for row in partitions), Counter[str]())
+    labels = sum((Counter(row.set_aside) for row in partitions), Counter[str]())
+    counts = {"rejected": format_counts(kinds), "labels set aside": format_counts(labels)}
+    found = "; ".join(f"{what} lately: {count}" for what, count in counts.items() if count)
+    return f"{found} (driftway rejected shows them)" if found else ""
 
 
 def clocks(rows: list[DashboardRow]) -> list[str]:

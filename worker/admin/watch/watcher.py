@@ -8,7 +8,7 @@ from typing import Any
 
 from driftway.worker.admin.watch.clocks import ClockReader
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
-from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, outcome_place, readings, reason_kind
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, prediction_place, read_rejection, readings
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.topics import Topics, partition_counts, written_for
@@ -117,13 +117,14 @@ class Watcher:
         # The last record of each partition suffices; decoding every prediction would be wasted work.
         last = {(message.topic(), message.partition()): message for message in self._newest.poll(0.0)}
         for message in last.values():
-            self.dashboard.add_outcome(*outcome_place(message, rejected=False))
+            self.dashboard.add_outcome(*prediction_place(message))
         for alarm, written_at in readings(self._alarms.poll(0.0)):
             self.dashboard.alarm(alarm, written_at)
         for message in self._rejected.poll(0.0):
-            place = outcome_place(message, rejected=True)
-            self.dashboard.add_outcome(*place)
-            self.dashboard.reject(place[0], reason_kind(message))
+            found = read_rejection(message)
+            if found.offset is not None:
+                self.dashboard.add_outcome(found.partition, found.offset)
+            self.dashboard.reject(found.partition, found.kind, set_aside=found.offset is None)
 
 
 def chosen(bootstrap: str, passthrough: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[Topics, dict[str, int]]:

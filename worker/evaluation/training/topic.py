@@ -222,10 +222,11 @@ class TopicRows:
     def _rows(self, records: Records, batch: Batch) -> tuple[Any, Any]:
         """The labelled rows of the records."""
         known, counts = ~np.isnan(batch.y), self.counts
-        if batch.rejected and counts.first_rejected is None:
-            bad = batch.rejected[0]
+        rejected = [one for one in batch.rejected if not one.set_aside]
+        if rejected and counts.first_rejected is None:
+            bad = rejected[0]
             counts.first_rejected = f"{self.part.topic}/{records.partition}@{bad.offset}: {shown(bad.reason)}"
-        counts.rejected += len(batch.rejected)
+        counts.rejected += len(rejected)
         counts.unlabelled += int((~known).sum())
         counts.rows += int(known.sum())
         return np.ascontiguousarray(batch.X[known]), batch.y[known]

@@ -49,6 +49,8 @@ class CommitRecord:
         What the state at `offset` has read of its input.
     clocks : mapping
         How far stamps are apart, see `driftway.worker.stream.task.task.Task.clocks`; empty: labels are not delayed.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`. In a record of an earlier version, `offset`.
     """
 
     offset: int
@@ -60,6 +62,7 @@ class CommitRecord:
     rounds: int | None = None
     input_read: InputRead = NOTHING_KNOWN
     clocks: Mapping[str, int] = field(default_factory=dict)
+    set_aside_from: int = 0
 
     def write(self) -> bytes:
         """The record's value."""
@@ -69,6 +72,7 @@ class CommitRecord:
                 "previous": self.previous,
                 "pointer": None if self.pointer is None else self.pointer.text(),
                 "outputs": {topic: [span.first, span.last, span.count] for topic, span in self.outputs.items()},
+                "set_aside_from": self.set_aside_from,
                 **({} if self.order is None else {"labels": self.labels, "order": self.order.as_list()}),
                 **({} if self.rounds is None else {"rounds": self.rounds}),
                 **({} if self.input_read == NOTHING_KNOWN else {"read": self.input_read.as_dict()}),
@@ -95,7 +99,8 @@ class CommitRecord:
         """
         plain = parse_stored(value, "it")
         if not isinstance(plain, dict):
-            return cls(whole_number(plain, "it"))
+            offset = whole_number(plain, "it")
+            return cls(offset, set_aside_from=offset)
         fields = StoredFields(plain, "it")
         spans = {topic: whole_numbers(span, "outputs", 3) for topic, span in fields.object("outputs").plain.items()}
         if any(first > last for first, last, _ in spans.values()):
@@ -112,4 +117,5 @@ class CommitRecord:
             None if rounds is None else fields.integer(rounds),
             InputRead.from_dict(plain.get("read")),
             {figure: whole_number(value, figure, -LARGEST) for figure, value in clocks.items()},
+            fields.integer("set_aside_from" if fields.has("set_aside_from") else "offset"),
         )

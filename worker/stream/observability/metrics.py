@@ -62,6 +62,9 @@ class WorkerMetrics:
         self.records = self._per_partition(Counter, "records", "Input records taken")
         self.predictions = self._per_partition(Counter, "predictions", "Predictions emitted")
         self.rejections = self._per_partition(Counter, "rejections", "Records rejected, by kind of reason", "reason")
+        self.labels_set_aside = self._per_partition(
+            Counter, "labels_set_aside", "Labels set aside, by kind of reason", "reason"
+        )
         self.offsets_passed = self._per_partition(
             Counter, "offsets_passed", "Input offsets without a record: markers, aborted or compacted records"
         )
@@ -211,8 +214,10 @@ class WorkerMetrics:
             self.partition_metric(self.replayed, partition).inc(0 if waited else n)
             return
         self.partition_metric(self.predictions, partition).inc(outputs.rows)
-        for kind, count in Counted(kind_of(one.reason) for one in outputs.rejected).items():
-            self.partition_metric(self.rejections, partition, kind).inc(count)
+        kinds = Counted((one.set_aside, kind_of(one.reason, one.set_aside)) for one in outputs.rejected)
+        for (set_aside, kind), count in kinds.items():
+            metric = self.labels_set_aside if set_aside else self.rejections
+            self.partition_metric(metric, partition, kind).inc(count)
         for alarm in outputs.alarms:
             self.partition_metric(self.drifts, partition, alarm.detector).inc()
         if outputs.shares and task.model.exchange is not None:

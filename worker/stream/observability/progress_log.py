@@ -49,6 +49,8 @@ class ProgressLog:
         """Input records that were predicted or rejected: since the start, and up to the last progress line."""
         self.kinds: Counter[str] = Counter()
         """Rejections by kind."""
+        self.set_aside: Counter[str] = Counter()
+        """Labels set aside, by kind."""
         self._unreported: Counter[str] = Counter()
         self._unreported_drifts, self._drift_at = 0, float("-inf")
         self._clocks: dict[int, dict[str, int]] = {}
@@ -57,11 +59,11 @@ class ProgressLog:
         """Partition -> wrong stamps that the log has."""
 
     def count(self, partition: int, records: int, rejected: Iterable[RejectedEvent]) -> None:
-        """Count a batch, and log the first rejection of each kind at once."""
+        """Count a batch, and log the first rejection and the first label set aside of each kind at once."""
         self.rows += records
         for one in rejected:
-            kind = kind_of(one.reason)
-            if kind in self.kinds:
+            kind, kinds = kind_of(one.reason, one.set_aside), self.set_aside if one.set_aside else self.kinds
+            if kind in kinds:
                 self._unreported[kind] += 1
             else:
                 place = (
@@ -69,10 +71,9 @@ class ProgressLog:
                     if one.label_offset is None
                     else f"label {partition}@{one.label_offset}"
                 )
-                self.event_log.event(
-                    "rejected", kind=kind, at=place, reason=shown(one.reason), example=example(one.value)
-                )
-            self.kinds[kind] += 1
+                what = "label set aside" if one.set_aside else "rejected"
+                self.event_log.event(what, kind=kind, at=place, reason=shown(one.reason), example=example(one.value))
+            kinds[kind] += 1
         if sum(self.kinds.values()) == self.rows >= NOTHING_USABLE > self.rows - records:
             self.event_log.event("nothing usable so far", rejected=self.rows, expected=self.expected)
 
@@ -119,13 +120,14 @@ class ProgressLog:
             self._report_rejected(now)
         self._report_clocks()
         seconds = max(now - self._began, 1e-9)
-        kinds = {"reasons": format_counts(self.kinds)} if self.kinds else {}
+        kinds = {"reasons": format_counts(self.kinds + self.set_aside)} if self.kinds or self.set_aside else {}
         self.event_log.event("summary", seconds=f"{seconds:.0f}", **self._facts(self.rows / seconds, tasks), **kinds)
         if self.rows and sum(self.kinds.values()) == self.rows:
             self.event_log.event("nothing usable", rejected=self.rows, expected=self.expected)
 
     def _report_rejected(self, now: float) -> None:
-        self.event_log.event("more rejected", reasons=format_counts(self._unreported), total=sum(self.kinds.values()))
+        total = sum(self.kinds.values()) + sum(self.set_aside.values())
+        self.event_log.event("more rejected", reasons=format_counts(self._unreported), total=total)
         self._unreported.clear()
         self._rejections_at = now
 
@@ -140,10 +142,16 @@ class ProgressLog:
 
     def _facts(self, rate: float, tasks: Collection[Task]) -> dict[str, object]:
         accuracy = windowed(tasks)
-        facts = {"rows": self.rows, "rows_per_second": f"{rate:.0f}", "rejected": sum(self.kinds.values())}
+        facts: dict[str, object] = {
+            "rows": self.rows,
+            "rows_per_second": f"{rate:.0f}",
+            "rejected": sum(self.kinds.values()),
+        }
         if waiting := sum(clocks.get("labels_waiting", 0) for clocks in self._clocks.values()):
             ahead = max(clocks.get("labels_ahead_ms", 0) for clocks in self._clocks.values())
             facts |= {"labels_waiting": waiting, "labels_ahead": f"{ahead / 1000:.0f}s"}
+        if self.set_aside:
+            facts["labels_set_aside"] = sum(self.set_aside.values())
         return facts if accuracy is None else {**facts, accuracy[0]: f"{accuracy[1]:.4f}"}
 
 

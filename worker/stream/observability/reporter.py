@@ -73,7 +73,8 @@ class Reporter:
         """
         self.metrics.advanced(task, records, outputs, skipped, waited)
         if outputs is not None:
-            self.progress_log.count(task.partition, outputs.rows + len(outputs.rejected), outputs.rejected)
+            n = outputs.rows + sum(not one.set_aside for one in outputs.rejected)
+            self.progress_log.count(task.partition, n, outputs.rejected)
             self.progress_log.report_drifts(task.partition, outputs.alarms)
         if self._unknown is not None and records is not None:
             # What a restore only relearns is below the committed offset.

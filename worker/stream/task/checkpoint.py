@@ -100,6 +100,8 @@ class CommitRequest:
         What the state has read of its input.
     clocks : dict
         How far stamps are apart; empty if labels are not delayed.
+    set_aside_from : int
+        See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
     """
 
     previous: int
@@ -110,6 +112,7 @@ class CommitRequest:
     rounds: int | None = None
     input_read: InputRead = NOTHING_KNOWN
     clocks: dict[str, int] = field(default_factory=dict)
+    set_aside_from: int = 0
 
 
 class Checkpoint:
@@ -237,6 +240,7 @@ class Checkpoint:
             rounds=request.rounds,
             input_read=request.input_read,
             clocks=request.clocks,
+            set_aside_from=request.set_aside_from,
         )
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)

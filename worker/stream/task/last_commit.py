@@ -12,7 +12,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, TopicMissing
 from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
 from driftway.worker.kafka.log_reader.visibility import await_stable, first_visible
-from driftway.worker.kafka.topics import grow_topics
+from driftway.worker.kafka.topics import grow_command, grow_topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
@@ -93,8 +93,14 @@ def _newest_record(context: RestoreContext) -> CommitRecord | None:
     """
     settings, partition, deadline = context.settings, context.partition, context.deadline
     topic, labels = settings.topics.snapshots, (settings.label_topic,) if settings.label_topic else ()
-    for name in (*settings.topics.outputs(), *labels):
+    for name in settings.topics.outputs():
         _require_partition(context, name)
+    for name in labels:  # an input: never altered here
+        if (count := context.partitions_of(name)) <= partition:
+            raise TopicMissing(
+                f"label topic {name} has {count} partitions, but none for partition {partition} of {settings.input}: "
+                f"{grow_command(name, context.partitions_of(settings.input))} gives it as many as the input has"
+            )
     if context.transactions is None:
         return None
     end = context.note_ends()[topic]

@@ -82,6 +82,8 @@ def restore(
         plan = RestorePlan.of(context, last, gap)
         missing = find_missing_outputs(context, last)
         found = plan.choose(missing, in_memory_offset)
+        if found.model is not None and last.record is not None:
+            found.model.decoder.set_aside_from = last.record.set_aside_from
         if settings.topics.shared:
             found = with_rounds(found, plan)
         if settings.label_topic:

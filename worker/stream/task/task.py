@@ -137,6 +137,8 @@ class Task:
         """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
         self._relearned_at = 0
         """The offset after the last row that a restore relearns."""
+        self.held_until = 0.0
+        """Until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`."""
         self.committing = False
         """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
@@ -240,11 +242,11 @@ class Task:
         if self.committing or self.count.waiting:
             return float("inf")
         outputs = self._first_output_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
-        return min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs
+        return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
     def needs_commit(self, closing: bool = False) -> bool:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
-        if self.committing or self.count.waiting:
+        if self.committing or self.count.waiting or time.monotonic() < self.held_until:
             return False
         return self.checkpoint.open or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
 
@@ -266,6 +268,11 @@ class Task:
     def uncommitted(self) -> bool:
         """Whether outputs wait for a commit, or events for labels."""
         return self.running and (self.checkpoint.open or self.committing or self.awaits_labels)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has ever been committed for the partition."""
+        return self._pointer is None and not self._decided
 
     @property
     def awaits_labels(self) -> bool:
@@ -308,8 +315,8 @@ class Task:
         order = None if self.merger is None else self.merger.order
         rounds = None if self.model.exchange is None else self.model.exchange.round_number
         clocks = self.clocks | ({} if self.merger is None else self.merger.lines)
-        read = self.count.read
-        request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, read, clocks)
+        read, aside = self.count.read, self.model.decoder.set_aside_from
+        request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside)
         return PendingCommit(self.checkpoint, request, saved, self._work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:

@@ -33,8 +33,11 @@ class Decoded(NamedTuple):
     ids: Column
     t: Integers
     reasons: dict[int, str]
+    """Index -> why that event cannot be used."""
     labels: NDArray[np.bool_]
     """Which events are labels of earlier ones."""
+    set_aside: dict[int, str]
+    """Index -> why that label of an earlier event, or the label of that event, which can be used, cannot."""
 
 
 class SchemaDecoder:
@@ -103,8 +106,9 @@ class SchemaDecoder:
         if tail.texts:
             text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
         labels = self._delayed_labels(cells) if late else None
-        X, y, t = self._converter.convert(records, cells, text, reasons, labels)
-        return Decoded(X, y, (text, ids), t, reasons, np.zeros(n, np.bool_) if labels is None else labels)
+        X, y, t, set_aside = self._converter.convert(records, cells, text, reasons, labels)
+        late_ones = np.zeros(n, np.bool_) if labels is None else labels
+        return Decoded(X, y, (text, ids), t, reasons, late_ones, set_aside)
 
     def _delayed_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""

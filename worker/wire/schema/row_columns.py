@@ -50,6 +50,8 @@ class Converted(NamedTuple):
     """f8[n], NaN: unknown."""
     t: Integers
     """i8[n], in ms, or NO_TIME."""
+    set_aside: dict[int, str]
+    """Index -> why the label of that event, which can be used, cannot."""
 
 
 class ColumnConverter:
@@ -114,9 +116,9 @@ class ColumnConverter:
             codes[labels] = GOOD
         if codes.any():
             self._note(codes, reasons)
-        y = self._labels(cells, text, reasons)
+        y, unusable = self._labels(cells, text)
         times.to_millis(t)
-        return Converted(X, y, t)
+        return Converted(X, y, t, {i: reason for i, reason in unusable.items() if i not in reasons})
 
     @staticmethod
     def _now(records: Records, t: Integers) -> Integers:
@@ -157,8 +159,8 @@ class ColumnConverter:
             why = {MISSING: "is missing", INFINITE: "is not finite"}.get(code, NOT_OF_KIND[feature.kind])
             reasons.setdefault(i, f"{shown(str(feature.path))} {why}")
 
-    def _labels(self, cells: CellTable, text: Text, reasons: dict[int, str]) -> Floats:
-        """Return class indices or target values, NaN where unknown."""
+    def _labels(self, cells: CellTable, text: Text) -> tuple[Floats, dict[int, str]]:
+        """Return class indices or target values, NaN where unknown, and why labels cannot be used."""
         n = len(cells.kind)
         codes, y, spot = np.empty((n, 1), np.int8), np.empty((n, 1)), FeatureSlot(self._label, 0, 0, 1)
         if self._target.task == REGRESSION:
@@ -167,9 +169,8 @@ class ColumnConverter:
             index = np.empty(n, np.int64)
             convert.read_categories(cells, spot, text, self._classes, index, codes)
             convert.as_classes(index, codes, y)
-        for i in np.flatnonzero(codes > MISSING).tolist():
-            reasons.setdefault(i, self._label_reason(cells, text, i, int(codes[i, 0])))
-        return y[:, 0]
+        unusable = np.flatnonzero(codes > MISSING).tolist()
+        return y[:, 0], {i: self._label_reason(cells, text, i, int(codes[i, 0])) for i in unusable}
 
     def _label_reason(self, cells: CellTable, text: Text, i: int, code: int) -> str:
         kind, place = int(cells.kind[i, self._label]), self._label

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from driftway.worker.admin.watch.completeness import OutcomeCounter
 from driftway.worker.admin.watch.dashboard import BLOCKS, Dashboard, DashboardRow, grouped, scale, sparkline
-from driftway.worker.admin.watch.topic_tail import outcome_place
+from driftway.worker.admin.watch.topic_tail import prediction_place, read_rejection
 from driftway.worker.admin.watch.view import lines, silence, table
+from driftway.worker.errors import Failure
 from tests.support.clock import Clock
 
 
@@ -43,9 +44,29 @@ def told(value: bytes, *headers: tuple[str, bytes]) -> Any:
 
 
 def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place() -> None:
-    place = ("offset", b"9"), ("partition", b"1")
-    assert outcome_place(told(b'{"partition":0,"offset":7}', *place), rejected=False) == (0, 7)
-    assert outcome_place(told(b'{"partition":0,"offset":7}', *place), rejected=True) == (1, 9)
+    place = ("offset", b"9"), ("partition", b"1"), ("reason", b"not JSON")
+    assert prediction_place(told(b'{"partition":0,"offset":7}', *place)) == (0, 7)
+    assert read_rejection(told(b'{"partition":0,"offset":7}', *place)) == (1, 9, "not-json")
+
+
+@pytest.mark.parametrize(
+    "of_label",
+    [
+        (("offset", b"9"), ("set-aside", b"label")),
+        (("offset", b"900"), ("input-offset", b"9"), ("set-aside", b"label")),
+        (("offset", b"900"), ("input-offset", b"9")),
+        (("offset", b"900"), ("before", b"9")),
+    ],
+)
+def test_label_that_was_set_aside_is_no_outcome_of_an_event(of_label: tuple[tuple[str, bytes], ...]) -> None:
+    headers = ("reason", b"label is not a number"), ("partition", b"1"), *of_label
+    assert read_rejection(told(b"{}", *headers)) == (1, None, "label")
+
+
+def test_record_that_is_no_rejection_is_named() -> None:
+    message = SimpleNamespace(headers=lambda: None, topic=lambda: "E.g.rejected", partition=lambda: 0, offset=lambda: 4)
+    with pytest.raises(Failure, match=r"E\.g\.rejected/0 at 4 is not a rejection"):
+        read_rejection(message)
 
 
 def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Dashboard) -> None:
@@ -115,6 +136,7 @@ def test_rows_become_objects_and_lines(board: Dashboard) -> None:
         "rows_per_second": None,
         "lag": 500,
         "rejected": {},
+        "labels_set_aside": {},
         "drifts": {},
         "last_drift": None,
         "rows_since_drift": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,15 +98,27 @@ WHOLE = CommitRecord(700, 500, Pointer(12, 3, 600), {"EVENTS.g.predictions": Off
 
 
 @pytest.mark.parametrize(
-    "position", [WHOLE, CommitRecord(700), CommitRecord(0, 0, None, {}), CommitRecord(9, 7, None, {}, rounds=3)]
+    "position",
+    [WHOLE, CommitRecord(700), CommitRecord(0, 0, None, {}), CommitRecord(9, 7, None, {}, rounds=3, set_aside_from=5)],
 )
 def test_position_is_read_as_it_was_written(position: CommitRecord) -> None:
     assert CommitRecord.read(position.write()) == position
 
 
-@pytest.mark.parametrize(("value", "position"), [(b"500", CommitRecord(500)), (b"0", CommitRecord(0))])
+@pytest.mark.parametrize(
+    ("value", "position"), [(b"500", CommitRecord(500, set_aside_from=500)), (b"0", CommitRecord(0))]
+)
 def test_position_of_before_it_said_more_is_an_offset(value: bytes, position: CommitRecord) -> None:
     assert CommitRecord.read(value) == position
+
+
+def test_earlier_versions_rejected_every_event_whose_label_could_not_be_used() -> None:
+    """They wrote no `set_aside_from`: all before their last commit was theirs."""
+    told = json.loads(WHOLE.write())
+    del told["set_aside_from"]
+    found = CommitRecord.read(json.dumps(told).encode())
+    assert found is not None
+    assert found.set_aside_from == 700
 
 
 STRANGE = b'{"offset":"a","previous":null,"pointer":null,"outputs":{}}'

@@ -26,7 +26,8 @@ from driftway.worker.wire.events import RejectedEvent
 from tests.unit.worker.rows import events, model_settings, records
 
 NAMES = {
-    "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_offsets_passed",
+    "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_labels_set_aside",
+    "driftway_offsets_passed",
     "driftway_wrong_offsets", "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
     "driftway_delayed_labels", "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures",
     "driftway_aborts",
@@ -89,12 +90,14 @@ def test_two_workers_in_one_process_do_not_share_counts() -> None:
 def test_batches_are_counted_by_what_became_of_their_records() -> None:
     metrics, task = worker_metrics(), a_task()
     bad = RejectedEvent("not JSON", 5, b"?", None, 0)
-    metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, bad]), skipped=3)
+    label = RejectedEvent("label is not a number", 6, b"{}", None, 0, set_aside=True)
+    metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, bad, label]), skipped=3)
     metrics.advanced(a_task(state=State.RESTORING), records(events(7)), None)
     found = shown(metrics)
     assert found["driftway_records_total"] == {("3",): 17.0}
     assert found["driftway_predictions_total"] == {("3",): 8.0}
     assert found["driftway_rejections_total"] == {("3", "not-json"): 2.0}
+    assert found["driftway_labels_set_aside_total"] == {("3", "label"): 1.0}
     assert found["driftway_replayed_total"] == {("3",): 7.0}
     assert found["driftway_offsets_passed_total"] == {("3",): 3.0}
 
@@ -243,7 +246,8 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     task.model.exchange.oldest_sent_at = 1000
     before = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
     bad = RejectedEvent("not JSON", 5, b"?", None, 0)
-    metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad]), skipped=3)
+    label = RejectedEvent("label 7 is not one of 0, 1", 6, b"{}", None, 0, set_aside=True)
+    metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, label]), skipped=3)
     metrics.advanced(task, records(events(7)), Outputs(7, alarms=[DriftAlarm("adwin", 5)], shares=updates))
     metrics.advanced(a_task(state=State.RESTORING), records(events(7)), None)
     metrics.committed(task, 0.02)

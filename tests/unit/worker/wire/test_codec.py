@@ -126,7 +126,9 @@ def test_reason_stays_short_however_long_the_names_are() -> None:
 
 def test_first_good_event_fixes_the_schema_and_bad_ones_before_it_do_not() -> None:
     decoder = Decoder(BINARY)
-    batch = decoder.decode(records([b"?", b'{"x":[1,2],"y":7}', b'{"x":[1,2,"3"]}', b'{"x":[4,5]}', b'{"x":[1,2,3]}']))
+    batch = decoder.decode(
+        records([b"?", b'{"x":[1,"2"],"y":1}', b'{"x":[1,2,"3"]}', b'{"x":[4,5]}', b'{"x":[1,2,3]}'])
+    )
     assert decoder.schema == Schema(2)
     assert batch.X.tolist() == [[4, 5]]
     assert [bad.offset for bad in batch.rejected] == [0, 1, 2, 4]

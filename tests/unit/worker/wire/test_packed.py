@@ -107,7 +107,7 @@ def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
 
 
 def slowly(value: bytes | None, schema: Schema, target: Target) -> Any:
-    """Decode one event by `struct` alone: (x bytes, y bytes), or the reason for its rejection."""
+    """Decode one event by `struct` alone: (x bytes, y bytes, why its label is set aside), or why it is rejected."""
     try:
         if value is None:
             raise Reject("null value")
@@ -125,11 +125,14 @@ def slowly(value: bytes | None, schema: Schema, target: Target) -> Any:
         x = struct.unpack(f"<{n}{'fd'[value[1] == 8]}", value[10:])
         for j, feature in enumerate(x):
             finite(feature, f"x[{j}]")
-        (label,) = struct.unpack_from("<d", value, 2)
+    except Reject as reject:
+        return str(reject)
+    (label,) = struct.unpack_from("<d", value, 2)
+    try:
         # A reason shows a whole label as an integer; the row keeps the sign of a zero target.
         y = target.index(None if math.isnan(label) else int(label) if label.is_integer() else label)
     except Reject as reject:
-        return str(reject)
+        return struct.pack(f"<{n}d", *x), None, str(reject)
     exact = label if target is NUMBERS else y
     return struct.pack(f"<{n}d", *x), None if math.isnan(y) else struct.pack("<d", exact)
 
@@ -146,7 +149,8 @@ def beside(values: list[bytes | None], schema: Schema, target: Target) -> None:
         if isinstance(expected, str):
             assert found[i] == expected
             continue
-        x, y, name, t, key = found[i]
+        x, y, name, t, key, *set_aside = found[i]
+        assert set_aside == list(expected[2:])
         assert x == expected[0]
         assert (None if y is None else struct.pack("<d", y)) == expected[1]
         assert (name, t, key) == (b"null", NO_TIME, b"k%d" % i)

@@ -24,13 +24,13 @@ def reader_of(schema: EventSchema, target: Target, scanned: bool) -> SchemaDecod
 
 
 def tabled(reader: SchemaDecoder, parts: list[Records]) -> dict[int, Any]:
-    """Return offset -> (x bytes, y bytes, id text, t) of each event, or the reason for its rejection."""
+    """Return offset -> (x bytes, y bytes, id text, t, why the label is set aside), or why the event is rejected."""
     found: dict[int, Any] = {}
     for part in parts:
-        X, y, (text, (starts, ends)), t, reasons, _ = reader.decode(part)
+        X, y, (text, (starts, ends)), t, reasons, _, set_aside = reader.decode(part)
         for i, offset in enumerate(part.offsets.tolist()):
             name = text[starts[i] : ends[i]].tobytes()
-            row = X[i].tobytes(), y[i].tobytes(), name, int(t[i])
+            row = X[i].tobytes(), y[i].tobytes(), name, int(t[i]), set_aside.get(i)
             found[offset] = reasons.get(i, row)
     return found
 

@@ -142,7 +142,8 @@ REFUSED = [
 def test_what_cannot_be_used_names_its_field(features: str, options: Any, value: bytes | None, says: str) -> None:
     schema = schema_of(*features.split(" "), **options)
     assert row([value], schema) == says
-    assert assert_same(schema, records([value])) == {0: says}
+    (found,) = assert_same(schema, records([value])).values()
+    assert found == says or found[-1] == says, "the event is rejected, or its label is set aside"
 
 
 def test_a_bad_event_leaves_no_trace_in_its_neighbours() -> None:

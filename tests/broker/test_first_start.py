@@ -1,0 +1,104 @@
+"""What does not fit is told before the group is joined, and no input is ever altered."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka.cimpl import NewPartitions
+
+from tests.support.kafka import admin, create_topic, produce, read_all
+from tests.support.process import Driftway, driftway
+
+pytestmark = pytest.mark.broker
+
+EVENTS = [b'{"x":[%d,1],"y":%d,"id":%d}' % (i, i % 2, i) for i in range(20)]
+JOINED = "subscribed"
+
+
+def partitions(kafka: str, topic: str) -> int:
+    return len(admin(kafka).list_topics(topic, timeout=20).topics[topic].partitions)
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str, name: str) -> None:
+    done = driftway("worker", "--input", name, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+    assert (done.code, done.stderr.splitlines()[-1]) == (
+        2,
+        f"driftway: {name} cannot be the input: it is a topic in which Kafka keeps records of its own",
+    )
+    create_topic(kafka, topic, 1)
+    labels = "--label-topic", name, "--label-wait", "10"
+    done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, *labels)
+    assert (done.code, f"driftway: {name} cannot be the label topic" in done.stderr) == (2, True), done
+    made = admin(kafka).list_topics(timeout=20).topics
+    assert not [one for one in made if one.startswith((f"{name}.{group}", f"{topic}.{group}"))]
+
+
+@pytest.mark.parametrize("kind", ["predictions", "rejected", "snapshots", "alarms"])
+def test_an_output_of_the_group_is_no_input_of_it(kafka: str, topic: str, group: str, kind: str) -> None:
+    create_topic(kafka, topic, 1)
+    output = create_topic(kafka, f"{topic}.{group}.{kind}", 1)
+    done = driftway("worker", "--input", output, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+    assert (done.code, f"driftway: {output} is an output of group {group} on {topic}" in done.stderr) == (2, True), done
+    assert not [one for one in admin(kafka).list_topics(timeout=20).topics if one.startswith(f"{output}.")]
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+def test_snapshots_that_are_not_compacted_are_told(kafka: str, topic: str, group: str, policy: str) -> None:
+    create_topic(kafka, topic, 1)
+    snapshots = create_topic(kafka, f"{topic}.{group}.snapshots", 1, cleanup_policy=policy)
+    produce(kafka, topic, EVENTS)
+    done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+    assert done.code == 0, done
+    told = f"{snapshots} has cleanup.policy {policy}, not compact"
+    assert done.stderr.index(told) < done.stderr.index(JOINED)
+    assert "--add-config cleanup.policy=compact" in done.stderr
+    checked = driftway("topics", "check", "--input", topic, "--partitions", "1", "--group", group, "--bootstrap", kafka)
+    assert (checked.code, told in checked.stderr) == (1, True), checked
+
+
+def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    name = create_topic(kafka, f"{topic}.{group}.predictions", 1, min_insync_replicas="2")
+    produce(kafka, topic, EVENTS)
+    done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+    assert done.code == 1, done
+    assert f"driftway: {name} has min.insync.replicas 2, but only 1 replicas: nothing can be written to" in done.stderr
+    assert JOINED not in done.stderr
+
+
+@pytest.mark.parametrize(("n", "says"), [(0, "driftway topics create"), (1, "kafka-topics.sh --alter"), (3, "another")])
+def test_a_label_topic_with_other_partitions_is_told(kafka: str, topic: str, group: str, n: int, says: str) -> None:
+    create_topic(kafka, topic, 2)
+    labels = f"{topic}-labels"
+    if n:
+        create_topic(kafka, labels, n)
+    done = driftway(
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels, "--label-wait", "9"
+    )
+    assert (done.code, says in done.stderr.splitlines()[-1]) == (2, True), done
+    assert JOINED not in done.stderr
+    assert not n or partitions(kafka, labels) == n
+
+
+def test_a_label_topic_does_not_grow_with_the_input(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    labels = create_topic(kafka, f"{topic}-labels", 1)
+    produce(kafka, topic, EVENTS)
+    options = (
+        "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels, "--label-wait", "99",
+        "--give-up-after", "8", "-X", "topic.metadata.refresh.interval.ms=1000",
+    )  # fmt: skip
+    client = admin(kafka)  # keep a reference: a collected client never answers
+    with Driftway("worker", *options) as worker:
+        worker.await_text("running partition=0")
+        client.create_partitions([NewPartitions(topic, 2)])[topic].result(timeout=20)
+        assert worker.wait(100) == 1, worker.story()
+        last = worker.stderr.splitlines()[-1]
+    assert f"label topic {labels} has 1 partitions, but none for partition 1 of {topic}" in last
+    assert f"`kafka-topics.sh --alter --topic {labels} --partitions 2`" in last
+    assert partitions(kafka, labels) == 1
+    client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=20)
+    produce(kafka, topic, EVENTS, 1)
+    done = driftway("worker", *options, "--stop-at-end")
+    assert done.code == 0, done
+    assert len(read_all(kafka, f"{topic}.{group}.predictions")) == 2 * len(EVENTS)

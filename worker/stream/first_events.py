@@ -1,0 +1,116 @@
+"""The first events of a new group: if none of them can be used, the worker stops before it commits anything.
+
+A wrong schema or format rejects every event. Once such rejections are committed, a worker with the right options would
+go on behind them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+
+from driftway.worker.errors import Failure
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.stream.observability.progress_log import example
+from driftway.worker.stream.task.task import Task
+from driftway.worker.wire.events import RejectedEvent
+from driftway.worker.wire.rejections import format_counts, kind_of, shown
+
+FIRST_EVENTS = 1000
+"""Rejected events, over all partitions of the worker, after which it stops if no event before them could be used."""
+HOLD_SECONDS = 10.0
+"""How long commits wait for a first usable event: rejections of a slow stream must become visible, and the broker
+aborts a transaction that stays open for a minute."""
+
+
+class NothingUsable(Failure):
+    """All first events of a new group were rejected; nothing is committed."""
+
+
+class FirstEvents:
+    """Holds back the commits of a new group until an event can be used.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    tasks : mapping
+        Partition -> task, as the loop keeps it.
+    clock : callable
+        Monotonic time in seconds.
+    """
+
+    def __init__(
+        self, settings: WorkerSettings, tasks: Mapping[int, Task], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._settings, self._tasks, self._clock = settings, tasks, clock
+        self._kinds: Counter[str] = Counter()
+        self._seen: dict[int, int] = {}
+        """Partition -> offset after the last event seen: after a failed call events come again."""
+        self._first = ""
+        self._until = 0.0
+        self._over = False
+
+    def count(self, task: Task, outputs: Outputs | None) -> None:
+        """Take into account what became of a batch.
+
+        Raises
+        ------
+        NothingUsable
+            FIRST_EVENTS events were rejected, and none could be used.
+        """
+        if self._over or outputs is None or not (outputs.rows or outputs.rejected):
+            return
+        if not task.is_new or (self._kinds and self._clock() >= self._until):
+            self._release()
+            return
+        usable = int(outputs.offsets[0]) if outputs.rows else outputs.next_offset
+        before = [bad for bad in outputs.rejected if bad.offset < usable and not bad.set_aside]
+        if before:
+            self._hold(task, before)
+            if self._kinds.total() >= FIRST_EVENTS:
+                raise self._failure(f"the first {self._kinds.total():,} events")
+        if len(before) < outputs.rows + len(outputs.rejected):
+            self._release()
+
+    def finished(self, at_end: Collection[int]) -> bool:
+        """Whether every partition is running, read to its end and committed; `at_end` are those read to their end.
+
+        Raises
+        ------
+        NothingUsable
+            All are read, and their events were rejected.
+        """
+        tasks = self._tasks
+        if not all(task.running and p in at_end and not task.awaits_labels for p, task in tasks.items()):
+            return False
+        if self._kinds and not self._over and self._clock() < self._until:
+            raise self._failure(f"all {self._kinds.total():,} events")
+        return not any(task.uncommitted for task in tasks.values())
+
+    def _hold(self, task: Task, rejected: list[RejectedEvent]) -> None:
+        """Count rejections, and let the task's commits wait."""
+        if not self._kinds:
+            bad = rejected[0]
+            self._until = self._clock() + HOLD_SECONDS
+            self._first = f"{task}@{bad.offset}: {shown(bad.reason)}: {example(bad.value)}"
+        seen = self._seen.get(task.partition, 0)
+        self._kinds.update(kind_of(bad.reason) for bad in rejected if bad.offset >= seen)
+        self._seen[task.partition] = max(seen, rejected[-1].offset + 1)
+        task.held_until = self._until
+
+    def _release(self) -> None:
+        """Let commits go on, for good."""
+        self._over = True
+        for task in self._tasks.values():
+            task.held_until = 0.0
+
+    def _failure(self, which: str) -> NothingUsable:
+        settings = self._settings
+        return NothingUsable(
+            f"{which} of {settings.input} were rejected ({format_counts(self._kinds)}), the first one {self._first}; "
+            f"expected {settings.model.usage_example}; nothing was committed, so a start with other options begins at "
+            f"the same events: `driftway schema infer {settings.input}` proposes options for events of another shape"
+        )
