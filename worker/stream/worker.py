@@ -17,7 +17,7 @@ growing pauses, and finally given up (`driftway.worker.stream.task.retries`).
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -178,7 +178,7 @@ class Worker:
             raise outputs.excess
         self._first.count(task, outputs)
         if not was_running and task.running:
-            self._announce_running(task)
+            self.reporter.running(task)
 
     def _apply_backpressure(self) -> None:
         """Wait for commits of partitions with too many uncommitted rows, then pause them, which drops fetched rows."""
@@ -220,22 +220,20 @@ class Worker:
         if not self.consumer.seek_and_resume(task.partition, offset):
             self._restore_again(task, ErrorAction.RETRY, f"a seek to offset {offset} was refused")
         elif task.running:
-            self._announce_running(task)
+            self.reporter.running(task)
 
     def _retry_restores(self) -> None:
         """Restore failed partitions whose retry is due, and those whose log does not hold what they read."""
-        for partition, (expected, received) in list(self.consumer.misplaced.items()):
-            task = self.tasks.get(partition)
-            if task is not None and task.accepts_records:
-                self.event_log.event("unexpected offset", partition=partition, expected=expected, received=received)
-                self.metrics.partition_metric(self.metrics.wrong_offsets, partition).inc()
-                self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
-        for partition, sentence in list(self.consumer.unreadable.items()):
-            task = self.tasks.get(partition)
-            if task is not None and task.accepts_records and not task.uncommitted:  # rows before it are committed first
-                self._restore_again(task, ErrorAction.RETRY, sentence)
+        for task in self._accepting(self.consumer.misplaced):
+            expected, received = self.consumer.misplaced[task.partition]
+            self.event_log.event("unexpected offset", partition=task.partition, expected=expected, received=received)
+            self.metrics.partition_metric(self.metrics.wrong_offsets, task.partition).inc()
+            self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
+        for task in self._accepting(self.consumer.unreadable):
+            if not task.uncommitted:  # rows before the batch are committed first
+                self._restore_again(task, ErrorAction.RETRY, self.consumer.unreadable[task.partition])
         for lost in (self.consumer.out_of_range, self._labels.take_out_of_range(), self._inputs.poll()):
-            for task in [self.tasks[p] for p in lost if p in self.tasks and self.tasks[p].accepts_records]:
+            for task in self._accepting(lost):
                 self.event_log.event("input lost", partition=task.partition, error=lost[task.partition])
                 self._restore_again(task, ErrorAction.ABORT, lost[task.partition])
         for partition in self._retries.due():
@@ -243,9 +241,9 @@ class Worker:
             if task is not None and task.state is State.CREATED:
                 self._restores.submit(task, self._retries.restore_timeout(partition))
 
-    def _announce_running(self, task: Task) -> None:
-        self.metrics.state(task)
-        self.event_log.event("running", partition=task.partition, position=task.position)
+    def _accepting(self, partitions: Iterable[int]) -> list[Task]:
+        """The tasks of these partitions that accept records."""
+        return [self.tasks[p] for p in partitions if p in self.tasks and self.tasks[p].accepts_records]
 
     # 4. Committing.
 

@@ -90,6 +90,11 @@ class Reporter:
         self.metrics.restored(task, found, seconds)
         self.metrics.state(task)
 
+    def running(self, task: Task) -> None:
+        """Record that a task predicts from now on."""
+        self.metrics.state(task)
+        self._event_log.event("running", partition=task.partition, position=task.position)
+
     def committed(self, task: Task, seconds: float) -> None:
         """Record a successful commit that took `seconds`."""
         self.metrics.committed(task, seconds)
