@@ -86,11 +86,11 @@ class Deployment:
             for p in partitions:
                 committed, metadata = committed_offset(reader, settings.input, p, deadline)
                 last = last_commit(reader, settings, p, metadata)
-                require_same_topics(settings, settings.label_topic, last.read)
                 target = AuditTarget(p, committed, metadata, last)
                 low, _ = watermarks(reader, settings.input, p, deadline)
                 self.targets.append(target)
                 self.total += max(0, (target.committed or 0) - low)
+        require_same_topics(settings, settings.label_topic, [target.last.read for target in self.targets])
 
 
 def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Progress) -> AuditReport:
