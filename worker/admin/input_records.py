@@ -60,8 +60,8 @@ def counted(last: CommitRecord | None, metadata: str | None) -> CountedState:
     return CountedState(last.offset, last.input_read)
 
 
-def require_same_topics(settings: WorkerSettings, label_topic: str, read: InputRead) -> None:
-    """Refuse if the input or the label topic was made again since the last commit, which had read `read`.
+def require_same_topics(settings: WorkerSettings, label_topic: str, reads: Sequence[InputRead]) -> None:
+    """Refuse if the input or the label topic was made again since the last commits, which had read `reads`.
 
     Raises
     ------
@@ -70,13 +70,13 @@ def require_same_topics(settings: WorkerSettings, label_topic: str, read: InputR
     Failure, Unreachable
         The broker refuses, or does not answer.
     """
-    if read == NOTHING_KNOWN:
+    if all(read == NOTHING_KNOWN for read in reads):
         return
     with translated_errors(settings):
         ids = TopicIdReader(settings, settings.input, label_topic).ask(Deadline(ASK_SECONDS))
-    made_again = read.made_again(*ids)
-    if made_again is not None:
-        raise CannotRestore(f"the rows that group {settings.group} learned from are gone: {made_again}")
+    for read in reads:
+        if (made_again := read.made_again(*ids)) is not None:
+            raise CannotRestore(f"the rows that group {settings.group} learned from are gone: {made_again}")
 
 
 def require_records(settings: WorkerSettings, partition: int, label_topic: str, states: Sequence[CountedState]) -> None:

@@ -1,4 +1,4 @@
-"""What a state has read of its input: how many records, and from which topics.
+"""What a state has read of its input: how many records, and from which topics. Leaf module.
 
 Each commit and each snapshot says so. A relearning that reads another number of records is not the same state: some
 were compacted away, deleted or rewritten. Another topic id means that the topic was deleted and made again, so its
@@ -10,15 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from typing import Any
-
-from driftway.worker.kafka.error_handling import ErrorAction, TaskError
-
-
-class TopicMadeAgain(TaskError):
-    """An input topic was deleted and made again, so the offsets of a task are those of other records."""
-
-    action = ErrorAction.ABORT
-
 
 METADATA = re.compile(r":([0-9]{1,19}):([0-9]{1,19}):([\w-]{0,64}):([\w-]{0,64})", re.ASCII)
 
@@ -59,18 +50,6 @@ class InputRead:
             if before is not None and now is not None and before != now:
                 return f"the {name} topic was deleted and made again: its id was {before}, now it is {now}"
         return None
-
-    def require_topics(self, topic: str | None, labels: str | None) -> None:
-        """Require that the input and the label topic still have the ids that are known of them.
-
-        Raises
-        ------
-        TopicMadeAgain
-            One of them was deleted and made again.
-        """
-        found = self.made_again(topic, labels)
-        if found is not None:
-            raise TopicMadeAgain(found)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""

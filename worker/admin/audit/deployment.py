@@ -88,11 +88,11 @@ class Deployment:
                 committed, metadata = committed_offset(reader, settings.input, p, deadline)
                 record = last_record(reader, settings, p)
                 last = counted(record, metadata)
-                require_same_topics(settings, settings.label_topic, last.read)
                 target = AuditTarget(p, committed, metadata, last, 0 if record is None else record.set_aside_from)
                 low, _ = watermarks(reader, settings.input, p, deadline)
                 self.targets.append(target)
                 self.total += max(0, (target.committed or 0) - low)
+        require_same_topics(settings, settings.label_topic, [target.last.read for target in self.targets])
 
 
 def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Progress) -> AuditReport:

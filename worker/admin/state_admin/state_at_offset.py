@@ -137,7 +137,7 @@ def _require_records(source: GroupPartition, model: Model, history: History, beg
     states = [CountedState(one.state_offset, one.read) for one in history.snapshots if one.problem is None]
     if offset == begin.offset:
         return
-    require_same_topics(source.settings, source.labels, source.last.read)
+    require_same_topics(source.settings, source.labels, [source.last.read])
     since = begin.read.since
     behind = (state for state in (*states, source.last) if state.offset > begin.offset and state.read.since == since)
     known = [] if since is None else sorted(behind, key=lambda state: state.offset)

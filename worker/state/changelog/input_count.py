@@ -6,6 +6,25 @@ from driftway.worker.kafka.error_handling import ErrorAction, TaskError
 from driftway.worker.state.input_read import InputRead
 
 
+class TopicMadeAgain(TaskError):
+    """An input topic was deleted and made again, so the offsets of a task are those of other records."""
+
+    action = ErrorAction.ABORT
+
+
+def require_topics(read: InputRead, topic: str | None, labels: str | None) -> None:
+    """Require that the input and the label topic still have the ids that `read` knows of them.
+
+    Raises
+    ------
+    TopicMadeAgain
+        One of them was deleted and made again.
+    """
+    found = read.made_again(topic, labels)
+    if found is not None:
+        raise TopicMadeAgain(found)
+
+
 class RecordsDiffer(TaskError):
     """The log holds other records than those that the committed state was learned from.
 

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, TimedOut
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
+from driftway.worker.state.changelog.input_count import require_topics
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.task.task import PendingCommit, Task
@@ -67,7 +68,8 @@ class PendingCommits:
             They are not.
         """
         if self._ids is not None:
-            commit.request.input_read.require_topics(*self._ids.ask(Deadline(min(ID_SECONDS, deadline.left)), since))
+            ids = self._ids.ask(Deadline(min(ID_SECONDS, deadline.left)), since)
+            require_topics(commit.request.input_read, *ids)
         return commit.run(group_metadata, deadline)
 
     def wait(self, partitions: Collection[int], deadline: Deadline) -> None:

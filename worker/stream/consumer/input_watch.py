@@ -11,8 +11,7 @@ from confluent_kafka import KafkaException
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError
-from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader, TopicIds
-from driftway.worker.state.input_read import TopicMadeAgain
+from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIdReader, TopicIds
 from driftway.worker.stream.task.task import Task
 
 WATCH_SECONDS = 5.0
@@ -55,11 +54,7 @@ class InputWatch:
             self._answer = self._ids.ask(Deadline(WATCH_SECONDS))
 
     def _changed(self) -> dict[int, str]:
-        found = dict[int, str]()
-        for partition, task in self._tasks.items():
-            try:
-                if self._answer is not None and task.accepts_records:
-                    task.count.read.require_topics(*self._answer)
-            except TopicMadeAgain as error:
-                found[partition] = str(error)
-        return found
+        topic, labels = self._answer or UNKNOWN_IDS
+        running = {p: task.count.read for p, task in self._tasks.items() if task.accepts_records}
+        found = {p: read.made_again(topic, labels) for p, read in running.items()}
+        return {p: reason for p, reason in found.items() if reason is not None}

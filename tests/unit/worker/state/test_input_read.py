@@ -8,9 +8,9 @@ import pytest
 
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.changelog.input_count import InputCount, RecordsDiffer
+from driftway.worker.state.changelog.input_count import InputCount, RecordsDiffer, TopicMadeAgain, require_topics
 from driftway.worker.state.changelog.new_topic import NewTopic
-from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead, TopicMadeAgain
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from tests.unit.worker.rows import model_settings
@@ -63,11 +63,11 @@ def test_a_record_of_a_new_topic_that_cannot_be_read_is_none(value: bytes | None
 def test_another_id_is_noticed_only_if_both_are_known() -> None:
     read = InputRead(0, 5, "a", "b")
     for ids in ((None, None), ("a", "b"), ("a", None)):
-        read.require_topics(*ids)
-        NOTHING_KNOWN.require_topics(*ids)
+        require_topics(read, *ids)
+        require_topics(NOTHING_KNOWN, *ids)
     for ids, word in ((("c", "b"), "input"), (("a", "c"), "label")):
         with pytest.raises(TopicMadeAgain, match=f"the {word} topic was deleted and made again"):
-            read.require_topics(*ids)
+            require_topics(read, *ids)
 
 
 @pytest.mark.parametrize("found", [9, 11])

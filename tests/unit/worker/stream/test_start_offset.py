@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from click.testing import CliRunner
@@ -11,11 +11,14 @@ from click.testing import CliRunner
 from driftway.cli import main
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.topic_facts import TopicIds
 from driftway.worker.settings import FRESH, WorkerSettings
+from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.last_commit import LastCommit
 from driftway.worker.stream.task.restore_context import RestoreContext
 from driftway.worker.stream.task.restore_plan import RestorePlan, first_offset
+from driftway.worker.stream.task.restore_result import RestoreResult
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
 
@@ -68,3 +71,28 @@ def test_policies_know_where_a_group_began_and_in_which_state(
     found = ways(if_unrestorable=FRESH).by_policy("the reason")
     assert found.note == f"the reason; starting with {learner}, as configured"
     assert (found.position, found.committed, found.history_start) == (900, 900, 900)
+
+
+@pytest.mark.parametrize(("known", "offers"), [(True, ("earliest", "latest")), (False, ("earliest",))])
+def test_a_log_that_ends_before_the_committed_offset_may_be_a_new_topic_unless_its_id_is_known(
+    known: bool, offers: tuple[str, ...]
+) -> None:
+    """No option may skip rows that were never predicted, so `latest` is refused where the topic may be another one."""
+    read = InputRead(0, 900, "same") if known else NOTHING_KNOWN
+
+    def plan(policy: str) -> RestorePlan:
+        given, nothing = WorkerSettings("b:1", "EVENTS", "g", model_settings(), if_offset_lost=policy), cast(Any, None)
+        ids, model = TopicIds("same"), Model(model_settings(), 2)
+        context = RestoreContext(given, 2, nothing, lambda: model, Deadline(1), nothing, nothing, ids)
+        return RestorePlan(context, LastCommit(None, 900, None, False, None, read), 900, 0, 5, None)
+
+    found = RestoreResult(None, 900, 900, None)
+    with pytest.raises(CannotRestore, match="the log holds 0 to 5: it ends before the committed offset") as caught:
+        plan("refuse").by_offset_policy(found)
+    assert ("latest predicts" in str(caught.value)) == known
+    for policy in ("earliest", "latest"):
+        if policy not in offers:
+            with pytest.raises(CannotRestore):
+                plan(policy).by_offset_policy(found)
+        else:
+            assert plan(policy).by_offset_policy(found).position == (0 if policy == "earliest" else 5)
