@@ -20,8 +20,8 @@ RECENT = 1000
 EMPTY = -1
 SLACK_SHARE = 10
 """With a limit in ms, stamps may be apart by this part of it; only then are they compared with others'."""
-WITNESSES, WITNESS_SHARE = 31, 4
-"""So many latest rows are asked whether a later time has come, and one in so many of them must say so."""
+WITNESSES, WITNESS_SHARE, FEWEST = 31, 4, 3
+"""So many latest rows are asked whether a later time has come; one in so many of them must say so, but at least 3."""
 TAKEN, UNKNOWN, SAME_AGAIN, CONFLICTING = range(4)
 """Outcomes of a label."""
 FACTOR, ROUND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -234,7 +234,7 @@ def newest_time(store: PendingTable, stamp: int) -> int:
     n = min(head - store.number[TAIL], WITNESSES)
     if stamp <= newest or store.limit[1] == 0 or n == 0:
         return int(max(newest, stamp))
-    needed = (n + WITNESS_SHARE - 1) // WITNESS_SHARE
+    needed = min(n, max(FEWEST, n // WITNESS_SHARE))
     if later_rows(store, head - n, stamp - slack) >= needed:
         return stamp
     for i in range(head - n, head):

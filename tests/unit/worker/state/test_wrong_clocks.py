@@ -67,6 +67,14 @@ def test_one_in_twenty_wrong_by_up_to_an_hour_costs_no_label_however_it_is_cut()
     assert reasons(others) == []
 
 
+def test_the_first_rows_may_be_ahead() -> None:
+    """When only a few rows wait, two of them that are ahead do not let the others go."""
+    values, stamps = stream(300)
+    for place, by in ((0, 211_000), (1, 2_938_000), (4, 2_403_000)):
+        stamps[place] += by
+    assert reasons(taken(values, stamps)[1]) == []
+
+
 @pytest.mark.parametrize("apart", [1000, 60_000, 600_000])
 def test_the_others_are_let_go_in_time(apart: int) -> None:
     """Those that no label ever finds are let go behind a row whose clock is a century ahead, and on slow streams."""
