@@ -66,9 +66,7 @@ def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str
     assert JOINED not in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("n", "says"), [(0, "driftway topics create"), (1, "kafka-topics.sh --alter"), (3, "another")]
-)
+@pytest.mark.parametrize(("n", "says"), [(0, "driftway topics create"), (1, "kafka-topics.sh --alter"), (3, "another")])
 def test_a_label_topic_with_other_partitions_is_told(kafka: str, topic: str, group: str, n: int, says: str) -> None:
     create_topic(kafka, topic, 2)
     labels = f"{topic}-labels"
