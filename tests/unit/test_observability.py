@@ -109,6 +109,11 @@ def rejecting(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> Non
     metrics.advanced(task, records(events(10)), Outputs(task.committed, np.arange(0), rejected=bad))
 
 
+def setting_aside(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
+    labels = [RejectedEvent("label 7 is not one of 0, 1", 5, b"?", None, 0, set_aside=True)] * 10
+    metrics.advanced(task, records(events(10)), Outputs(task.committed, np.arange(10), rejected=labels))
+
+
 def failing(what: str) -> Callable[[WorkerMetrics, Any, Any, int], None]:
     return lambda metrics, task, _pulse, _step: metrics.failed(task, what, ErrorAction.UNKNOWN)
 
@@ -138,7 +143,8 @@ def learning_nothing(_telemetry: WorkerMetrics, task: Any, _pulse: Any, _step: i
 
 CAUSES = {
     "DriftwayClusterSilent": silent, "DriftwayLoopStuck": stuck, "DriftwayNotRunning": restoring,
-    "DriftwayLagRising": behind, "DriftwayRejecting": rejecting, "DriftwayCommitsFail": failing("commit failed"),
+    "DriftwayLagRising": behind, "DriftwayRejecting": rejecting, "DriftwayLabelsSetAside": setting_aside,
+    "DriftwayCommitsFail": failing("commit failed"),
     "DriftwayRestoresFail": failing("restore failed"), "DriftwayOutputsRepaired": mending,
     "DriftwayWrongOffsets": straying, "DriftwaySlowToSee": late, "DriftwayLearnsNothing": learning_nothing,
 }  # fmt: skip

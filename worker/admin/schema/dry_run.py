@@ -14,7 +14,7 @@ from driftway.worker.wire.events import Records
 
 
 def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[str]:
-    """Count rejected events by reason.
+    """Count rejected events by reason; labels that would be set aside are none.
 
     Keys, headers and timestamps of the records are ignored.
 
@@ -27,4 +27,4 @@ def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[st
     nothing, zeros = ListColumn([None] * n), np.zeros(n, np.int64)
     records = Records(0, np.arange(n), ListColumn(values), nothing, zeros)
     batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
-    return Counter(one.reason for one in batch.rejected)
+    return Counter(one.reason for one in batch.rejected if not one.set_aside)

@@ -114,7 +114,7 @@ def test_columns_and_what_stands_for_a_value() -> None:
 def test_rejected_events_leave_no_trace_in_what_stands_for_a_value() -> None:
     schema = EventSchema.parse(["a:missing=mean", "b"])
     model = Model(model_settings(events=schema), 3)
-    batch = model.decode(records([b'{"a":2,"b":1}', b'{"a":1000}', b'{"a":1000,"b":1,"y":7}', b'{"b":1}']))
+    batch = model.decode(records([b'{"a":2,"b":1}', b'{"a":1000}', b'{"a":1000,"b":"x"}', b'{"b":1}']))
     assert batch.X.tolist() == [[2, 1], [2, 1]]
 
 
