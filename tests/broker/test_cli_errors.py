@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +23,7 @@ from driftway.worker.errors import Unreachable
 from driftway.worker.kafka.topics import create_topics, output_plan
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from tests.support.kafka import create_topic, unique
-from tests.support.process import Finished, driftway
+from tests.support.process import Driftway, Finished, clean_environment, driftway
 from tests.support.proxy import OFFSET_FETCH, Proxy
 
 REACH_SECONDS = 10.0
@@ -171,3 +174,32 @@ def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
         with pytest.raises(Unreachable, match=f"the broker at {proxy.bootstrap} does not answer: "):
             deployment.Deployment(replace(settings, bootstrap=proxy.bootstrap))
         assert proxy.lost[OFFSET_FETCH]
+
+
+def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that may have few files open."""
+    return subprocess.run(
+        [sys.executable, "-m", "driftway", *arguments], capture_output=True, text=True, timeout=45, check=False,
+        env=clean_environment(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "arguments", [("worker", "--group", "g", "--stop-at-end", "--learner", "arow"), ("watch", "--group", "g", "--once")]
+)
+def test_too_few_open_files_are_told_as_that(kafka: str, present: str, arguments: tuple[str, ...]) -> None:
+    """The client says that connections fail, or says nothing for minutes."""
+    done = short_of_files(10, *arguments, "--input", present, "--bootstrap", kafka)
+    assert "Traceback" not in done.stderr, done
+    assert (done.returncode in (1, 5), "cannot open more files" in done.stderr.splitlines()[-1]) == (True, True), done
+
+
+def test_a_second_sigterm_ends_a_worker_at_once_with_143(kafka: str, present: str) -> None:
+    """The first one asks for a clean end, which takes the group some time; whoever cannot wait repeats it."""
+    with Driftway("worker", "--input", present, "--group", unique("group"), "--bootstrap", kafka) as running:
+        running.await_text("running")
+        while running.process.poll() is None:
+            running.terminate()
+            time.sleep(0.02)
+        assert running.wait() == 143, running.story()
+        assert "Traceback" not in running.stderr

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from driftway.worker.cli.options import client_options, group_of_outputs
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, with_file_shortage
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
@@ -78,5 +78,5 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
             for point, _ in readings(tail.poll(0.1)):
                 curves.add(point)
             if time.monotonic() > deadline:
-                raise Failure(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s")
+                raise Failure(with_file_shortage(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s"))
     return curves, counts[topics.input]

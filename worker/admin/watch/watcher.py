@@ -9,7 +9,7 @@ from typing import Any
 from driftway.worker.admin.watch.clocks import ClockReader
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, prediction_place, read_rejection, readings
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, with_file_shortage
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.topics import Topics, partition_counts, written_for
 
@@ -87,7 +87,8 @@ class Watcher:
         while not all(tail.at_end for tail in self._tails):
             self._read(0.05)
             if time.monotonic() > deadline:
-                raise Failure(f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s")
+                late = f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s"
+                raise Failure(with_file_shortage(late))
         return self.refresh(0.0)
 
     def refresh(self, seconds: float) -> list[DashboardRow]:
