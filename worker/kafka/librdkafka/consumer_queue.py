@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ from driftway.worker.kafka.librdkafka.message import (
 from driftway.worker.wire.columns import END, SPARE, TAIL, BufferColumn, Integers, TerminatedColumn, Text, read_only
 from driftway.worker.wire.events import Records
 
+MOST_BYTES = 32 * 2**20
+"""Bytes of values and keys that a poll copies, beyond its first message. What the library holds is not copied before
+its turn: a fetch of well compressed batches may hold gigabytes."""
+
 
 class ConsumerQueue:
     """The queue of a consumer.
@@ -58,6 +63,8 @@ class ConsumerQueue:
         self._library, self._lasting = library, lasting
         self._queue = library.queue_get_consumer(handle.address)
         self._pointers = np.empty(BATCH_MESSAGES, np.int64)
+        self._held: Integers = np.empty(0, np.int64)
+        """Addresses of messages that are taken and not copied yet."""
         self._rows = np.empty((BATCH_MESSAGES, WORDS), np.int64)
         self._text: Text = np.empty(0, np.uint8)
         self._kind = np.zeros(1, np.int64)
@@ -66,27 +73,50 @@ class ConsumerQueue:
 
     def poll(self, most: int, wait: float) -> PollResult:
         """Copy messages out of the library's memory: at most `most`, after waiting for the first."""
-        pointers = self._pointers[: consume_batch(self._library, self._queue, self._pointers[:most], wait)]
+        held = len(self._held)
+        # Asked even if enough is held: the library's callbacks run inside, and may drop what is held.
+        n = consume_batch(self._library, self._queue, self._pointers[: max(1, most - held)], 0.0 if held else wait)
+        taken = np.concatenate([self._held, self._pointers[:n]]) if held else self._pointers[:n]
+        fits = self._fitting(taken[:most])
+        pointers, self._held = taken[:fits], taken[fits:].copy()
         try:
             return self._columns(pointers)
         finally:
             destroy(pointers, self._destroy)
 
+    def _fitting(self, pointers: Integers) -> int:
+        """Read messages; return how many of them have at most MOST_BYTES together, at least one."""
+        rows = self._rows[: len(pointers)]
+        read(pointers, rows)
+        sizes = rows[:, LENGTH] + rows[:, KEY_LENGTH]
+        if int(sizes.sum()) <= MOST_BYTES:
+            return len(pointers)
+        return max(1, int(np.cumsum(sizes).searchsorted(MOST_BYTES, "right")))
+
+    def drop(self, partitions: Collection[int] | None = None) -> None:
+        """Drop what is held of some partitions, or of all: they are about to be read from elsewhere."""
+        if len(self._held):
+            rows = np.empty((len(self._held), WORDS), np.int64)
+            read(self._held, rows)
+            chosen = np.isin(rows[:, PARTITION], list(partitions)) if partitions is not None else rows[:, LENGTH] >= 0
+            destroy(self._held[chosen], self._destroy)
+            self._held = self._held[~chosen]
+
     def close(self) -> None:
         """Release the queue, before the consumer is closed."""
+        self.drop()
         self._library.queue_destroy(self._queue)
 
     def _columns(self, pointers: Integers) -> PollResult:
         n = len(pointers)
         rows, (order, partitions, ends, scratch) = self._rows[:n], np.empty((4, n), np.int64)
-        read(pointers, rows)
         stamps = np.empty(n, np.int64)
         stamp(pointers, self._stamp, self._kind.ctypes.data, stamps)
         found = group(rows, order, partitions, ends, scratch)
         room = int(rows[:, LENGTH].sum()) + n * len(END) + found * SPARE
         if self._lasting:
             self._text = np.empty(room, np.uint8)
-        elif len(self._text) < room:
+        elif len(self._text) < room or len(self._text) > 2 * max(room, MOST_BYTES):
             self._text = np.empty(room + room // 4, np.uint8)
         records, first, q = list[Records](), 0, 0
         for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):
