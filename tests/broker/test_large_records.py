@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.client_config import READER, base_properties, quiet
+from driftway.worker.kafka.client_factory import make_fetcher
+from driftway.worker.kafka.librdkafka.consumer_queue import MOST_BYTES
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import Record, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
@@ -166,3 +168,39 @@ def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it
     assert driftway(*worker(kafka, topic, other, *SIZED, "--if-offset-lost", "earliest")).code == 0
     offsets = [read_json(one.value or b"")["offset"] for one in read_all(kafka, f"{topic}.{other}.predictions")]
     assert offsets == [*range(20), *range(21, n)]
+
+
+def test_a_poll_copies_a_bounded_number_of_bytes_and_what_is_held_does_not_outlast_a_seek(
+    kafka: str, topic: str
+) -> None:
+    values = [b"%02d" % i + b"v" * 8_000_000 for i in range(12)]
+    create_topic(kafka, topic, 1)
+    for value in values:
+        produce_compressed(kafka, topic, value)
+    properties = {**base_properties(kafka, {}), **READER, "auto.offset.reset": "error"}
+    fetcher = make_fetcher("native", properties, topic, False)
+
+    def read_from(first: int, until: int) -> list[int]:
+        """Read from an offset until one is reached; check every poll."""
+        fetcher.assign({0: first})
+        found: list[int] = []
+        while not found or found[-1] < until:
+            for records in fetcher.poll(10_000, 1.0).records:
+                assert records.values.nbytes <= max(MOST_BYTES, 8_000_002)
+                assert [value == values[o] for value, o in zip(records.values, records.offsets, strict=True)]
+                found += records.offsets.tolist()
+        return found
+
+    assert read_from(0, 1)[:2] == [0, 1], "the others are held"
+    assert read_from(3, 11) == list(range(3, 12))
+    assert read_from(0, 11) == list(range(12))
+    fetcher.close()
+
+
+def test_the_producers_queue_is_bounded_in_bytes(kafka: str, topic: str, group: str) -> None:
+    """Rejections of 8 MB, some hundred MB of them: the worker waits for their delivery and commits all."""
+    n = stage(kafka, topic, [(b"?" * 8_000_000, None)] * 8)
+    with Driftway(*worker(kafka, topic, group)) as child:
+        assert child.wait(120) == 0
+        assert "commit failed" not in child.stderr
+    assert [len(one.value or b"") for one in accounted(kafka, topic, group, n)] == [8_000_000] * 8

@@ -43,7 +43,7 @@ def test_once_json_gives_the_newest_values_of_each_partition_and_learner(kafka: 
     rows = once(kafka, learned)
     assert [(row["partition"], row["learner"]) for row in rows] == [(p, name) for p in (0, 1) for name in LEARNERS]
     for row in rows:
-        assert (row["rows"], row["lag"], row["labels"], row["offset"]) == (1500, 0, 1500, 1499)
+        assert (row["offsets"], row["lag"], row["labels"], row["offset"]) == (1500, 0, 1500, 1499)
         assert 0.7 < row["window_accuracy"] <= 1
         assert row["accuracy"] > row["no_change_accuracy"]
         assert {"majority_accuracy", "kappa_temporal", "rows_per_second"} <= set(row)

@@ -65,7 +65,9 @@ class Life:
             delay_metrics=lambda: {"waiting": 7},
             exchange=TALK,
         )
-        health: Any = SimpleNamespace(reachable=True, idle_seconds=0.05, ends={3: 0})
+        health: Any = SimpleNamespace(
+            reachable=True, idle_seconds=0.05, ends={3: 0}, open_transactions=SimpleNamespace(found={})
+        )
         self.metrics.restored(task, RestoreResult(None, 0, 0, None), 0.5)
         for step in range(HISTORY_SECONDS // EVERY_SECONDS):
             self.metrics.state(task)
@@ -102,6 +104,10 @@ def restoring(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> Non
 
 def behind(_telemetry: WorkerMetrics, task: Any, health: Any, step: int) -> None:
     health.ends[3] = task.committed + 1000 * step
+
+
+def held_back(_telemetry: WorkerMetrics, _task: Any, health: Any, step: int) -> None:
+    health.open_transactions.found = {3: SimpleNamespace(waiting=4, seconds=EVERY_SECONDS * step)}
 
 
 def rejecting(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
@@ -142,6 +148,7 @@ def learning_nothing(_telemetry: WorkerMetrics, task: Any, _pulse: Any, _step: i
 
 
 CAUSES = {
+    "DriftwayHeldBack": held_back,
     "DriftwayClusterSilent": silent, "DriftwayLoopStuck": stuck, "DriftwayNotRunning": restoring,
     "DriftwayLagRising": behind, "DriftwayRejecting": rejecting, "DriftwayLabelsSetAside": setting_aside,
     "DriftwayCommitsFail": failing("commit failed"),

@@ -44,6 +44,12 @@ class Outputs:
         """Number of predicted rows."""
         return len(self.offsets)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of predictions, rejected events, and their keys."""
+        rejected = sum(len(bad.value or b"") + len(bad.key or b"") for bad in self.rejected)
+        return self.predictions.nbytes + self.keys.nbytes + rejected
+
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:
     """Merge two lists by offset."""

@@ -134,7 +134,8 @@ def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
                 answer = {"alive": alive, "seconds_since": ages}
                 self._answer(200 if alive else 503, json.dumps(answer).encode(), "application/json")
             elif self.path == "/readyz":
-                ready, facts = readiness(tasks, worker.reporter.health.reachable)
+                health = worker.reporter.health
+                ready, facts = readiness(tasks, health.reachable, health.open_transactions.found)
                 self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")
             else:
                 self._answer(404, b"try /metrics, /healthz or /readyz\n", "text/plain")

@@ -23,7 +23,6 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import ErrorAction, TaskError, classify_failure
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
@@ -58,8 +57,8 @@ COMMIT_SECONDS, LONGEST_COMMIT_SECONDS = 8.0, 45.0
 are still being delivered get the longer budget, which is below the transaction timeout."""
 REVOKE_SECONDS, REVOKE_FRACTION = 12.0, 0.4
 """Budget for everything inside a revoke callback, and its largest share of `max.poll.interval.ms`."""
-MAX_UNCOMMITTED_ROWS, PAUSE_AFTER_SECONDS = 2 * BATCH_MESSAGES, 0.1
-"""Rows that a partition may learn while its commit is in flight, and how long the loop then waits before pausing it."""
+PAUSE_AFTER_SECONDS = 0.1
+"""How long the loop waits for the commit of a partition with too many buffered outputs before pausing it."""
 
 
 class Worker:
@@ -181,12 +180,10 @@ class Worker:
             self.reporter.running(task)
 
     def _apply_backpressure(self) -> None:
-        """Wait for commits of partitions with too many uncommitted rows, then pause them, which drops fetched rows."""
-        if slow := [
-            p for p, task in self.tasks.items() if task.buffered_rows > MAX_UNCOMMITTED_ROWS and p not in self._paused
-        ]:
+        """Wait for commits of partitions with too many buffered outputs, then pause them, which drops fetched rows."""
+        if slow := [p for p, task in self.tasks.items() if task.holds_too_much and p not in self._paused]:
             self._await_commits(slow, Deadline(PAUSE_AFTER_SECONDS))
-        for partition in [p for p in slow if self.tasks[p].buffered_rows > MAX_UNCOMMITTED_ROWS]:
+        for partition in [p for p in slow if self.tasks[p].holds_too_much]:
             self._paused.add(partition)
             self.consumer.pause(partition)
 
@@ -202,9 +199,9 @@ class Worker:
         """Apply finished restores."""
         for call in self._restores.collect():
             task = call.task
-            if task.state is not State.CREATED:
-                continue
             try:
+                if task.state is not State.CREATED:
+                    continue
                 found = call.result()
                 task.restore_from(found)
             except (KafkaException, TaskError) as error:
@@ -237,9 +234,8 @@ class Worker:
                 self.event_log.event("input lost", partition=task.partition, error=lost[task.partition])
                 self._restore_again(task, ErrorAction.ABORT, lost[task.partition])
         for partition in self._retries.due():
-            task = self.tasks.get(partition)
-            if task is not None and task.state is State.CREATED:
-                self._restores.submit(task, self._retries.restore_timeout(partition))
+            if (failed := self.tasks.get(partition)) is not None and failed.state is State.CREATED:
+                self._restores.submit(failed, self._retries.restore_timeout(partition))
 
     def _accepting(self, partitions: Iterable[int]) -> list[Task]:
         """The tasks of these partitions that accept records."""
@@ -393,6 +389,7 @@ class Worker:
 
     def _leave(self, clean: bool) -> None:
         """Commit open outputs if nothing went wrong, and leave the group."""
+        self.reporter.leaving()
         if clean:
             self._commit_and_close(list(self.tasks), self._revoke_deadline())
         self.reporter.end()

@@ -152,7 +152,7 @@ class ListColumn(BytesColumn):
 
     @property
     def nbytes(self) -> int:
-        return sum(map(len, self._present()))
+        return sum(map(len, filter(None, self._items)))
 
     @property
     def all_none(self) -> bool:

@@ -78,6 +78,11 @@ def eager_headers(headers: Headers | None) -> Headers | None:
     return None if isinstance(headers, LazyHeaders) else headers
 
 
+def read_headers(headers: Headers | None) -> Headers | None:
+    """Return headers of which none is read later, so that the client's messages can be freed."""
+    return list(map(tuple, headers)) if isinstance(headers, LazyHeaders) else headers
+
+
 def picked_headers(headers: Headers | None, pick: NDArray[np.int64]) -> Headers | None:
     """Return the headers of the records with these indices, i8[n]."""
     if headers is None or isinstance(headers, LazyHeaders):

@@ -79,7 +79,7 @@ class DashboardRow:
             **self.point,
             "partition": self.partition,
             "learner": self.learner or None,
-            "rows": self.rows,
+            "offsets": self.rows,
             "rows_per_second": self.rows_per_second,
             "lag": self.lag,
             "rejected": self.rejected,

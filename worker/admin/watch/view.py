@@ -55,7 +55,7 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
     result.add_column("part.", justify="right", no_wrap=True)
     result.add_column("learner", overflow="fold", min_width=LEAST_NAME)
     drifting = ("drift, rows\nago (all)",) if any(row.last_drift for row in rows) else ()
-    for heading in ("rows", "rows/s", "lag", *drifting, *(HEADINGS[metric] for metric in shown)):
+    for heading in ("offsets", "offsets/s", "lag", *drifting, *(HEADINGS[metric] for metric in shown)):
         result.add_column(heading, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
@@ -122,14 +122,14 @@ def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
         metrics = [f"{name(m)} {cell(m, row.point[m])}" for m in HEADINGS if m in row.point]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         texts.append(
-            f"partition {row.partition}  {row.learner or '-'}  rows {done}  rows/s {rate}  lag {lag}  "
+            f"partition {row.partition}  {row.learner or '-'}  offsets {done}  offsets/s {rate}  lag {lag}  "
             + "  ".join(drift + metrics)
         )
     return texts
 
 
 def place_cells(row: DashboardRow) -> tuple[str, str, str]:
-    """Rows, rows per second and lag as text."""
+    """Offsets, offsets per second and lag as text."""
     rate = "-" if row.rows_per_second is None else f"{row.rows_per_second:,.0f}"
     return f"{row.rows:,}", rate, "-" if row.lag is None else f"{row.lag:,}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Collection
 from typing import Any
 from weakref import WeakSet
 
@@ -34,6 +35,10 @@ from driftway.worker.wire.columns import END, SPARE, TAIL, BufferColumn, Integer
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import LazyHeaders
 
+MOST_BYTES = 32 * 2**20
+"""Bytes of values and keys that a poll copies, beyond its first message. What the library holds is not copied before
+its turn: a fetch of well compressed batches may hold gigabytes."""
+
 
 class ConsumerQueue:
     """The queue of a consumer.
@@ -60,6 +65,8 @@ class ConsumerQueue:
         self._library, self._lasting = library, lasting
         self._queue = library.queue_get_consumer(handle.address)
         self._pointers = np.empty(BATCH_MESSAGES, np.int64)
+        self._waiting: Integers = np.empty(0, np.int64)
+        """Addresses of messages that are taken and not copied yet."""
         self._rows = np.empty((BATCH_MESSAGES, WORDS), np.int64)
         self._text: Text = np.empty(0, np.uint8)
         self._kind = np.zeros(1, np.int64)
@@ -73,7 +80,13 @@ class ConsumerQueue:
 
         The messages themselves are kept until their records are dropped, since a rejection has its record's headers.
         """
-        pointers = self._pointers[: consume_batch(self._library, self._queue, self._pointers[:most], wait)]
+        waiting = len(self._waiting)
+        # Asked even if enough is waiting: the library's callbacks run inside, and may drop what waits.
+        timeout = 0.0 if waiting else wait
+        n = consume_batch(self._library, self._queue, self._pointers[: max(1, most - waiting)], timeout)
+        taken = np.concatenate([self._waiting, self._pointers[:n]]) if waiting else self._pointers[:n]
+        fits = self._fitting(taken[:most])
+        pointers, self._waiting = taken[:fits], taken[fits:].copy()
         if self._eager:
             try:
                 return self._columns(pointers, None)
@@ -81,25 +94,43 @@ class ConsumerQueue:
                 destroy(pointers, self._destroy)
         held = HeldMessages(pointers.copy(), self._headers, self._destroy)
         self._held.add(held)
-        return self._columns(pointers, LazyHeaders.of(held.read, len(pointers)))
+        return self._columns(pointers, LazyHeaders.of(held.read, fits))
+
+    def _fitting(self, pointers: Integers) -> int:
+        """Read messages; return how many of them have at most MOST_BYTES together, at least one."""
+        rows = self._rows[: len(pointers)]
+        read(pointers, rows)
+        sizes = rows[:, LENGTH] + rows[:, KEY_LENGTH]
+        if int(sizes.sum()) <= MOST_BYTES:
+            return len(pointers)
+        return max(1, int(np.cumsum(sizes).searchsorted(MOST_BYTES, "right")))
+
+    def drop(self, partitions: Collection[int] | None = None) -> None:
+        """Drop messages that wait, of some partitions, or of all: they are about to be read from elsewhere."""
+        if len(self._waiting):
+            rows = np.empty((len(self._waiting), WORDS), np.int64)
+            read(self._waiting, rows)
+            chosen = np.isin(rows[:, PARTITION], list(partitions)) if partitions is not None else rows[:, LENGTH] >= 0
+            destroy(self._waiting[chosen], self._destroy)
+            self._waiting = self._waiting[~chosen]
 
     def close(self) -> None:
         """Release the queue and all messages, before the consumer is closed."""
         for held in tuple(self._held):
             held.release()
+        self.drop()
         self._library.queue_destroy(self._queue)
 
     def _columns(self, pointers: Integers, lazy: LazyHeaders | None) -> PollResult:
         n = len(pointers)
         rows, (order, partitions, ends, scratch) = self._rows[:n], np.empty((4, n), np.int64)
-        read(pointers, rows)
         stamps = np.empty(n, np.int64)
         stamp(pointers, self._stamp, self._kind.ctypes.data, stamps)
         found = group(rows, order, partitions, ends, scratch)
         room = int(rows[:, LENGTH].sum()) + n * len(END) + found * SPARE
         if self._lasting:
             self._text = np.empty(room, np.uint8)
-        elif len(self._text) < room:
+        elif len(self._text) < room or len(self._text) > 2 * max(room, MOST_BYTES):
             self._text = np.empty(room + room // 4, np.uint8)
         records, first, q = list[Records](), 0, 0
         for partition, end in zip(partitions[:found].tolist(), ends[:found].tolist(), strict=True):

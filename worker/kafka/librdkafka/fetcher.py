@@ -37,6 +37,7 @@ class LibrdkafkaFetcher(Fetcher):
         self._queue = ConsumerQueue(library, self._handle, lasting=True, headers=headers)
 
     def assign(self, begins: Mapping[int, int]) -> None:
+        self._queue.drop()
         with TopicPartitionList(self._library, self._topic, begins.items()) as places:
             self._library.require(self._library.assign(self._handle.address, places))
 

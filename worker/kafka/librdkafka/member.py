@@ -66,6 +66,7 @@ class LibrdkafkaMember(Member):
     def assign_paused(self, partitions: list[int]) -> None:
         # The real position is known only after the restore; until then nothing may be fetched.
         library, handle = self._library, self._handle.address
+        self._queue.drop(partitions if self._incremental else None)
         with self._partition_list(partitions, OFFSET_BEGINNING) as places:
             if self._incremental:
                 library.check(library.incremental_assign(handle, places))
@@ -75,6 +76,7 @@ class LibrdkafkaMember(Member):
 
     def unassign(self, partitions: list[int]) -> None:
         library, handle = self._library, self._handle.address
+        self._queue.drop(partitions if self._incremental else None)
         if not self._incremental:
             library.require(library.assign(handle, None))
             return
@@ -87,6 +89,7 @@ class LibrdkafkaMember(Member):
         return taken
 
     def seek(self, partition: int, offset: int) -> None:
+        self._queue.drop([partition])
         with self._partition_list([partition], offset) as places:
             self._library.check(self._library.seek_partitions(self._handle.address, places, WITHOUT_END))
             self._library.require(places.contents.elements[0].err)

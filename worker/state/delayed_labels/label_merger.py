@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from driftway.worker.state.delayed_labels.usable_times import (
 )
 from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import Records
+from driftway.worker.wire.headers import read_headers
 
 MAX_IDLE_SECONDS, FIRST_MAX_IDLE_SECONDS = 1.0, 10.0
 """How long events wait for labels that the broker may have: a prediction is worth more than their order. The second
@@ -71,7 +73,7 @@ class _Buffer:
     def before(self, offset: int | None) -> Records | None:
         """Return the records below `offset` (all if None), or None if there are none."""
         if len(self._parts) > 1:
-            self.own()
+            self._join()
         if not self._parts:
             return None
         held = self._parts[0]
@@ -86,9 +88,13 @@ class _Buffer:
         self._owned_parts = min(self._owned_parts, len(self._parts))
 
     def own(self) -> None:
-        """Copy the remaining records, which must outlast the client's buffers."""
+        """Copy the remaining records with their headers: they must outlast the client's buffers and messages."""
         if len(self._parts) > self._owned_parts or len(self._parts) > 1:
-            self._parts = [concatenated(self._parts)]
+            self._join()
+        self._parts = [replace(part, headers=read_headers(part.headers)) for part in self._parts]
+
+    def _join(self) -> None:
+        self._parts = [concatenated(self._parts)]
         self._owned_parts = len(self._parts)
 
 
@@ -212,6 +218,7 @@ class LabelMerger:
         if not self._replay and (merged := self._merge_live(now)) is not None:
             parts.append(merged)
         self._events.own()
+        self._labels.own()
         if len(parts) < 2:
             return parts[0] if parts else None
         return concatenated(parts)

@@ -6,6 +6,7 @@ An outage is logged when it is noticed, every ten seconds after that, and when i
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import io
 import sys
@@ -21,6 +22,7 @@ from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.open_transactions import PATIENCE_SECONDS, OpenTransactions
 
 CHECK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
 """Interval between two requests, and their timeout: an outage is noticed after 5 s at most."""
@@ -59,7 +61,9 @@ class HealthMonitor:
         """Partition -> end of its log at the last query."""
         self.shares_partitions = 0
         """Partitions of the shares topic at the last query; 0 if nothing is shared, or not queried yet."""
+        self.open_transactions = OpenTransactions(settings, event_log, clock)
         self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
         self._heartbeat_at = self._committed_at = clock()
         self._unreachable_since: float | None = None
         self._reported_at = 0.0
@@ -111,15 +115,19 @@ class HealthMonitor:
     def begin(self) -> None:
         """Start monitoring."""
         self.heartbeat(committed=True)
-        threading.Thread(target=self._run, name="health", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+        self._thread.start()
 
     def end(self) -> None:
-        """Stop monitoring."""
+        """Stop monitoring; with --stop-at-end, look for open transactions once more, however young they are."""
         self._ended.set()
+        if self._thread is not None and self.settings.stop_at_end and self.reachable:
+            self._thread.join(ANSWER_SECONDS)
+            with contextlib.suppress(KafkaException):
+                self._ask_for_ends(self._make_reader(), 0.0)
 
     def _run(self) -> None:
-        given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
-        reader = standalone_consumer(given, {})
+        reader = self._make_reader()
         while not self._ended.wait(CHECK_SECONDS):
             try:
                 reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
@@ -134,10 +142,16 @@ class HealthMonitor:
                 self.record_reachable()
             self.check_loop()
 
-    def _ask_for_ends(self, reader: Consumer) -> None:
+    def _make_reader(self) -> Consumer:
+        given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
+        return standalone_consumer(given, {})
+
+    def _ask_for_ends(self, reader: Consumer, patience: float = PATIENCE_SECONDS) -> None:
         queries = [TopicPartition(self.settings.input, partition, OFFSET_END) for partition in self._partitions()]
+        ends = self.open_transactions.ends([place.partition for place in queries], ANSWER_SECONDS)
         found = reader.offsets_for_times(queries, timeout=ANSWER_SECONDS) if queries else []
         self.ends = {place.partition: place.offset for place in found if place.error is None}
+        self.open_transactions.check(ends, self.ends, patience)
 
     def record_unreachable(self, error: str) -> None:
         """Record that the cluster did not answer."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from driftway.worker.kafka.error_handling import ErrorAction
     from driftway.worker.state.outputs import Outputs
     from driftway.worker.stream.observability.health import HealthMonitor
+    from driftway.worker.stream.observability.open_transactions import OpenTransaction
     from driftway.worker.stream.task.restore_result import RestoreResult
     from driftway.worker.stream.task.task import Task
     from driftway.worker.wire.events import Records
@@ -73,6 +74,12 @@ class WorkerMetrics:
             Counter, "wrong_offsets", "Times that the client delivered records from an offset that was not requested"
         )
         self.lag = self._per_partition(Gauge, "lag", "Offsets from the committed one to the end of the log")
+        self.held_back = self._per_partition(
+            Gauge, "held_back", "Offsets behind an open transaction of another producer, which cannot be read yet"
+        )
+        self.held_back_seconds = self._per_partition(
+            Gauge, "held_back_seconds", "Seconds since that transaction wrote its first record; 0 if there is none"
+        )
         self.rolling = self._per_partition(
             Gauge,
             "rolling",
@@ -273,6 +280,9 @@ class WorkerMetrics:
         for partition, lag in lags(tasks, health.ends).items():
             self.partition_metric(self.lag, partition).set(lag)
         for task in tasks:
+            held = health.open_transactions.found.get(task.partition)
+            self.partition_metric(self.held_back, task.partition).set(0 if held is None else held.waiting)
+            self.partition_metric(self.held_back_seconds, task.partition).set(0 if held is None else held.seconds)
             self.partition_metric(self.snapshot_age, task.partition).set(task.snapshot_age)
             self.partition_metric(self.restore_left, task.partition).set(max(0, task.committed - task.position))
             for learner, point in task.model.latest_points().items():
@@ -324,13 +334,23 @@ def _version() -> str:
         return "unknown"
 
 
-def readiness(tasks: list[Task], reachable: bool) -> tuple[bool, dict[str, Any]]:
-    """Whether every assigned task is running and the cluster answers, and the details of that."""
+def readiness(
+    tasks: list[Task], reachable: bool, held: Mapping[int, OpenTransaction] | None = None
+) -> tuple[bool, dict[str, Any]]:
+    """Whether every assigned task is running and the cluster answers, and the details of that.
+
+    Rows that wait behind open transactions (`held`) are told, but no worker could take them.
+    """
     states = {str(task.partition): task.state.value for task in tasks}
     ready = reachable and all(state == "running" for state in states.values())
+    waiting = {
+        str(p): {"offset": one.offset, "offsets": one.waiting, "seconds": one.seconds}
+        for p, one in (held or {}).items()
+    }
     return ready, {
         "ready": ready,
         "standby": not tasks,
         "cluster": "answers" if reachable else "silent",
         "tasks": states,
+        **({"behind_open_transactions": waiting} if waiting else {}),
     }

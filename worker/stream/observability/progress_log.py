@@ -113,15 +113,16 @@ class ProgressLog:
             self._report_clocks()
             self._progress_at, self._rows_before = now, self.rows
 
-    def end(self, tasks: Collection[Task]) -> None:
-        """Log the summary."""
+    def end(self, tasks: Collection[Task], waiting: Mapping[str, object] | None = None) -> None:
+        """Log the summary, with the facts about rows that wait behind open transactions."""
         now = self._clock()
         if self._unreported:
             self._report_rejected(now)
         self._report_clocks()
         seconds = max(now - self._began, 1e-9)
         kinds = {"reasons": format_counts(self.kinds + self.set_aside)} if self.kinds or self.set_aside else {}
-        self.event_log.event("summary", seconds=f"{seconds:.0f}", **self._facts(self.rows / seconds, tasks), **kinds)
+        facts = {**self._facts(self.rows / seconds, tasks), **kinds, **(waiting or {})}
+        self.event_log.event("summary", seconds=f"{seconds:.0f}", **facts)
         if self.rows and sum(self.kinds.values()) == self.rows:
             self.event_log.event("nothing usable", rejected=self.rows, expected=self.expected)
 

@@ -101,10 +101,13 @@ class Reporter:
         self.progress_log.note_clocks(task)
         self.health.heartbeat(committed=True)
 
-    def end(self) -> None:
-        """Stop monitoring, and log the summary."""
+    def leaving(self) -> None:
+        """Stop monitoring, while the partitions are still known."""
         self.health.end()
-        self.progress_log.end(list(self._tasks.values()))
+
+    def end(self) -> None:
+        """Log the summary."""
+        self.progress_log.end(list(self._tasks.values()), self.health.open_transactions.summary())
 
     def refresh(self) -> None:
         """Update what the endpoint shows; called from its thread."""

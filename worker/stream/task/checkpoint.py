@@ -55,8 +55,11 @@ from driftway.worker.wire.rejections import SMALL_RECORD, record_of
 
 MAX_UNREPORTED = 20_000
 """Records whose delivery reports may wait for the commit, whose flush polls them beside the loop."""
-ROOM_SECONDS = 5.0
-"""How long the loop waits for space in the client's queue; after that the broker counts as not accepting records."""
+ROOM_SECONDS, MOST_ROOM_SECONDS = 5.0, 20.0
+"""How long the loop waits for space in the client's queue; after that the broker counts as not accepting records. While
+records are being delivered it waits up to the second limit, which is below the time after which a loop is stuck."""
+QUEUE_BYTES = 16 * 2**20
+"""Bytes of outputs in a producer's queue above which the loop waits for deliveries, which linger for 0.1 s."""
 END_SECONDS = 5.0
 """Timeout for the delivery reports of a discarded producer."""
 FLUSH_SECONDS, PROGRESS_SECONDS = 0.5, 5.0
@@ -155,6 +158,8 @@ class Checkpoint:
         self._probe = probe
         self._own = own
         self._sender: Sender | None = None
+        self._queued: list[tuple[int, int]] = []
+        """Records and bytes of the latest calls of the client."""
 
     @property
     def sender(self) -> Sender:
@@ -172,6 +177,7 @@ class Checkpoint:
             A client property is invalid, or incompatible with transactions.
         """
         self.close_producer()
+        self._queued.clear()
         ours = {**PRODUCER_TUNING, "message.max.bytes": LARGEST_RECORD}
         theirs = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
         properties = {**ours, **theirs, **self._own}
@@ -312,27 +318,43 @@ class Checkpoint:
     def _send(self, topic: str, values: BytesColumn, keys: BytesColumn, headers: Headers | None = None) -> None:
         """Hand records to the client in order, never more than fit into its queue."""
         n, start = len(values), 0
+        nbytes = values.nbytes + keys.nbytes
         while start < n:
             end = min(n, start + self._room(1))
             whole = (start, end) == (0, n)
+            self._queued.append((end - start, nbytes * (end - start) // n))
             part = (values, keys) if whole else (values[start:end], keys[start:end])
             self.sender.send(topic, *part, None if headers is None else headers[start:end])
             start = end
 
     def _room(self, wanted: int) -> int:
-        """Wait until the client's queue has space for `wanted` records; return its free space.
+        """Wait until the client's queue has space for `wanted` records, also by bytes; return its free space.
 
         Raises
         ------
         TimedOut
             The broker accepts no records.
         """
-        deadline = Deadline(ROOM_SECONDS)
-        while (free := QUEUE_MESSAGES - len(self.sender)) < wanted:
+        deadline = Deadline(ROOM_SECONDS, at_most=MOST_ROOM_SECONDS)
+        left = len(self.sender)
+        while (free := QUEUE_MESSAGES - left) < wanted or self._queued_bytes(left) > QUEUE_BYTES:
             if deadline.passed:
                 raise TimedOut("the broker accepts no outputs, and the client's queue is full")
             self.sender.poll(0.01)
+            before, left = left, len(self.sender)
+            if left < before:
+                deadline.extend(ROOM_SECONDS)
         return free
+
+    def _queued_bytes(self, left: int) -> int:
+        """Return the bytes of the calls whose records are among the last `left` ones, not delivered yet."""
+        counted = 0
+        for number, (records, _) in enumerate(reversed(self._queued), 1):
+            counted += records
+            if counted >= left:
+                del self._queued[: len(self._queued) - number * (left > 0)]
+                break
+        return sum(nbytes for _, nbytes in self._queued)
 
     def send_snapshot(self, blob: bytes) -> int:
         """Hand a snapshot's chunks to the client; return their number."""

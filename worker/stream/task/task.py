@@ -27,6 +27,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
@@ -49,6 +50,8 @@ RELEARN_SECONDS = 0.25
 """Learning time after which a snapshot is due however few rows it was, so that a restore takes about a second."""
 BATCH_SECONDS = 0.0005
 """Fixed cost of a batch, not counted as learning time: a restore relearns in few large batches."""
+MAX_BUFFERED_ROWS, MAX_BUFFERED_BYTES = 2 * BATCH_MESSAGES, 32 * 2**20
+"""Rows that a partition may learn while its commit is in flight, and bytes of their outputs."""
 SNAPSHOT_SHARE = 0.05
 """Largest share of a large state's snapshots in the bytes that a slow stream writes, up to MAX_STRETCH."""
 MAX_STRETCH = 10.0
@@ -121,13 +124,10 @@ class Task:
     """
 
     def __init__(self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint) -> None:
-        self.settings = settings
-        self.partition = partition
-        self.checkpoint = checkpoint
+        self.settings, self.partition, self.checkpoint = settings, partition, checkpoint
         self.state = State.CREATED
         self.model = self.new_model()
-        self.position = 0
-        self.committed = 0
+        self.position = self.committed = 0
         self._pointer: Pointer | None = None
         self._saved: SavedState = self.model.save()
         self._first_output_at = 0.0
@@ -210,8 +210,7 @@ class Task:
             records = self.merger.take(records, time.monotonic())
         if records is None:
             return None
-        first = int(records.offsets.searchsorted(self.position))
-        if first:
+        if first := int(records.offsets.searchsorted(self.position)):
             records = records.after(first)
         if self.state is State.RESTORING:
             relearned = int(records.offsets.searchsorted(self.committed))
@@ -295,6 +294,12 @@ class Task:
     def buffered_rows(self) -> int:
         """Rows learned since the commit in flight began."""
         return sum(outputs.rows for outputs in self._buffered_outputs)
+
+    @property
+    def holds_too_much(self) -> bool:
+        """Whether so many outputs are buffered that the partition has to wait for its commit in flight."""
+        held = self._buffered_outputs
+        return self.buffered_rows > MAX_BUFFERED_ROWS or sum(outputs.nbytes for outputs in held) > MAX_BUFFERED_BYTES
 
     @property
     def state_bytes(self) -> int:

@@ -132,7 +132,7 @@ def test_rows_become_objects_and_lines(board: Dashboard) -> None:
     (row,) = board.rows()
     assert row.as_object() == {
         **point(999, no_change_accuracy=0.5, majority_accuracy=None, kappa_temporal=0.75),
-        "rows": 1000,
+        "offsets": 1000,
         "rows_per_second": None,
         "lag": 500,
         "rejected": {},
@@ -142,7 +142,7 @@ def test_rows_become_objects_and_lines(board: Dashboard) -> None:
         "rows_since_drift": None,
     }
     (line,) = lines([row])
-    for piece in ("rows 1,000", "lag 500", "window 90.0 %", "no-change 50.0 %", "majority -", "kappa-temporal 0.75"):
+    for piece in ("offsets 1,000", "lag 500", "window 90.0 %", "no-change 50.0 %", "majority -", "kappa-temporal 0.75"):
         assert piece in line
     assert lines([]) == ["no accuracy points yet"]
 

@@ -82,7 +82,10 @@ def test_ordinary_property_is_shown() -> None:
 
 def test_users_properties_come_last_and_chatter_is_off_unless_asked_for() -> None:
     made = base_properties("h:1", {"client.id": "mine", "acks": "1"})
-    assert made == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", "reconnect.backoff.max.ms": 1000}
+    largest = {"receive.message.max.bytes": 1_000_000_000}
+    waits = {"reconnect.backoff.max.ms": 1000}
+    assert made == {"bootstrap.servers": "h:1", "client.id": "mine", "acks": "1", **largest, **waits}
+    assert base_properties("h:1", {"receive.message.max.bytes": "7"})["receive.message.max.bytes"] == "7"
     assert "reconnect.backoff.max.ms" not in base_properties("h:1", {"reconnect.backoff.ms": "5000"})
     assert base_properties("h:1", {})["client.id"].startswith("driftway-")
     assert quiet({})["log_level"] == 0

@@ -38,8 +38,11 @@ NAMES = {
     "driftway_client_errors", "driftway_throttled", "driftway_broker_round_trip_seconds", "driftway_fetched_records",
     "driftway_unknown_fields", "driftway_build_info",
     "driftway_share_bytes", "driftway_share_staleness_seconds", "driftway_shares",
+    "driftway_held_back", "driftway_held_back_seconds",
 }  # fmt: skip
-HEALTH: Any = SimpleNamespace(reachable=True, idle_seconds=0.25, ends={3: 57, 4: 9})
+HEALTH: Any = SimpleNamespace(
+    reachable=True, idle_seconds=0.25, ends={3: 57, 4: 9}, open_transactions=SimpleNamespace(found={})
+)
 
 
 def a_task(partition: int = 3, state: State = State.RUNNING, position: int = 40) -> Any:
@@ -267,7 +270,8 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
         "topics": {"EVENTS": {"partitions": {"0": {"fetchq_cnt": 5}}}},
     }
     metrics.statistics(json.dumps(statistics))
-    metrics.refresh([task], HEALTH)
+    held = SimpleNamespace(found={task.partition: SimpleNamespace(waiting=4, seconds=20)})
+    metrics.refresh([task], SimpleNamespace(**{**vars(HEALTH), "open_transactions": held}))
     after = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
     assert {name for name in after if after[name] == before[name]} == {"driftway_build"}, "what does not move is a fact"
     assert all(any(values) for values in after.values())
