@@ -190,8 +190,7 @@ class Worker:
     # 3. Restoring.
 
     def _open_task(self, partition: int) -> None:
-        task = Task(self.settings, partition, self._make_checkpoint(partition))
-        self.tasks[partition] = task
+        task = self.tasks[partition] = Task(self.settings, partition, self._make_checkpoint(partition))
         self.metrics.state(task)
         self._restores.submit(task, self._retries.restore_timeout(partition))
 
@@ -343,8 +342,8 @@ class Worker:
     def _commit_and_close(self, partitions: list[int], deadline: Deadline) -> None:
         """Commit the partitions' open outputs and newer states, then close their tasks."""
         self._await_commits(partitions, deadline, leaving=True)
-        ours = [self.tasks[p] for p in partitions if p in self.tasks]
-        self._begin_commits([task for task in ours if task.needs_commit(closing=True)], deadline, closing=True)
+        ours = [task for task in self._accepting(partitions) if task.needs_commit(closing=True)]
+        self._begin_commits(ours, deadline, closing=True)
         self._await_commits(partitions, deadline, leaving=True)
         self._close_dirty(partitions, deadline)
 
