@@ -206,7 +206,7 @@ def test_probes_are_answered_while_a_thousand_requests_hang(kafka: str, topic: s
             assert time.monotonic() - began < 5.0
         assert len(os.listdir(f"/proc/{worker.pid}/task")) <= threads + MAX_CONNECTIONS + 3
         produce(kafka, topic, encode_events(*rows(50), 0))
-        await_until(lambda: metrics(port)("predictions_total", partition="0") == 50, 60, "rows predicted meanwhile")
+        await_until(lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == 50, 60, "rows predicted meanwhile")
         await_until(
             lambda: len(os.listdir(f"/proc/{worker.pid}/task")) <= threads + 3, REQUEST_SECONDS + 20, "hung up on all"
         )
