@@ -13,10 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from driftway.learners import registry
-from driftway.learners.engine.parameters import TooFewFeatures, parse_pairs
+from driftway.learners.engine.parameters import ParameterError, TooFewFeatures, parse_pairs
 
 if TYPE_CHECKING:
     from driftway.learners.learner import Learner
+
+MOST_WRAPPERS = 8
+"""In front of a learner: each creates what stands behind it, often several times."""
+ONCE = "on_drift"
+"""Its own parameters are beside those of what it wraps, so it cannot wrap itself."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,10 @@ class Spec:
             The name, or a parameter, is not valid.
         """
         wrappers, name, _ = _split(self.name)
+        if len(wrappers) > MOST_WRAPPERS:
+            raise ParameterError(f"{len(wrappers)} wrappers stand in front of {name}, more than {MOST_WRAPPERS}")
+        if (times := wrappers.count(ONCE)) > 1:
+            raise ParameterError(f"{ONCE} stands {times} times in front of {name}: once is enough")
         make: Callable[..., Learner] = registry.find(name)
         for wrapper in reversed(wrappers):
             make = partial(registry.find_wrapper(wrapper), make)

@@ -68,6 +68,8 @@ def test_ways_to_write_a_spec(text, canonical):
     [
         ("ova", UnknownLearner, "ova goes before the name of a learner, as in ova:pa1"),
         ("ova:", UnknownLearner, "ova goes before the name of a learner, as in ova:pa1"),
+        ("on_drift:on_drift:pa1", ParameterError, "on_drift stands 2 times in front of pa1: once is enough"),
+        ("ova:" * 500 + "pa1", ParameterError, "500 wrappers stand in front of pa1, more than 8"),
         ("ova:pa11", UnknownLearner, "no learner 'pa11'; did you mean 'pa1'?"),
         ("ova:pa1_regressor", ParameterError, "pa1_regressor does not learn binary; it learns: regression"),
         ("ova:pa1:C=0", ParameterError, "C must be > 0, got 0"),

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.soak.mutations import run
@@ -21,6 +23,12 @@ def made() -> dict[str, Subject]:
 def test_no_mutated_value_ends_in_a_traceback_or_takes_long(made: dict[str, Subject]) -> None:
     wrong, figures = run(PER_SUBJECT * len(made), 7, made)
     assert wrong == [], figures
+
+
+@pytest.mark.parametrize("number", [25433, 78937, 4819])
+def test_values_that_a_longer_run_found(made: dict[str, Subject], number: int) -> None:
+    """A wrapper that stood twice in front of a learner, and more features than fit into memory."""
+    list(made.values())[number % len(made)](random.Random(f"40/{number}"))
 
 
 def test_a_value_that_is_not_refused_is_told() -> None:
