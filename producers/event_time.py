@@ -13,7 +13,7 @@ from driftway.worker.errors import UsageFailure
 BLOCK = 1024
 """Rows encoded at once, about 1 ms of work: how many are due together is unknown until they are read."""
 
-UNITS = {"s": 1000.0, "ms": 1.0, "us": 0.001}
+UNITS = {"s": 1000.0, "ms": 1.0, "us": 1e-3, "ns": 1e-6, "days": 86_400_000.0}
 """Unit of the column -> milliseconds."""
 
 LATEST_MS = 2.0**53
@@ -33,7 +33,7 @@ class EventTime(Schedule):
     speed : float
         > 0; 60 replays an hour in a minute.
     unit : str
-        Unit of the column, counted from any origin: ``s``, ``ms`` or ``us``.
+        Unit of the column, counted from any origin: a key of UNITS.
     """
 
     def __init__(self, column: str, speed: float = 1.0, unit: str = "ms") -> None:

@@ -15,6 +15,7 @@ from driftway.producers.streams.stream import Array, Block, Stream, column_of, f
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire import codec, packed
 from driftway.worker.wire.columns import BytesColumn
+from driftway.worker.wire.events import Reject
 from driftway.worker.wire.schema.paths import ABSENT, ROW, Path, look_up
 
 LARGEST_PLAIN = 1e15
@@ -188,14 +189,16 @@ def raw_encoder(file: EventFile, key: str | None, columns: bool = False) -> Call
 def field_text(event: bytes | None, path: Path) -> bytes:
     """The value at a path of an event as a key: text unchanged, ``null`` if there is none."""
     try:
-        found = look_up(codec.read_json(event or b""), path.steps)
-    except ValueError:  # not JSON
+        _, found = codec.parse_event(event or b"", lambda row: look_up(row, path.steps))
+    except Reject:  # not JSON
         return b"null"
     if found is ABSENT:
         return b"null"
     if isinstance(found, str):
         return found.encode()
-    return key_text(found) if isinstance(found, float) else codec.write_json(found)
+    return (
+        key_text(float(found)) if isinstance(found, float) and abs(found) < LARGEST_PLAIN else codec.write_json(found)
+    )
 
 
 def with_timestamps(values: Sequence[bytes | None], times: Sequence[int]) -> list[bytes]:

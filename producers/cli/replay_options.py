@@ -88,7 +88,7 @@ WHEN = (
     ),
     click.option(
         "--time-unit",
-        type=click.Choice(["s", "ms", "us"]),
+        type=click.Choice(["s", "ms", "us", "ns", "days"]),
         default="ms",
         show_default=True,
         help="Unit of --time-column.",

@@ -18,7 +18,7 @@ FEATURES = (
     "visits:missing=mean,indicator",
     "country:one-of=de|fr|*,missing=0",
     "merchant:hash=8,missing=0",
-    "created_at:time=hour|weekday|age,missing=last",
+    "created_at:time=hour|weekday|age,unit=ms,missing=last",
     "@envelope.op:one-of=c|u|*",
 )
 OPTIONS = (
@@ -131,7 +131,7 @@ class Orders:
         """Format a time in a random one of several formats."""
         way = self._draw.randrange(4)
         if way == 0:
-            return int(time.timestamp()) * 10 ** self._draw.choice([0, 3, 6])
+            return int(time.timestamp()) * 1000
         if way == 1:
             return time.astimezone(timezone(timedelta(hours=self._draw.randrange(-5, 6)))).isoformat()
         return time.strftime("%Y-%m-%dT%H:%M:%SZ" if way == 2 else "%Y-%m-%d %H:%M:%S.000000")

@@ -27,7 +27,7 @@ from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.topics import partition_counts
-from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
 
@@ -158,7 +158,7 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
     text, (starts, ends) = batch.ids
     return Why(
         model.settings.names[0],
-        read_json(text[starts[0] : ends[0]].tobytes()),
+        parse_exactly(text[starts[0] : ends[0]].tobytes()),
         _word(target, predicted),
         _word(target, float(batch.y[0])),
         shown,

@@ -13,6 +13,7 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
 from driftway.worker.wire.schema.feature import Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import Path
+from driftway.worker.wire.schema.schema import parse_time, written_time
 
 if TYPE_CHECKING:
     from driftway.worker.settings import ModelSettings
@@ -152,9 +153,11 @@ def _of_events(given: dict[str, Any], settings: ModelSettings) -> Iterator[tuple
     if events is not None:
         features = ", ".join(str(Feature.parse(text)) for text in given["feature"])
         yield "feature", "--feature", features, ", ".join(map(str, events.features))
-        for option, path in (("label", events.label), ("id_", events.id), ("time_", events.time)):
+        for option, path in (("label", events.label), ("id_", events.id)):
             if given[option] is not None:
                 yield option, f"--{option.rstrip('_')}", str(Path.parse(given[option])), str(path)
+        if given["time_"] is not None:
+            yield "time_", "--time", written_time(*parse_time(given["time_"])), events.written_time
         yield "envelope", "--envelope", given["envelope"], events.envelope or "no envelope"
     elif given["feature"]:
         yield "feature", "--feature", ", ".join(given["feature"]), 'events as {"x": ..}'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +14,26 @@ from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
+from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema
-from driftway.worker.wire.schema.feature import LAST, MEAN
+from driftway.worker.wire.schema.feature import LAST, MEAN, REJECT
 
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
+
+
+def make_decoder(settings: ModelSettings, admit: Callable[[Schema], Schema]) -> Decoder:
+    """Create the decoder of a partition's records; `admit` as in `Decoder`."""
+    return Decoder(
+        settings.target,
+        settings.shape,
+        settings.form,
+        admit,
+        lenient=settings.missing.word != REJECT,
+        late=settings.wait is not None,
+        events=settings.events,
+        loads=settings.loads(),
+    )
 
 
 def make_imputer(settings: ModelSettings, schema: Schema) -> Imputer | None:

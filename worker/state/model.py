@@ -5,9 +5,8 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,13 +21,12 @@ from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.alarms import DriftMonitor
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows, Segment
-from driftway.worker.state.factory import allocating, make_imputer, make_learner
+from driftway.worker.state.factory import allocating, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, merged
 from driftway.worker.wire import packed
-from driftway.worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, write_json
+from driftway.worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, short_digest
 from driftway.worker.wire.columns import BytesColumn
-from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
 from driftway.worker.wire.rejections import Flags, RejectionWindow
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
 SHARE_DIGITS = 4
 """Decimal places of an expert's share in an accuracy point."""
-DIGEST_BYTES = 6
-"""Size of a digest of `Model.digests`: enough to tell a group's learners apart."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +73,7 @@ class Model:
         self.partition = partition
         self.group = group
         self.rows = 0
-        lenient = settings.missing.word != REJECT
-        self.decoder = Decoder(
-            settings.target,
-            settings.shape,
-            settings.form,
-            self._check_schema,
-            lenient=lenient,
-            late=settings.wait is not None,
-            events=settings.events,
-            loads=settings.loads(),
-        )
+        self.decoder = make_decoder(settings, self._check_schema)
         self._pending: PendingRows | None = None
         self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
@@ -269,6 +255,18 @@ class Model:
             **({"missing_indicators": True} if settings.indicators else {}),
         }
 
+    def continue_schema(self, written: Any) -> bool:
+        """Read events as a state does that is loaded next, if its schema, as in `identity`, is from before units."""
+        events = self.settings.events
+        continued = None if events is None else events.continuing(written)
+        if continued is None:
+            return False
+        self.settings = replace(self.settings, events=continued)
+        set_aside_from, self.decoder = self.decoder.set_aside_from, make_decoder(self.settings, self._check_schema)
+        self.decoder.set_aside_from = set_aside_from
+        self._note_identity(continued.shape)
+        return True
+
     def digests(self) -> list[str]:
         """Digest of each learner's identity: learners with equal digests learn the same from the same rows."""
         full = self.identity()
@@ -282,7 +280,7 @@ class Model:
         identities = [{**common, "learner": name, "state": state} for name, state in parts]
         if identities:
             identities[0] |= start
-        return [_short(one) for one in identities]
+        return [short_digest(one) for one in identities]
 
     def _parts(self) -> list[NDArray[np.uint8]]:
         detectors = [] if self._drift_monitor is None else self._drift_monitor.parts()
@@ -323,9 +321,14 @@ class Model:
             self._learners.append(learner)
             self._metrics.append(metrics)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
+        self._note_identity(self.schema)
+
+    def _note_identity(self, schema: Schema) -> None:
+        """Pass the digests of the learners to whoever writes them."""
+        settings = self.settings
         self._digests = self.digests()
         if self.exchange is not None:
-            self.exchange.attach(self._learners, int(settings.frozen), _short([self._digests, self.schema.names]))
+            self.exchange.attach(self._learners, int(settings.frozen), short_digest([self._digests, schema.names]))
         if settings.detectors:
             identity = {"learner": settings.names[0], "group": self.group, "model_digest": self._digests[0]}
             self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
@@ -394,7 +397,3 @@ class Model:
             of_champion = drift if metrics is champion else None
             value = encode_point(point, self.partition, offset, name, t, identity, of_champion)
             yield key_of(name, self.partition), value
-
-
-def _short(value: Any) -> str:
-    return hashlib.blake2b(write_json(value), digest_size=DIGEST_BYTES).hexdigest()

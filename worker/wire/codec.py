@@ -6,8 +6,10 @@ The only module that calls orjson. Batches go through compiled kernels (`driftwa
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,15 @@ from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import ListColumn, empty_column
 from driftway.worker.wire.events import DEEP_ID, NOT_JSON, REGRESSION, Batch, Reject, Target, as_number
+from driftway.worker.wire.json_tokens.exact import (
+    BEYOND_RANGE,
+    Number,
+    count_infinite,
+    has_float,
+    hide_numbers,
+    number_of,
+    show_numbers,
+)
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import BytesColumn
@@ -28,6 +39,8 @@ FORMATS = (JSON, PACKED)
 NULL = b"null"
 LARGEST_TIME = 2**63
 LARGEST_SHORT = 2.0**53
+DIGEST_BYTES = 6
+"""Size of a `short_digest`."""
 MAX_TEMPLATES = 1024
 """Cached templates of predictions, one per partition; far more than a worker has."""
 
@@ -40,12 +53,66 @@ def parse_json(value: bytes) -> Any:
         raise Reject(NOT_JSON) from None
 
 
-def id_text(value: Any) -> bytes:
-    """Return the JSON text of an id; raise `Reject` if it is nested too deeply."""
+def parse_exactly(value: bytes) -> Any:
+    """Parse as `parse_json` does, except that all numbers but integers of 64 bits become a `Number`."""
+    text, numbers = hide_numbers(value)
+    return show_numbers(parse_json(text), numbers)
+
+
+def parse_event(
+    value: bytes,
+    find_id: Callable[[Any], Any],
+    loads: Callable[[bytes], Any] = parse_json,
+    exactly: Callable[[bytes], Any] | None = parse_exactly,
+) -> tuple[Any, Any]:
+    """Parse an event; return it and its id, whose numbers are as they came.
+
+    Parameters
+    ----------
+    value : bytes
+        The event.
+    find_id : callable
+        Returns the id in a parsed event. May raise `Reject`.
+    loads : callable
+        Parses values.
+    exactly : callable or None
+        Parses them as `parse_exactly` does; None: `loads` loses nothing.
+
+    Raises
+    ------
+    Reject
+        The event is not JSON; also if a number outside the id is beyond the range of float64.
+    """
     try:
-        return orjson.dumps(value)
+        event = loads(value)
+    except Reject:
+        if loads is not parse_json or not BEYOND_RANGE.search(value):
+            raise
+        event = parse_exactly(value)
+        name = find_id(event)
+        if count_infinite(event) > count_infinite(name):
+            raise
+        return event, name
+    name = find_id(event)
+    if exactly is not None and has_float(name):
+        event = exactly(value)
+        name = find_id(event)
+    return event, name
+
+
+def id_text(value: Any) -> bytes:
+    """Return the JSON text of an id, a `Number` as it came; raise `Reject` if it is nested too deeply."""
+    try:
+        return orjson.dumps(value, default=_as_it_came)
     except orjson.JSONEncodeError:  # orjson parses 1024 levels but writes only 254
         raise Reject(DEEP_ID) from None
+
+
+def _as_it_came(value: Any) -> orjson.Fragment:
+    """Return the text of a `Number`."""
+    if not isinstance(value, Number):
+        raise TypeError
+    return orjson.Fragment(value.text)
 
 
 def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> BytesColumn:
@@ -139,8 +206,18 @@ def read_json(value: bytes) -> Any:
 
 
 def write_json(value: Any) -> bytes:
-    """JSON text with sorted keys; numpy arrays are written as lists."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+    """JSON text with sorted keys; numpy arrays are written as lists, a `Number` as it came."""
+    return orjson.dumps(value, _as_it_came, orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+
+
+def short_digest(value: Any) -> str:
+    """Return a digest of a value that JSON can hold, long enough to tell a group's learners apart."""
+    return hashlib.blake2b(write_json(value), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def exact_number(value: Decimal) -> float:
+    """Return the number that `write_rows` writes as this decimal, with all its digits."""
+    return number_of(value)
 
 
 def write_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[bytes]:
@@ -151,9 +228,9 @@ def write_rows(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[b
     names : sequence of str
         Names of the columns.
     columns : sequence of sequences
-        Values of each column; None, NaN and infinity become null, dates and times ISO 8601.
+        Values of each column; None, NaN and infinity become null, dates and times ISO 8601, a `Number` its text.
     """
-    return [orjson.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
+    return [orjson.dumps(dict(zip(names, row, strict=True)), _as_it_came) for row in zip(*columns, strict=True)]
 
 
 def encode_events(

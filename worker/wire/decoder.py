@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.wire import packed
-from driftway.worker.wire.codec import JSON, LARGEST_TIME, NULL, PACKED, id_text, parse_json
+from driftway.worker.wire.codec import JSON, LARGEST_TIME, NULL, PACKED, id_text, parse_event, parse_exactly, parse_json
 from driftway.worker.wire.columns import read_only
 from driftway.worker.wire.events import (
     BAD_X,
@@ -79,7 +79,7 @@ class Decoder:
     late : bool
         Accept labels of earlier events; otherwise they are rejected.
     loads : callable or None
-        Parses an event's bytes if they are not JSON; used with `events`.
+        Parses an event's bytes if they are not JSON; used with `events`. May have `exactly`, see `codec.parse_event`.
     events : EventSchema or None
         How to read objects other than ``{"x": ..}``, and whether a missing value is NaN or rejects the event.
     """
@@ -105,7 +105,16 @@ class Decoder:
         self._lenient = lenient
         self._late = late
         self._schema_decoder = (
-            None if events is None else SchemaDecoder(events, target, loads or parse_json, id_text, loads is None)
+            None
+            if events is None
+            else SchemaDecoder(
+                events,
+                target,
+                loads or parse_json,
+                id_text,
+                loads is None,
+                parse_exactly if loads is None else getattr(loads, "exactly", None),
+            )
         )
 
     @property
@@ -177,9 +186,7 @@ class Decoder:
         """Parse a JSON event; if `strict`, a label that cannot be used rejects it."""
         if value is None:
             raise Reject(NULL_VALUE)
-        event = parse_json(value)
-        if not isinstance(event, dict):
-            raise Reject(NOT_OBJECT)
+        event, name = parse_event(value, _id_of)
         x, t = event.get("x"), event.get("t")
         if "x" not in event:
             if "id" not in event or "y" not in event:
@@ -188,7 +195,7 @@ class Decoder:
         elif not isinstance(x, list | dict):
             raise Reject(BAD_X)
         known = isinstance(t, int) and not isinstance(t, bool) and -LARGEST_TIME < t < LARGEST_TIME
-        id_json = id_text(event.get("id"))
+        id_json = id_text(name)
         _require_short("id", id_json, MAX_ID)
         y, label_reason = math.nan, None
         try:
@@ -291,6 +298,13 @@ class Decoder:
                 self.set_aside_from,
             )
         return batch
+
+
+def _id_of(event: Any) -> Any:
+    """Return the id in a parsed event."""
+    if not isinstance(event, dict):
+        raise Reject(NOT_OBJECT)
+    return event.get("id")
 
 
 def _ids_of(ids: Column, rows: NDArray[np.bool_]) -> Column:

@@ -74,6 +74,7 @@ BY_END = {
     "is not finite": "not-finite",
     "is missing": "missing",
     "is not a time": "not-a-time",
+    "days into the schema": "not-a-time",
     "is no category": "no-category",
 }
 """End of a reason -> its kind; checked first, since such a reason begins with a feature's name."""

@@ -1,8 +1,9 @@
 """Scan plain JSON events straight into arrays, in one kernel call per batch.
 
 A plain event is one object: `x` is a list of d numbers, or an object of exactly the d named ones in any order (nulls
-and absent names only if features may be missing); `y` is a number or null; `id` an integer or a simple string; `t` an
-integer; other fields hold numbers, simple strings, true, false or null. A delayed label has `id` and `y` but no `x`.
+and absent names only if features may be missing); `y` is a number or null; `id` a number of any length or a simple
+string; `t` an integer; other fields hold numbers, simple strings, true, false or null. A delayed label has `id` and `y`
+but no `x`.
 Everything else (escapes, non-ASCII, nesting, repeated keys, anything malformed) is marked and left to orjson.
 
 Each event is terminated by a zero byte, at which all of `driftway.worker.wire.json_tokens.tokens` stop, so bounds need
@@ -49,6 +50,7 @@ from driftway.worker.wire.json_tokens.tokens import (
     integer,
     literal,
     load_word,
+    number_end,
     same,
     skip,
     string,
@@ -244,10 +246,10 @@ def _field(
     start = p
     if field == SEEN_X:
         return _named(text, p, names, X, i, lenient) if len(names.places) else _listed(text, p, X, i, lenient)
-    if field == SEEN_T or (field == SEEN_ID and text[p] != QUOTE):
-        p, whole = integer(text, p)
-        if field == SEEN_T:
-            t[i] = whole
+    if field == SEEN_T:
+        p, t[i] = integer(text, p)
+    elif field == SEEN_ID and text[p] != QUOTE:
+        p = number_end(text, p)
     elif text[p] == QUOTE and field != SEEN_Y:
         p = string(text, p)
     elif text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:

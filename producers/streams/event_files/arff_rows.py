@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ from driftway.producers.streams.columns import kept_columns
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.stream import BLOCK_ROWS
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.codec import write_rows
+from driftway.worker.wire.codec import exact_number, write_rows
+
+LARGEST = (1 << 64) - 1
+"""Largest integer of orjson."""
 
 
 class ArffRows(EventFile):
@@ -61,7 +65,9 @@ class ArffRows(EventFile):
         if kind != "number":
             return cell
         try:
-            return int(cell) if cell.isdecimal() and cell.isascii() else float(cell)
+            if not (cell.isdecimal() and cell.isascii()):
+                return float(cell)
+            return int(cell) if int(cell) <= LARGEST else exact_number(Decimal(cell))
         except ValueError:
             raise UsageFailure(f"{self._path}: attribute {name!r} holds {cell!r}, which is not a number") from None
 

@@ -12,7 +12,10 @@ from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.parquet_file import open_parquet
 from driftway.producers.streams.stream import BLOCK_ROWS
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.codec import write_rows
+from driftway.worker.wire.codec import exact_number, write_rows
+
+EXACT_DIGITS = 15
+"""Decimals of up to so many digits are the shortest text of their float64; longer ones keep their own."""
 
 
 class ParquetRows(EventFile):
@@ -78,13 +81,15 @@ def _is_json(kind: Any) -> bool:
 
 
 def _values(column: Any) -> list[Any]:
-    """An arrow array as Python values: decimals and half floats become floats, times are cut to microseconds."""
+    """An arrow array as Python values: decimals and half floats become numbers, times are cut to microseconds."""
     import pyarrow as pa
     from pyarrow import types
 
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
     kind = column.type
+    if types.is_decimal(kind) and kind.precision > EXACT_DIGITS:
+        return [None if one is None else exact_number(one) for one in column.to_pylist()]
     if types.is_decimal(kind) or types.is_float16(kind):
         column = column.cast(pa.float64())
     elif types.is_timestamp(kind):

@@ -104,6 +104,21 @@ def test_parquet_columns_keep_their_types_and_times_become_text(tmp_path: Path) 
     assert events(tmp_path / "b.parquet", drop=["a"]) == [{"y": 1}]
 
 
+def test_long_decimals_of_parquet_keep_their_digits(tmp_path: Path) -> None:
+    digits = ["12345678901234567890123456789012345670", "12345678901234567890123456789012345671", "5"]
+    column = pa.array([*map(Decimal, digits), None], pa.decimal128(38, 0))
+    parquet.write_table(pa.table({"id": column}), tmp_path / "a.parquet")
+    (block,) = open_events(str(tmp_path / "a.parquet")).blocks(8192)
+    assert list(block) == [b'{"id":%s}' % text.encode() for text in (*digits[:2], "5.0", "null")]
+
+
+def test_whole_numbers_of_any_length_in_arff(tmp_path: Path) -> None:
+    digits = ["5", "18446744073709551616", "98765432109876543210", "00000000000000000000"]
+    path = write(tmp_path / "a.arff", "@relation a\n@attribute id numeric\n@data\n" + "\n".join(digits) + "\n")
+    (block,) = open_events(str(path)).blocks(8192)
+    assert list(block) == [b'{"id":%s}' % text.encode() for text in (*digits[:3], "0")]
+
+
 def test_arff_keeps_words_and_numbers(tmp_path: Path) -> None:
     text = "@attribute sky {sun, 'a cloud'}\n@attribute t real\n@attribute day date\n@attribute play {yes,no}\n@data\n"
     path = write(tmp_path / "x.arff", text + "sun,21.5,2026-11-24,no\n'a cloud',-3,?,?\n?,7,?,yes\n")

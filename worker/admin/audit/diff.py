@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any
 
 from driftway.worker.errors import Failure
-from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.codec import parse_exactly, read_json
+from driftway.worker.wire.events import Reject
 from driftway.worker.wire.headers import Header
 from driftway.worker.wire.packed import decode_predictions, is_packed
 
@@ -35,8 +36,8 @@ def input_offset(value: bytes) -> int:
         raise ValueError(f"it has no offset: {error}") from None
 
 
-def fields(value: bytes) -> dict[str, Any]:
-    """Decode a record into its fields by name.
+def fields(value: bytes, parse: Callable[[bytes], Any] = read_json) -> dict[str, Any]:
+    """Decode a record into its fields by name, parsing JSON by `parse`.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def fields(value: bytes) -> dict[str, Any]:
     if is_packed(value):
         columns = decode_predictions([value])
         return {name: getattr(columns, name)[0].tolist() for name in NUMBERS} | {"id": columns.ids[0]}
-    decoded = read_json(value)
+    decoded = parse(value)
     if not isinstance(decoded, dict):
         raise ValueError("not a JSON object")
     return decoded
@@ -56,8 +57,8 @@ def describe_difference(want: Any, got: Any) -> str:
     """Describe the first difference between two values: by field if both can be decoded, else by byte."""
     if isinstance(want, bytes) and isinstance(got, bytes):
         try:
-            expected, found = fields(want), fields(got)
-        except ValueError:
+            expected, found = fields(want, parse_exactly), fields(got, parse_exactly)
+        except (ValueError, Reject):
             expected, found = {}, {}
         for name in expected:
             if name not in found:

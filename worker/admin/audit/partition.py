@@ -92,6 +92,7 @@ class PartitionAudit:
         """
         self._require_log()
         self._ahead = self._next_snapshot()
+        self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group)
         if self.committed and not self._begin():
             self.report.begin = self.committed
             return self.report

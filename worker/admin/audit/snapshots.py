@@ -103,12 +103,14 @@ class SnapshotReader:
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
         try:
-            saved, offset = snapshot.read(blob, Model(self.settings, self.stream.partition))
+            model = Model(self.settings, self.stream.partition)
+            saved, offset = snapshot.read(blob, model)
         except BadSnapshot as error:
             raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
         header = snapshot.read_snapshot_header(blob)
         if header is not None:
             self.states.append(CountedState(offset, header.read))
+        self.settings = model.settings  # a schema from before units keeps its meaning
         taken_over, self._taken_over = self._taken_over, False
         return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftway.worker.admin.schema.scan import EventStats, FieldStats
-from driftway.worker.admin.schema.values import id_rank, is_time_name, unit_of
+from driftway.worker.admin.schema.values import id_rank, is_date_name, is_time_name, unit_of
 from driftway.worker.admin.schema.wording import in_order, percent, shares
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.schema.feature import AGE, HASH, HOUR, NUMBERS, ONE_OF, TIME, WEEKDAY, Feature
@@ -31,11 +31,12 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         return None, "constant so far"
     path = seen.path
     if kind := moment_of(seen, named=time == path):
+        unit = unit_at(seen, named=time == path)
         kind += _wrong(found, seen.scalars - max(seen.times, seen.numeric), "time")
         if time is not None and time != path:
-            return Feature(path, str(path), TIME, parts=(AGE,)), f"{kind}: how long before the event, in s"
-        hours = (HOUR,) if seen.clocks or not seen.times else ()
-        return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY)), kind
+            return Feature(path, str(path), TIME, parts=(AGE,), unit=unit), f"{kind}: how long before the event, in s"
+        hours = (HOUR,) if seen.clocks or not (seen.times or unit == "days") else ()
+        return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY), unit=unit), kind
     if seen.numeric >= NEARLY_ALL * seen.scalars and id_rank(path.steps[-1]) is None:
         if not seen.fractions and seen.rises == seen.steps == found.rows - 1 and found.rows >= ENOUGH:
             return None, "whole number, rises with every event"
@@ -101,12 +102,19 @@ def moment_of(seen: FieldStats, named: bool = False) -> str:
         return kind
     if seen.times >= NEARLY_ALL * seen.scalars:
         kind = "ISO 8601" if seen.clocks else "date"
-    elif seen.numeric == seen.scalars and not seen.truths and (named or is_time_name(seen.path.steps[-1])):
-        unit = unit_of(seen.low, seen.high)
-        kind = f"{unit} since 1970" if unit else ""
+    elif unit := unit_at(seen, named):
+        kind = f"{unit} since 1970"
     if not kind or not seen.rises or not rises(seen):
         return kind
     return f"{kind}, rising" if not seen.falls else f"{kind}, almost always rising"
+
+
+def unit_at(seen: FieldStats, named: bool = False) -> str:
+    """The unit of a field of numbers that are times, from all rows that were seen; empty if they are none."""
+    name = seen.path.steps[-1] if seen.path.steps else ""
+    if seen.lists or seen.objects or not seen.scalars or seen.numeric < seen.scalars or seen.truths:
+        return ""
+    return unit_of(seen.low, seen.high, is_date_name(name)) if named or is_time_name(name) else ""
 
 
 def rises(seen: FieldStats) -> bool:

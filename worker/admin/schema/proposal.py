@@ -4,7 +4,8 @@ The complete rules:
 
 - A field is a number if at least NEARLY_ALL of its values are numbers, booleans or numbers in text. Likewise it is a
   time if they are ISO 8601 texts, or if they are numbers under a name such as ``created_at`` or ``ts_ms`` that all lie
-  between the years 2000 and 2100 in one unit. All other fields, and those called ``.._id``, are categories.
+  between the years 2000 and 2100 in one unit, the longest such; under a name such as ``birthdate`` between 1900 and
+  2100, also in days. All other fields, and those called ``.._id``, are categories.
 - A category of up to MOST_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
   NARROW columns up to MOST_NARROW values, else WIDE. Columns are few because some learners cost their square.
 - Left out: lists, fields with a single value (from ENOUGH rows on), categories with more distinct values than
@@ -23,15 +24,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from driftway.worker.admin.schema.feature_kinds import NEARLY_ALL, feature_of, missing_share, moment_of, rises
+from driftway.worker.admin.schema.feature_kinds import NEARLY_ALL, feature_of, missing_share, moment_of, rises, unit_at
 from driftway.worker.admin.schema.labels import target_of
-from driftway.worker.admin.schema.scan import AROUND, EventStats
+from driftway.worker.admin.schema.scan import AROUND, EventStats, FieldStats
 from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
 from driftway.worker.admin.schema.wording import percent, spread
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.feature import MEAN, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
-from driftway.worker.wire.schema.schema import EventSchema
+from driftway.worker.wire.schema.schema import EventSchema, implied_unit, written_time
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,16 @@ class FieldChoice:
         Path of the field.
     about : str
         What was seen there, as text.
+    unit : str
+        Unit of a time that is a number, unless its path has it by definition.
     """
 
     path: Path
     about: str
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return written_time(self.path, self.unit)
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,8 @@ class Proposal:
         named = {"label": self.label, "id": self.id, "time": self.time}
         paths: dict[str, Any] = {name: place.path for name, place in named.items() if place is not None}
         missing = MissingPolicy() if self.policy is None else MissingPolicy(self.policy)
-        return EventSchema(tuple(self.features), envelope=self.stats.envelope, missing=missing, **paths)
+        unit = "" if self.time is None else self.time.unit
+        return EventSchema(tuple(self.features), envelope=self.stats.envelope, missing=missing, unit=unit, **paths)
 
 
 def propose(found: EventStats, label: Path | None = None, id: Path | None = None, time: Path | None = None) -> Proposal:  # noqa: A002
@@ -135,7 +143,7 @@ def _given(found: EventStats, path: Path | None, a_time: bool = False) -> FieldC
     if not seen.scalars:
         return FieldChoice(path, "in no event that was read")
     if a_time:
-        return FieldChoice(path, moment_of(seen, named=True) or "no time that is known")
+        return _as_time(seen, named=True)
     lacking = found.rows - seen.scalars
     return FieldChoice(path, spread(seen) + (f", not in {percent(lacking, found.rows)}" if lacking else ""))
 
@@ -173,4 +181,11 @@ def _time(found: EventStats, taken: set[Path]) -> FieldChoice | None:
     if not ranked:
         return None
     path = min(ranked, key=lambda item: item[:2])[2]
-    return FieldChoice(path, moment_of(found.at(path)))
+    return _as_time(found.at(path))
+
+
+def _as_time(seen: FieldStats, named: bool = False) -> FieldChoice:
+    """The choice of a field as the time; see `moment_of`."""
+    unit = unit_at(seen, named)
+    about = moment_of(seen, named) or "no time that is known"
+    return FieldChoice(seen.path, about, "" if implied_unit(seen.path) else unit)

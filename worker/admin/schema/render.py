@@ -60,7 +60,7 @@ def as_object(proposal: Proposal, rejected: Counter[str]) -> dict[str, Any]:
     """The proposal as a JSON object: the table, the options to use with it, and what was seen per path."""
     stats, named = proposal.stats, {"label": proposal.label, "id": proposal.id, "time": proposal.time}
     event: dict[str, Any] = {"feature": [str(feature) for feature in proposal.features]}
-    event |= {name: str(place.path) for name, place in named.items() if place is not None}
+    event |= {name: str(place) for name, place in named.items() if place is not None}
     event |= {"envelope": stats.envelope} if stats.envelope else {}
     event |= {"missing": proposal.policy} if proposal.policy is not None else {}
     return {
@@ -130,7 +130,7 @@ def _lacking(proposal: Proposal) -> str:
 
 
 def _named(key: str, place: FieldChoice, more: str = "") -> str:
-    return _with(f"{key} = {quoted(str(place.path))}", f"{place.about}{more}")
+    return _with(f"{key} = {quoted(str(place))}", f"{place.about}{more}")
 
 
 def _with(line: str, comment: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from driftway.worker.admin.schema.values import number_in, time_in, word_of
-from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.codec import parse_exactly
 from driftway.worker.wire.events import MAX_FEATURES, Reject
 from driftway.worker.wire.schema.decoder import beside_row, row_of
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, ROW, Path, look_up
@@ -205,8 +205,8 @@ def scan_events(values: Sequence[bytes | None], envelope: str | None = None, ask
 
 def _object(value: bytes | None) -> dict[str, Any] | None:
     try:
-        event = None if value is None else read_json(value)
-    except ValueError:
+        event = None if value is None else parse_exactly(value)
+    except Reject:
         return None
     return event if isinstance(event, dict) else None
 

@@ -7,7 +7,8 @@ import re
 from datetime import UTC, datetime
 
 from driftway.worker.wire.events import NUMBER
-from driftway.worker.wire.schema.times import LATEST_MICROS, LATEST_MILLIS, LATEST_SECONDS
+from driftway.worker.wire.json_tokens.exact import Number
+from driftway.worker.wire.schema.cell_table import LARGEST_EXACT
 
 WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 """Splits names into words: created_at, createdAt and CREATED-AT have the same two."""
@@ -19,7 +20,11 @@ ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz
 """Times as `driftway.worker.wire.schema.times` reads them."""
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """The years 2000 and 2100 in s since 1970; a number between them may be a time."""
-UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+DATE_WORDS = {"birth", "birthdate", "birthday", "born", "date", "dob"}
+EARLIEST_DATE, YEAR = -2_208_988_800.0, 31_536_000.0
+"""The year 1900 in s since 1970; a number under a name of DATE_WORDS may be a time from then on, also one in days."""
+UNITS = {"days": 1 / 86_400, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+"""Unit -> how many of it a second has, the longest unit first."""
 
 
 def words_of(name: str) -> list[str]:
@@ -40,7 +45,12 @@ def id_rank(name: str) -> int | None:
 def is_time_name(name: str) -> bool:
     """Whether a number with this name may be a time: ``t``, ``ts_ms``, ``created_at``, ``eventTime``."""
     words = words_of(name)
-    return words == ["t"] or not TIME_WORDS.isdisjoint(words)
+    return words == ["t"] or not (TIME_WORDS | DATE_WORDS).isdisjoint(words)
+
+
+def is_date_name(name: str) -> bool:
+    """Whether a number with this name may be a date: ``birthdate``, ``date_of_birth``, ``orderDate``."""
+    return not DATE_WORDS.isdisjoint(words_of(name))
 
 
 def number_in(text: str) -> float | None:
@@ -64,13 +74,23 @@ def time_in(text: str) -> tuple[float, bool] | None:
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), found["clock"] is not None
 
 
-def unit_of(low: float, high: float) -> str | None:
-    """The unit of a field whose numbers range from `low` to `high`, if they are times since 1970; otherwise None."""
-    limits = {"s": LATEST_SECONDS, "ms": LATEST_MILLIS, "us": LATEST_MICROS, "ns": math.inf}
-    unit = next(name for name, limit in limits.items() if abs(low) < limit)
-    return unit if low / UNITS[unit] >= EARLIEST and high / UNITS[unit] < LATEST else None
+def unit_of(low: float, high: float, date: bool = False) -> str:
+    """The longest unit in which numbers from `low` to `high` are times from EARLIEST to LATEST; empty: in none.
+
+    Dates, with `date`, are times from EARLIEST_DATE on that are a year away from 1970 somewhere, so that small numbers
+    are none.
+    """
+    for unit, per_second in UNITS.items():
+        first, last = low / per_second, high / per_second
+        if date and first >= EARLIEST_DATE and last < LATEST and max(-first, last) >= YEAR:
+            return unit
+        if unit != "days" and first >= EARLIEST and last < LATEST:
+            return unit
+    return ""
 
 
 def word_of(number: float) -> str:
     """Format a number as a category or label."""
-    return str(int(number)) if isinstance(number, int) or number.is_integer() else repr(number)
+    if isinstance(number, Number) and abs(number) >= LARGEST_EXACT:
+        return repr(number)
+    return str(int(number)) if isinstance(number, int) or number.is_integer() else repr(float(number))

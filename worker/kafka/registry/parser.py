@@ -14,6 +14,7 @@ from typing import Any
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.registry import avro, json_schema, protobuf
 from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
+from driftway.worker.wire.codec import parse_exactly
 from driftway.worker.wire.events import Reject
 
 AVRO, PROTOBUF, JSON_SCHEMA = FORMS = "avro", "protobuf", "json-schema"
@@ -42,6 +43,8 @@ class Parser:
 
     def __init__(self, form: str, schemas: Schemas) -> None:
         self._form, self._schemas = form, schemas
+        self.exactly = (lambda value: parse_exactly(value[HEADER_BYTES:])) if form == JSON_SCHEMA else None
+        """See `driftway.worker.wire.codec.parse_event`; only JSON holds numbers that `__call__` rounds."""
         self._readers: dict[int, Callable[[bytes], Any]] = {}
         self._refused: dict[int, str] = {}
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
+
+from driftway.worker.wire.json_tokens.exact import number_of
 
 MILLIS, MICROS, NANOS = 10**3, 10**6, 10**9
 """Ticks per second."""
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - `zone` says whether a time counted from it is in UTC
 EPOCH_DAY = EPOCH.toordinal()
+ALWAYS_EXACT = 10**15
+"""Decimals of up to 15 digits are the shortest text of their float64."""
 
 
 def instant(ticks: int, unit: int, zone: str = "Z") -> str | int:
@@ -42,11 +47,14 @@ def day(days: int) -> str | int:
 def decimal(unscaled: bytes, scale: int) -> float:
     """Return the float64 nearest to unscaled / 10^scale; `unscaled` is in big-endian two's complement.
 
-    It is parsed from text, which is exact, and quick for any scale: an event's own scale may be two billion.
+    If its shortest text is not that decimal, it comes with the decimal's digits, so that ids stay apart. It is parsed
+    from text, which is exact, and quick for any scale: an event's own scale may be two billion.
 
     Raises
     ------
     ValueError
         It has more digits than Python parses.
     """
-    return float(f"{int.from_bytes(unscaled, 'big', signed=True)}e{-scale}")
+    whole = int.from_bytes(unscaled, "big", signed=True)
+    text = f"{whole}e{-scale}"
+    return float(text) if abs(whole) < ALWAYS_EXACT else number_of(Decimal(text))

@@ -19,6 +19,7 @@ from driftway.worker.wire.json_tokens.decimals import (
     NINE,
     NOWHERE,
     ONE,
+    PLUS,
     POINT,
     THREE,
     UPPER_E,
@@ -152,6 +153,36 @@ def integer(text: Text, p: np.uint64) -> tuple[np.uint64, np.int64]:
     if text[p] == POINT or text[p] == LOWER_E or text[p] == UPPER_E:
         sound = False
     return (p if sound else NOWHERE), (-value if negative else value)
+
+
+@fragment
+def number_end(text: Text, p: np.uint64) -> np.uint64:
+    """Return the position after a JSON number of any length at p, or NOWHERE; also for -0, which orjson reads as 0."""
+    negative = text[p] == MINUS
+    p += np.uint64(negative)
+    first, p = p, _past_digits(text, p)
+    sound = p > first and (text[first] != ZERO_DIGIT or p == first + ONE)
+    whole = p
+    if text[p] == POINT:
+        p = _past_digits(text, p + ONE)
+        sound = sound and p > whole + ONE
+    if text[p] == LOWER_E or text[p] == UPPER_E:
+        p += ONE
+        if text[p] == MINUS or text[p] == PLUS:
+            p += ONE
+        start, p = p, _past_digits(text, p)
+        sound = sound and p > start
+    if negative and p == whole and text[first] == ZERO_DIGIT:
+        sound = False
+    return p if sound else NOWHERE
+
+
+@fragment
+def _past_digits(text: Text, p: np.uint64) -> np.uint64:
+    """Return the position after the digits at p."""
+    while np.uint64(text[p]) - ZERO_DIGIT <= NINE:
+        p += ONE
+    return p
 
 
 @fragment

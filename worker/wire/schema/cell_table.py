@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.json_tokens.exact import Number
 from driftway.worker.wire.schema.paths import ABSENT
 
 NOTHING, NULL, NUMBER, FALSE, TRUE, TEXT, NESTED = range(7)
 """Kinds of value: absent, null, a number, false, true, a text, an object or a list."""
+NO_TEXT = -1
+"""Start of a NUMBER whose text is not in the batch's."""
+LARGEST_EXACT = 2.0**53
+"""Up to here every whole number is a float64 of its own."""
 
 
 MOST_KEPT = 1 << 22
@@ -26,7 +32,7 @@ class CellTable(NamedTuple):
     number: NDArray[np.float64]
     """f8[n, m]: value of a NUMBER; infinite if it is an integer beyond the range of float64."""
     start: Integers
-    """i8[n, m]: start of a TEXT in the batch's text, after its opening quote; also the start of a scanned NUMBER."""
+    """i8[n, m]: start of a TEXT in the batch's text, after its opening quote; also that of a NUMBER, or NO_TEXT."""
     end: Integers
     """i8[n, m]: end of a TEXT, before its closing quote."""
 
@@ -85,15 +91,18 @@ class ExtraText:
 
 
 def put(cells: CellTable, i: int, j: int, value: Any, tail: ExtraText) -> None:
-    """Write a Python value, as orjson parses it, into a cell."""
+    """Write a Python value, as orjson or `codec.parse_exactly` parses it, into a cell."""
     cells.kind[i, j] = kind_of(value)
     if isinstance(value, str):
         cells.start[i, j], cells.end[i, j] = tail.add(value.encode(errors="replace"))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         try:
-            cells.number[i, j] = float(value)
+            number = float(value)
         except OverflowError:
-            cells.number[i, j] = np.inf
+            number = math.inf
+        cells.number[i, j], cells.start[i, j] = number, NO_TEXT
+        if abs(number) >= LARGEST_EXACT and isinstance(value, int | Number):
+            cells.start[i, j], _ = tail.add(value.text if isinstance(value, Number) else b"%d" % value)
 
 
 def kind_of(value: Any) -> int:

@@ -13,22 +13,36 @@ from driftway.learners.engine.jit import fragment, kernel_without_refcounts
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
 from driftway.worker.wire.events import as_number
-from driftway.worker.wire.json_tokens.decimals import Text, Words, read_number
+from driftway.worker.wire.json_tokens.decimals import LOWER_E, MINUS, PLUS, POINT, UPPER_E, Text, Words, read_number
 from driftway.worker.wire.json_tokens.tokens import same
-from driftway.worker.wire.schema.cell_table import FALSE, NESTED, NULL, NUMBER, TEXT, TRUE, CellTable
+from driftway.worker.wire.schema.cell_table import (
+    FALSE,
+    LARGEST_EXACT,
+    NESTED,
+    NO_TEXT,
+    NULL,
+    NUMBER,
+    TEXT,
+    TRUE,
+    CellTable,
+)
 from driftway.worker.wire.schema.feature import OTHERS
-from driftway.worker.wire.schema.times import NOT_A_TIME
+from driftway.worker.wire.schema.times import NO_UNIT, NOT_A_TIME
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 """i1[n, features]: outcome of reading each value."""
 
-GOOD, MISSING, WRONG, INFINITE, NEEDS_PARSER = range(5)
-"""Outcomes of reading a value: read, missing, of a wrong kind, not finite, or left to Python."""
+GOOD, MISSING, WRONG, INFINITE, NEEDS_PARSER, WITHOUT_UNIT = range(6)
+"""Outcomes of reading a value: read, missing, of a wrong kind, not finite, left to Python, or a time whose unit is not
+known."""
 WORD_OF_FALSE, WORD_OF_TRUE = b"false", b"true"
 OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
-HASHED_NUMBER = np.uint64(1)
-"""Hashed before the bits of a number, so that numbers and texts have different hashes."""
+HASHED_NUMBER, HASHED_DIGITS = np.uint64(1), np.uint64(2)
+"""Hashed before the bits or the digits of a number, so that numbers and texts have different hashes."""
+WHOLE_LARGEST_EXACT, DIGITS_OF_LARGEST_EXACT = 1 << 53, 16
+LARGEST_EXPONENT, LEAST_POWER = 10_000, -(1 << 40)
+"""Larger exponents, which no float64 has, count as this one; no text is long enough for a smaller power."""
 
 
 class Categories(NamedTuple):
@@ -40,6 +54,8 @@ class Categories(NamedTuple):
     """u8[k + 1]: start of each text, then the end of the last."""
     number: Floats
     """f8[k], NaN if the text is not a number."""
+    digits: Words
+    """u8[k]: `digits_hash` of the numbers beyond LARGEST_EXACT, which may be one and the same float64."""
     truth: Integers
     """i8[2]: indices of the categories of false and true; -1: none."""
     others: int
@@ -52,10 +68,12 @@ class Categories(NamedTuple):
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         numbers = [as_number(name) for name in names]
         values = [math.nan if isinstance(number, str) else float(number) for number in numbers]
+        pairs = zip(names, values, strict=True)
+        digits = [_digits_of(name) if abs(value) >= LARGEST_EXACT else 0 for name, value in pairs]
         truth = [texts.index(word) if word in texts else -1 for word in (WORD_OF_FALSE, WORD_OF_TRUE)]
         others = names.index(OTHERS) if with_others and OTHERS in names else -1
         all_text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
-        return cls(all_text, bounds, np.array(values), np.array(truth, np.int64), others)
+        return cls(all_text, bounds, np.array(values), np.array(digits, np.uint64), np.array(truth, np.int64), others)
 
 
 class FeatureSlot(NamedTuple):
@@ -83,6 +101,11 @@ class FeatureSlots(NamedTuple):
         """Convert slots to columns, i8[k] each."""
         rows = [(spot.feature, spot.place, spot.column) for spot in spots]
         return cls(*np.ascontiguousarray(np.array(rows, np.int64).reshape(-1, 3).T))
+
+
+def _digits_of(name: str) -> int:
+    """Return `digits_hash` of a category that is a number."""
+    return int(digits_hash(np.frombuffer(name.removeprefix("+").encode() + bytes(SPARE), np.uint8), 0))
 
 
 @kernel_without_refcounts
@@ -142,8 +165,11 @@ def read_categories(
             if found >= 0:
                 out[i] = found
         elif kind == NUMBER:
+            number, start = cells.number[i, spot.place], cells.start[i, spot.place]
             for k in range(known.number.shape[0]):
-                if known.number[k] == cells.number[i, spot.place]:
+                if known.number[k] == number and (
+                    abs(number) < LARGEST_EXACT or start == NO_TEXT or known.digits[k] == digits_hash(text, start)
+                ):
                     out[i] = k
                     break
         elif FALSE <= kind <= TRUE:
@@ -188,8 +214,9 @@ def one_hot(index: Integers, spot: FeatureSlot, codes: Codes, X: Floats) -> None
 
 @kernel_without_refcounts
 def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out: Integers, codes: Codes) -> None:
-    """Write each value's hash modulo `count`: FNV-1a of the text, or of a number's bits.
+    """Write each value's hash modulo `count`: FNV-1a of the text, or of a number's bits or digits.
 
+    A float64 has the bits of a number up to 2^53, and of several numbers beyond it, which are hashed by their digits.
     Shapes: out i8[n], codes i1[n, features].
     """
     for i in range(out.shape[0]):
@@ -200,10 +227,9 @@ def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out
             for p in range(cells.start[i, spot.place], cells.end[i, spot.place]):
                 h = (h ^ np.uint64(text[p])) * PRIME
         elif kind == NUMBER:
-            bits = np.float64(cells.number[i, spot.place] + 0.0).view(np.uint64)  # -0.0 is 0
-            h = (h ^ HASHED_NUMBER) * PRIME
-            for k in range(8):
-                h = (h ^ ((bits >> np.uint64(8 * k)) & np.uint64(255))) * PRIME
+            number, start = cells.number[i, spot.place], cells.start[i, spot.place]
+            by_bits = abs(number) < LARGEST_EXACT or start == NO_TEXT
+            h = bits_hash(number) if by_bits else digits_hash(text, start)
         elif FALSE <= kind <= TRUE:
             h = (h ^ np.uint64(kind)) * PRIME
         else:
@@ -212,6 +238,62 @@ def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out
         # FNV's low bits alone are poor: fold the high ones in.
         h ^= h >> np.uint64(32)
         out[i] = np.int64(h % np.uint64(count))
+
+
+@fragment
+def bits_hash(number: float) -> np.uint64:
+    """Return FNV-1a of a number's bits."""
+    bits = np.float64(number + 0.0).view(np.uint64)  # -0.0 is 0
+    h = (OFFSET_BASIS ^ HASHED_NUMBER) * PRIME
+    for k in range(8):
+        h = (h ^ ((bits >> np.uint64(8 * k)) & np.uint64(255))) * PRIME
+    return h
+
+
+@kernel_without_refcounts
+def digits_hash(text: Text, p: int) -> np.uint64:
+    """Return the hash of the JSON number at text[p:], |number| >= LARGEST_EXACT; equal numbers have equal hashes.
+
+    FNV-1a of the digits from the first to the last that is not 0, of the power of ten of the last, and of the sign.
+    For LARGEST_EXACT itself, which is hashed by its bits as all smaller numbers are, `bits_hash`.
+    """
+    negative = text[p] == MINUS
+    p += 1 if negative else 0
+    h, value, digits, zeros, places, behind = (OFFSET_BASIS ^ HASHED_DIGITS) * PRIME, 0, 0, 0, 0, False
+    digit = digit_at(text, p)
+    while digit >= 0 or text[p] == POINT:
+        behind = behind or digit < 0
+        if digit > 0:
+            for _ in range(zeros if digits else 0):  # those between digits
+                h *= PRIME
+                value, digits = 10 * value, digits + 1
+            h = (h ^ np.uint64(digit)) * PRIME
+            value, digits, zeros = 10 * value + digit, digits + 1, 0
+        elif digit == 0:
+            zeros += 1
+        places += 1 if behind and digit >= 0 else 0
+        p += 1
+        digit = digit_at(text, p)
+    exponent, below = 0, False
+    if text[p] == LOWER_E or text[p] == UPPER_E:
+        p += 1
+        below = text[p] == MINUS
+        p += 1 if below or text[p] == PLUS else 0
+        while digit_at(text, p) >= 0:
+            exponent = min(10 * exponent + digit_at(text, p), LARGEST_EXPONENT)
+            p += 1
+    power = (-exponent if below else exponent) - places + zeros
+    if digits == DIGITS_OF_LARGEST_EXACT and value == WHOLE_LARGEST_EXACT and power == 0:
+        return bits_hash(-LARGEST_EXACT if negative else LARGEST_EXACT)
+    h = (h ^ np.uint64(power - LEAST_POWER)) * PRIME
+    return (h ^ np.uint64(negative)) * PRIME
+
+
+@fragment
+def digit_at(text: Text, p: int) -> int:
+    """Return the digit at p, or -1."""
+    digit = int(text[p]) - 48
+    return digit if 0 <= digit <= 9 else -1
 
 
 @kernel_without_refcounts
@@ -233,10 +315,15 @@ def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integer
 
 @kernel_without_refcounts
 def judge_times(cells: CellTable, spot: FeatureSlot, times: Integers, codes: Codes) -> None:
-    """Write the outcome of reading a place's times. Shapes: times i8[n], codes i1[n, features]."""
+    """Write the outcome of reading a place's times; NO_UNIT becomes NOT_A_TIME.
+
+    Shapes: times i8[n], codes i1[n, features].
+    """
     for i in range(times.shape[0]):
         kind, code = cells.kind[i, spot.place], GOOD
-        if times[i] == NOT_A_TIME:
+        if times[i] == NO_UNIT:
+            times[i], code = NOT_A_TIME, WITHOUT_UNIT
+        elif times[i] == NOT_A_TIME:
             empty = kind == TEXT and cells.start[i, spot.place] == cells.end[i, spot.place]
             code = MISSING if kind <= NULL or empty else WRONG
         codes[i, spot.feature] = code

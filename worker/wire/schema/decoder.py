@@ -8,9 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.worker.wire.codec import parse_event, parse_exactly
 from driftway.worker.wire.columns import SPARE, TAIL, read_only
 from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, Records, Reject, Target
-from driftway.worker.wire.schema.cell_table import NOTHING, NULL, NUMBER, CellBuffer, CellTable, ExtraText, put
+from driftway.worker.wire.json_tokens.exact import Number
+from driftway.worker.wire.schema.cell_table import (
+    LARGEST_EXACT,
+    NO_TEXT,
+    NOTHING,
+    NULL,
+    NUMBER,
+    CellBuffer,
+    CellTable,
+    ExtraText,
+    put,
+)
+from driftway.worker.wire.schema.feature import BY_DIGITS
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
 
@@ -55,6 +68,8 @@ class SchemaDecoder:
         Encodes Python objects as JSON. Raises `Reject`.
     scanned : bool
         Whether values are JSON, which a kernel scans where possible.
+    exactly : callable or None
+        See `codec.parse_event`.
     """
 
     def __init__(
@@ -64,15 +79,20 @@ class SchemaDecoder:
         loads: Callable[[bytes], Any],
         dumps: Callable[[Any], bytes],
         scanned: bool = True,
+        exactly: Callable[[bytes], Any] | None = parse_exactly,
     ) -> None:
         from driftway.worker.wire.schema.row_columns import ColumnConverter
 
-        self.schema, self._loads, self._dumps = schema, loads, dumps
+        self.schema, self._loads, self._dumps, self._exactly = schema, loads, dumps, exactly
         self._places = {path: j for j, path in enumerate(schema.sources)}
         self._feature_places = [
             self._places[path] for path in {feature.path for feature in schema.features} if path.source == ROW
         ]
         self._id_and_label = [self._places[schema.id], self._places[schema.label]]
+        self._by_digits = [
+            self._places[path]
+            for path in {schema.label, *(feature.path for feature in schema.features if feature.kind in BY_DIGITS)}
+        ]
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
         self._field_index = _build_index(schema) if scanned else None
         self._cell_buffer = CellBuffer(len(self._places))
@@ -121,16 +141,30 @@ class SchemaDecoder:
         value = records.values[i]
         if value is None:
             raise Reject(NULL_VALUE)
-        event = self._loads(value)
+        event, name = parse_event(value, self._id_of, self._loads, self._exactly)
+        found = self._values_of(event)
+        if self._exactly is not None and any(_is_rounded(found.get(j)) for j in self._by_digits):
+            found = self._values_of(self._exactly(value))
+        for j, one in found.items():
+            put(cells, i, j, one, tail)
+        if self.schema.id.source in (ROW, ENVELOPE):
+            self._put_id(name, i, tail, ids)
+
+    def _id_of(self, event: Any) -> Any:
+        return self._value_of(event, self.schema.id)
+
+    def _values_of(self, event: Any) -> dict[int, Any]:
+        """Return place -> value of all paths into an event."""
+        return {j: self._value_of(event, path) for path, j in self._places.items() if path.source in (ROW, ENVELOPE)}
+
+    def _value_of(self, event: Any, path: Path) -> Any:
+        """Return the value at a path into an event; ABSENT for another path."""
         if not isinstance(event, dict):
             raise Reject(NOT_OBJECT)
         row = row_of(event, self.schema.envelope)
-        for path, j in self._places.items():
-            if path.source in (ROW, ENVELOPE):
-                found = look_up(row, path.steps) if path.source == ROW else beside_row(event, path.steps)
-                put(cells, i, j, found, tail)
-                if path == self.schema.id:
-                    self._put_id(found, i, tail, ids)
+        if path.source == ROW:
+            return look_up(row, path.steps)
+        return beside_row(event, path.steps) if path.source == ENVELOPE else ABSENT
 
     def _put_id(self, value: Any, i: int, tail: ExtraText, ids: Integers) -> None:
         ids[:, i] = tail.add(self._dumps(None if value is ABSENT else value))
@@ -142,7 +176,7 @@ class SchemaDecoder:
         j = self._places[path]
         if path.source == TIMESTAMP:
             cells.kind[:, j] = NUMBER
-            cells.number[:, j] = np.asarray(records.timestamps, np.float64)
+            cells.number[:, j], cells.start[:, j] = np.asarray(records.timestamps, np.float64), NO_TEXT
             if path != self.schema.id:
                 return
         for i in range(len(records)):
@@ -164,9 +198,15 @@ class SchemaDecoder:
         if not path.steps:
             return raw.decode(errors="replace")
         try:
-            return look_up(self._loads(raw), path.steps)
+            _, found = parse_event(raw, lambda key: look_up(key, path.steps), self._loads, self._exactly)
         except Reject:
             return ABSENT
+        return found
+
+
+def _is_rounded(value: Any) -> bool:
+    """Whether other numbers may have been parsed to the same float64."""
+    return isinstance(value, float) and abs(value) >= LARGEST_EXACT and not isinstance(value, Number)
 
 
 def row_of(event: dict[str, Any], envelope: str) -> dict[str, Any]:
@@ -201,7 +241,7 @@ def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
 
 def _build_index(schema: EventSchema) -> FieldIndex | None:
     """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places."""
-    from driftway.worker.wire.schema.field_index import DEEPEST, build_field_index
+    from driftway.worker.wire.schema.field_index import DEEPEST, NO_NAME, build_field_index
 
     ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}
     roots = ways_in.get(schema.envelope, [()])
@@ -210,6 +250,10 @@ def _build_index(schema: EventSchema) -> FieldIndex | None:
     for place, path in enumerate(schema.sources):
         if path.source in (ROW, ENVELOPE):
             ways += [(root + path.steps, place) for root in (roots if path.source == ROW else around)]
+    id_place = schema.sources.index(schema.id)
+    others = (schema.label, schema.time, *(feature.path for feature in schema.features))
     longest = max((len(steps) for steps, _ in ways), default=0)
     unique = len({steps for steps, _ in ways}) == len(ways)
-    return build_field_index(ways, roots) if longest <= DEEPEST and unique else None
+    if longest > DEEPEST or not unique:
+        return None
+    return build_field_index(ways, roots, NO_NAME if schema.id in others else id_place)

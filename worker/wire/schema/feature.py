@@ -26,7 +26,13 @@ PARTS: dict[str, tuple[str, ...]] = {
 WIDEST_HASH = 1 << 20
 MOST_INDEX = 1 << 53
 """Above this, not every whole number is a float64."""
-NUMBERS, ONE_OF, HASH, INDEX, TIME = "number", "one-of", "hash", "index", "time"
+NUMBERS, ONE_OF, HASH, INDEX, TIME, UNIT = "number", "one-of", "hash", "index", "time", "unit"
+UNITS = ("s", "ms", "us", "ns", "days")
+"""Of a time that is a number since 1970."""
+BY_SIZE = "by-size"
+"""In place of a unit: the size of each number tells it, as it was before schemas had units."""
+BY_DIGITS = (ONE_OF, HASH, INDEX)
+"""Kinds that tell numbers apart that are one and the same float64."""
 OTHERS = "*"
 """The category of all values that are not listed."""
 
@@ -90,8 +96,8 @@ class Feature:
     kind : str
         NUMBERS: a number, also true, false and a number in text. ONE_OF: a column for each of the `categories`, 1 in
         that of the value. HASH: `width` columns, 1 in the one selected by the value's hash. INDEX: one whole number
-        below `width`: the value if it is such a number, else its hash. TIME: `parts` of a time in ISO 8601 or in
-        seconds, ms, us or ns since 1970.
+        below `width`: the value if it is such a number, else its hash. TIME: `parts` of a time in ISO 8601, or in
+        `unit` since 1970.
     categories : tuple of str
         For ONE_OF; OTHERS as the last one takes all values that are not listed.
     width : int
@@ -102,6 +108,8 @@ class Feature:
         None: the policy of the schema.
     indicator : bool
         Add a column with 1 where the value was missing.
+    unit : str
+        For TIME: one of UNITS; empty: times are text only.
     """
 
     path: Path
@@ -112,6 +120,7 @@ class Feature:
     parts: tuple[str, ...] = ()
     missing: MissingPolicy | None = None
     indicator: bool = False
+    unit: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -129,6 +138,7 @@ class Feature:
         options += [f"hash={self.width}"] if self.kind == HASH else []
         options += [f"index={self.width}"] if self.kind == INDEX else []
         options += [f"time={'|'.join(self.parts)}"] if self.kind == TIME else []
+        options += [f"unit={self.unit}"] if self.unit else []
         options += [f"missing={self.missing}"] if self.missing is not None else []
         options += ["indicator"] if self.indicator else []
         options += [f"as={self.name}"] if self.name != str(self.path) else []
@@ -136,7 +146,9 @@ class Feature:
 
     @classmethod
     def parse(cls, text: str) -> Feature:
-        """Parse ``PATH[:OPTION,..]``: one-of=A|B, hash=N, index=N, time=PART|PART, missing=POLICY, indicator, as=NAME.
+        """Parse ``PATH[:OPTION,..]``.
+
+        Options: one-of=A|B, hash=N, index=N, time=PART|PART, unit=UNIT, missing=POLICY, indicator, as=NAME.
 
         Raises
         ------
@@ -156,6 +168,8 @@ class Feature:
         kinds = [kind for kind in (ONE_OF, HASH, INDEX, TIME) if kind in given]
         if len(kinds) > 1:
             raise UsageFailure(f"feature {text}: {' and '.join(kinds)} do not go together")
+        if UNIT in given and kinds != [TIME]:
+            raise UsageFailure(f"feature {text}: unit= says how a time is counted, and needs time=")
         return cls(
             path,
             given.get("as", str(path)),
@@ -165,6 +179,7 @@ class Feature:
             _parts(text, given[TIME]) if TIME in given else (),
             MissingPolicy.parse(given["missing"]) if "missing" in given else None,
             "indicator" in given,
+            checked_unit(f"feature {text}", given[UNIT]) if UNIT in given else "",
         )
 
 
@@ -174,6 +189,7 @@ OPTIONS = {
     HASH: "hash=COLUMNS",
     INDEX: "index=N",
     TIME: f"time={'|'.join(PARTS)}",
+    UNIT: f"unit={'|'.join(UNITS)}",
     "missing": "missing=reject|mean|last|NUMBER",
     "indicator": "indicator",
     "as": "as=NAME",
@@ -199,3 +215,16 @@ def _parts(text: str, words: str) -> tuple[str, ...]:
     if len(set(found)) < len(found) or not set(found) <= PARTS.keys():
         raise UsageFailure(f"feature {text}: parts of a time are {', '.join(PARTS)}, each at most once")
     return found
+
+
+def checked_unit(what: str, word: str) -> str:
+    """Return a unit of time.
+
+    Raises
+    ------
+    UsageFailure
+        It is none of UNITS.
+    """
+    if word not in UNITS:
+        raise UsageFailure(f"{what}: unit is one of {', '.join(UNITS)}, got {word!r}")
+    return word

@@ -46,9 +46,13 @@ class FieldIndex(NamedTuple):
     """i8[DEEPEST], written by the scanner: the enclosing nodes."""
     row: int
     """Node whose object is the row; an event has exactly one."""
+    id_only: int
+    """Place of the id if nothing else is read there, so that its value does not matter; otherwise NO_NAME."""
 
 
-def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]]) -> FieldIndex:
+def build_field_index(
+    ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]], id_only: int = NO_NAME
+) -> FieldIndex:
     """Build the index.
 
     Parameters
@@ -57,6 +61,8 @@ def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequen
         Paths from the event's outermost object; several may lead to one place.
     roots : sequence of steps
         Possible paths of the row; () alone: the event is the row.
+    id_only : int
+        See `FieldIndex`.
     """
     nodes: list[dict[str, int]] = [{}]
     names, child, place = list[str](), list[int](), list[int]()
@@ -95,7 +101,7 @@ def build_field_index(ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequen
     _enter(text, bounds, owners[:k], table)
     tried = np.full(k + 1, k, np.int64)
     places = np.array(child, np.int64), np.array(place, np.int64), np.zeros(k, np.int64)
-    return FieldIndex(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row)
+    return FieldIndex(text, bounds, table, *places, owners, tried, np.zeros(DEEPEST, np.int64), row, id_only)
 
 
 @fragment

@@ -24,8 +24,8 @@ from driftway.worker.wire.json_tokens.tokens import (
     OPEN_LIST,
     QUOTE,
     any_string,
-    integer,
     literal,
+    number_end,
     same,
     skip,
 )
@@ -137,7 +137,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
                     entered = True
                     p = skip(text, p + ONE)
                 else:
-                    p = pass_over(text, p) if place == NO_NAME else _value(text, p, cells, i, place)
+                    p = pass_over(text, p) if place == NO_NAME else _value(text, p, cells, i, place, tree)
             if p == NOWHERE:
                 return NOWHERE
         ended = False
@@ -156,7 +156,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
 
 
 @fragment
-def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int) -> np.uint64:
+def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int, tree: FieldIndex) -> np.uint64:
     """Read a value into a cell; return the position after it, or NOWHERE."""
     if text[p] == QUOTE:
         end = any_string(text, p)
@@ -166,6 +166,8 @@ def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int) -> np
         return end
     if text[p] == MINUS or np.uint64(text[p]) - ZERO_DIGIT <= NINE:
         end, number = read_number(text, p)
+        if end == NOWHERE and place == tree.id_only:
+            end = number_end(text, p)
         cells.kind[i, place] = NUMBER
         cells.number[i, place] = number
         cells.start[i, place] = np.int64(p)
@@ -180,9 +182,9 @@ def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int) -> np
 
 @kernel_without_refcounts
 def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
-    """Write bounds of the JSON text of each event's id, i8[2, n]: a text, an integer, or a null if there is no id.
+    """Write bounds of the JSON text of each event's id, i8[2, n]: a text, a number, or a null if there is no id.
 
-    Any other id is written by orjson differently than in the event, so that event is marked as not plain.
+    Any other id may be written differently than in the event, so that event is marked as not plain.
     """
     null = len(text) - SPARE
     for i in range(plain.shape[0]):
@@ -191,7 +193,7 @@ def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDA
         if plain[i] and kind == TEXT:
             ids[0, i], ids[1, i] = cells.start[i, place] - 1, cells.end[i, place] + 1
         elif plain[i] and kind == NUMBER:
-            end, _ = integer(text, np.uint64(cells.start[i, place]))
+            end = number_end(text, np.uint64(cells.start[i, place]))
             ids[0, i], ids[1, i] = cells.start[i, place], np.int64(end)
             plain[i] = end != NOWHERE
         elif kind > NULL:

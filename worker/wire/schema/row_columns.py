@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from driftway.worker.wire.columns import Integers, Text
 from driftway.worker.wire.events import REGRESSION, Records, Target, shown
 from driftway.worker.wire.schema import convert, times
-from driftway.worker.wire.schema.cell_table import FALSE, NUMBER, TEXT, TRUE, CellTable
+from driftway.worker.wire.schema.cell_table import FALSE, LARGEST_EXACT, NUMBER, TEXT, TRUE, CellTable
 from driftway.worker.wire.schema.convert import (
     GOOD,
     INFINITE,
     MISSING,
     NEEDS_PARSER,
+    WITHOUT_UNIT,
     Categories,
     Codes,
     FeatureSlot,
@@ -29,13 +30,17 @@ from driftway.worker.wire.schema.schema import EventSchema
 
 MICROS = 1000
 """Per millisecond."""
-LARGEST_EXACT = 2.0**53
 NOT_OF_KIND = {
     NUMBERS: "is not a number",
     ONE_OF: "is no category",
     HASH: "is no category",
     INDEX: "is no id",
     TIME: "is not a time",
+}
+WHY = {
+    MISSING: "is missing",
+    INFINITE: "is not finite",
+    WITHOUT_UNIT: "is a number without a unit: write unit=s, ms, us, ns or days into the schema",
 }
 SHOWN_LABEL = 40
 """Most characters of a label in a reason."""
@@ -69,7 +74,7 @@ class ColumnConverter:
 
     def __init__(self, schema: EventSchema, target: Target, places: Mapping[Path, int]) -> None:
         self._target, self._features = target, schema.features
-        self._label, self._time = places[schema.label], places[schema.time]
+        self._schema, self._label, self._time = schema, places[schema.label], places[schema.time]
         self._classes = _classes(target)
         spots, column = list[FeatureSlot](), 0
         for j, feature in enumerate(schema.features):
@@ -96,7 +101,10 @@ class ColumnConverter:
         n = len(records)
         X, codes = np.empty((n, self._width)), np.empty((n, len(self._features)), np.int8)
         t = np.empty(n, np.int64)
-        times.read_times(cells, self._time, text, t)
+        times.read_times(cells, self._time, text, self._micros_in(self._schema.time, self._schema.unit), t)
+        for i in np.flatnonzero(t == times.NO_UNIT).tolist():
+            reasons.setdefault(i, f"{shown(str(self._schema.time))} {WHY[WITHOUT_UNIT]}")
+            t[i] = times.NOT_A_TIME
         self._read_numbers(self._numbers, cells, text, X, codes)
         now = self._now(records, t) if self._aging else t
         for feature, spot, known in self._others:
@@ -135,14 +143,13 @@ class ColumnConverter:
                 start, end = int(cells.start[i, place]), int(cells.end[i, place])
                 X[i, column], codes[i, feature] = convert.number_in_text(text[start:end].tobytes())
 
-    @staticmethod
     def _parts(
-        feature: Feature, spot: FeatureSlot, given: tuple[CellTable, Text, Integers], X: Floats, codes: Codes
+        self, feature: Feature, spot: FeatureSlot, given: tuple[CellTable, Text, Integers], X: Floats, codes: Codes
     ) -> None:
         """Write the parts of a time."""
         cells, text, now = given
         found, column = np.empty(len(X), np.int64), spot.column
-        times.read_times(cells, spot.place, text, found)
+        times.read_times(cells, spot.place, text, self._micros_in(feature.path, feature.unit), found)
         convert.judge_times(cells, spot, found, codes)
         for part in feature.parts:
             if part == AGE:
@@ -151,12 +158,16 @@ class ColumnConverter:
                 times.WRITERS[part](found, X, column)
             column += len(PARTS[part])
 
+    def _micros_in(self, path: Path, unit: str) -> float:
+        """Return how many us a number at a path counts, or what `times` takes in place of that."""
+        return times.MICROS_IN[self._schema.unit_at(path, unit)]
+
     def _note(self, codes: Codes, reasons: dict[int, str]) -> None:
         """Give a reason to events with unusable values, for the first one in the schema's order."""
         bad = (codes != GOOD) & ((codes != MISSING) | self._needed)
         for i, j in np.argwhere(bad).tolist():
             feature, code = self._features[j], int(codes[i, j])
-            why = {MISSING: "is missing", INFINITE: "is not finite"}.get(code, NOT_OF_KIND[feature.kind])
+            why = WHY.get(code, NOT_OF_KIND[feature.kind])
             reasons.setdefault(i, f"{shown(str(feature.path))} {why}")
 
     def _labels(self, cells: CellTable, text: Text) -> tuple[Floats, dict[int, str]]:

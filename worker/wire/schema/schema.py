@@ -8,12 +8,25 @@ from typing import Any
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.events import Schema
-from driftway.worker.wire.schema.feature import REJECT, Feature, MissingPolicy, indicator_of
-from driftway.worker.wire.schema.paths import ROW, Path
+from driftway.worker.wire.schema.feature import (
+    BY_SIZE,
+    OPTIONS,
+    REJECT,
+    UNIT,
+    Feature,
+    MissingPolicy,
+    checked_unit,
+    indicator_of,
+)
+from driftway.worker.wire.schema.paths import ENVELOPE, ROW, TIMESTAMP, Path
 
 CONNECT, DEBEZIUM = "connect", "debezium"
 ENVELOPES = (CONNECT, DEBEZIUM)
 PAYLOAD, AFTER = "payload", "after"
+USUAL_TIME = Path(("t",))
+DEBEZIUM_UNITS = {"ts_ms": "ms", "ts_us": "us", "ts_ns": "ns"}
+UNITS = "units"
+"""Key of a written schema whose numbers are times only in a unit; see `EventSchema.by_size`."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,11 @@ class EventSchema:
         What replaces missing values of features that have no policy of their own.
     indicators : bool
         Every feature has an indicator.
+    unit : str
+        Unit of numbers at `time`, one of `feature.UNITS`; empty: only text is a time there.
+    by_size : bool
+        Read numbers without a unit as times, in a unit that the size of each one tells: schemas in states and model
+        files from before units keep this meaning.
 
     Raises
     ------
@@ -43,10 +61,12 @@ class EventSchema:
     features: tuple[Feature, ...]
     label: Path = field(default_factory=lambda: Path(("y",)))
     id: Path = field(default_factory=lambda: Path(("id",)))
-    time: Path = field(default_factory=lambda: Path(("t",)))
+    time: Path = USUAL_TIME
     envelope: str = ""
     missing: MissingPolicy = field(default_factory=MissingPolicy)
     indicators: bool = False
+    unit: str = ""
+    by_size: bool = False
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -77,15 +97,17 @@ class EventSchema:
         missing: str | None = None,
         indicators: bool = False,
     ) -> EventSchema:
-        """Parse texts of features and paths from a configuration; None for a default.
+        """Parse texts of features and paths from a configuration; None for a default. `time` may be ``PATH:unit=ms``.
 
         Raises
         ------
         UsageFailure
             One of them cannot be parsed, or as in the class.
         """
-        paths = {"label": label, "id": id, "time": time}
+        paths = {"label": label, "id": id}
         given: dict[str, Any] = {name: Path.parse(text) for name, text in paths.items() if text is not None}
+        if time is not None:
+            given["time"], given["unit"] = parse_time(time)
         if missing is not None:
             given["missing"] = MissingPolicy.parse(missing)
         return cls(tuple(map(Feature.parse, features)), envelope=envelope or "", indicators=indicators, **given)
@@ -132,6 +154,18 @@ class EventSchema:
         """Whether a feature has an indicator."""
         return self.indicators or feature.indicator
 
+    @property
+    def written_time(self) -> str:
+        """The path of the time as `parse_time` reads it."""
+        return written_time(self.time, self.unit)
+
+    def unit_at(self, path: Path, unit: str) -> str:
+        """Return the unit of numbers at a path: the given one, or else what the schema makes of them.
+
+        Empty: numbers are no times. BY_SIZE: see `by_size`.
+        """
+        return unit or (BY_SIZE if self.by_size else implied_unit(path))
+
     def lenient(self) -> EventSchema:
         """Return this schema with 0 for every missing value."""
         features = tuple(replace(feature, missing=None) for feature in self.features)
@@ -139,9 +173,11 @@ class EventSchema:
 
     def as_dict(self) -> dict[str, Any]:
         """Return all settings that decide what is read, without defaults, for comparison."""
-        paths = {"label": ("y", self.label), "id": ("id", self.id), "time": ("t", self.time)}
+        paths = {"label": ("y", self.label), "id": ("id", self.id)}
         result: dict[str, Any] = {"features": [str(feature) for feature in self.features]}
         result |= {name: str(path) for name, (usual, path) in paths.items() if path != Path((usual,), ROW)}
+        result |= {"time": self.written_time} if self.written_time != str(USUAL_TIME) else {}
+        result |= {} if self.by_size else {UNITS: True}
         result |= {"envelope": self.envelope} if self.envelope else {}
         result |= {"missing": str(self.missing)} if self.missing != MissingPolicy() else {}
         return result | ({"indicators": True} if self.indicators else {})
@@ -155,8 +191,58 @@ class EventSchema:
         UsageFailure
             It has unknown keys: it is from a newer version.
         """
-        known = {"features", "label", "id", "time", "envelope", "missing", "indicators"}
+        known = {"features", "label", "id", "time", "envelope", "missing", "indicators", UNITS}
         if not known >= fields.keys():
             others = ", ".join(sorted(fields.keys() - known))
             raise UsageFailure(f"a schema of events with {others} is from a newer version")
-        return cls.parse(fields["features"], **{key: value for key, value in fields.items() if key != "features"})
+        rest = {key: value for key, value in fields.items() if key not in ("features", UNITS)}
+        return replace(cls.parse(fields["features"], **rest), by_size=UNITS not in fields)
+
+    def continuing(self, written: Any) -> EventSchema | None:
+        """Return this schema as a state from before units goes on with it; None if `written` is not that schema.
+
+        Times keep their meaning, and units may be added. `written` is of `as_dict`.
+        """
+        if not isinstance(written, dict) or UNITS in written:
+            return None
+        try:
+            theirs = EventSchema.of_dict(written)
+        except (UsageFailure, KeyError, TypeError, ValueError, AttributeError):
+            return None
+        before = replace(self, by_size=True)
+        if self.unit and not theirs.unit:
+            theirs = replace(theirs, unit=self.unit)
+        if len(theirs.features) == len(self.features):
+            pairs = zip(theirs.features, self.features, strict=True)
+            with_units = tuple(replace(one, unit=one.unit or ours.unit) for one, ours in pairs)
+            theirs = replace(theirs, features=with_units)
+        return before if theirs == before else None
+
+
+def parse_time(text: str) -> tuple[Path, str]:
+    """Parse the path of an event's time, and its unit if there is one: ``PATH`` or ``PATH:unit=UNIT``.
+
+    Raises
+    ------
+    UsageFailure
+        The text is neither.
+    """
+    path, end = Path.begin(text)
+    if end == len(text):
+        return path, ""
+    word, _, unit = text[end + 1 :].partition("=")
+    if word.strip() != UNIT:
+        raise UsageFailure(f"time {text}: write PATH, or PATH:{OPTIONS[UNIT]}")
+    return path, checked_unit(f"time {text}", unit)
+
+
+def written_time(path: Path, unit: str) -> str:
+    """Write a time's path and unit as `parse_time` reads them."""
+    return f"{path}:{UNIT}={unit}" if unit else str(path)
+
+
+def implied_unit(path: Path) -> str:
+    """Return the unit that a path has by definition: record timestamps, Debezium's, the usual t; empty: none."""
+    if path.source == TIMESTAMP or path == USUAL_TIME:
+        return "ms"
+    return DEBEZIUM_UNITS.get(path.steps[-1], "") if path.source == ENVELOPE else ""

@@ -16,26 +16,37 @@ from driftway.worker.wire.schema.cell_table import NUMBER, TEXT, CellTable
 
 Floats = NDArray[np.float64]
 
-NOT_A_TIME = np.iinfo(np.int64).min
+NOT_A_TIME, NO_UNIT = np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1
+"""No time, or a number whose unit the schema does not say."""
 MILLISECOND, SECOND, MINUTE, HOUR, DAY = 1_000, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 """In us."""
+BY_SIZE, UNKNOWN, NANO = 0.0, -1.0, 1e-3
+MICROS_IN = {"": UNKNOWN, feature.BY_SIZE: BY_SIZE, "s": 1e6, "ms": 1e3, "us": 1.0, "ns": NANO, "days": 86_400e6}
+"""Unit -> how many us it has."""
+EARLIEST, LATEST = -62_135_596_800e6, 253_402_300_800e6
+"""The years 1 to 9999, in us since 1970."""
 LATEST_SECONDS, LATEST_MILLIS, LATEST_MICROS, LATEST_NANOS = 1e11, 1e14, 1e17, 9.2e18
-"""Limits below which a number counts seconds, ms, us or ns since 1970: until the year 5138; in ms not before 1973."""
+"""Limits below which a number counts seconds, ms, us or ns, BY_SIZE: until the year 5138; in ms not before 1973."""
+MOST_DIGITS = 19
+"""Of whole numbers in text: as many as nanoseconds have."""
 MINUS, PLUS, POINT, COLON, COMMA, SPACE = 45, 43, 46, 58, 44, 32
 UPPER_T, LOWER_T, UPPER_Z, LOWER_Z, ZERO = 84, 116, 90, 122, 48
 MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
 @kernel_without_refcounts
-def read_times(cells: CellTable, place: int, text: Text, times: Integers) -> None:
-    """Read a place's cells as us since 1970, NOT_A_TIME where they are no time. Shapes: times i8[n]."""
+def read_times(cells: CellTable, place: int, text: Text, unit: float, times: Integers) -> None:
+    """Read a place's cells as us since 1970, NOT_A_TIME or NO_UNIT where they are no time. Shapes: times i8[n].
+
+    `unit`: how many us a number counts, BY_SIZE or UNKNOWN.
+    """
     for i in range(times.shape[0]):
         kind = cells.kind[i, place]
         times[i] = NOT_A_TIME
         if kind == NUMBER:
-            times[i] = of_number(cells.number[i, place])
+            times[i] = of_number(cells.number[i, place], unit)
         elif kind == TEXT:
-            times[i] = of_text(text, cells.start[i, place], cells.end[i, place])
+            times[i] = of_text(text, cells.start[i, place], cells.end[i, place], unit)
 
 
 @kernel_without_refcounts
@@ -47,8 +58,13 @@ def to_millis(times: Integers) -> None:
 
 
 @fragment
-def of_number(value: float) -> int:
-    """Return us since 1970 of a number whose magnitude tells its unit."""
+def of_number(value: float, unit: float) -> int:
+    """Return us since 1970 of a number of a unit, in the years 1 to 9999."""
+    if unit == UNKNOWN:
+        return NO_UNIT
+    if unit != BY_SIZE:
+        micros = value / 1e3 if unit == NANO else value * unit  # 1e-3 is not exact
+        return math.floor(micros + 0.5) if EARLIEST <= micros < LATEST else NOT_A_TIME
     size = abs(value)
     if size < LATEST_SECONDS:
         return math.floor(value * 1e6 + 0.5)
@@ -62,10 +78,10 @@ def of_number(value: float) -> int:
 
 
 @kernel_without_refcounts
-def of_text(text: Text, p: int, end: int) -> int:
+def of_text(text: Text, p: int, end: int, unit: float) -> int:
     """Return us since 1970 of ``2026-11-24``, ``..T12:30`` or ``..T12:30:05.25`` (``Z``, ``+01:00``), or of digits."""
     if end - p < 10 or text[p + 4] != MINUS or text[p + 7] != MINUS:
-        return of_digits(text, p, end)
+        return of_digits(text, p, end, unit)
     year, month, day = digits(text, p, 4), digits(text, p + 5, 2), digits(text, p + 8, 2)
     if year < 1 or month < 1 or month > 12 or day < 1 or day > days_in(year, month):
         return NOT_A_TIME
@@ -122,13 +138,13 @@ def zone(text: Text, p: int, end: int) -> int:
 
 
 @fragment
-def of_digits(text: Text, p: int, end: int) -> int:
-    """Return us since 1970 of a whole or decimal number in text, in the unit as in `of_number`."""
+def of_digits(text: Text, p: int, end: int, unit: float) -> int:
+    """Return us since 1970 of a whole or decimal number in text, as in `of_number`."""
     negative = end > p and text[p] == MINUS
     first = p + 1 if negative else p
-    value, q, unit = 0, first, 1.0
-    while q < end and q - first < 18 and 0 <= int(text[q]) - ZERO <= 9:
-        value = 10 * value + (int(text[q]) - ZERO)
+    value, q, share = np.uint64(0), first, 1.0
+    while q < end and q - first < MOST_DIGITS and 0 <= int(text[q]) - ZERO <= 9:
+        value = value * np.uint64(10) + np.uint64(int(text[q]) - ZERO)
         q += 1
     exact = float(value)
     if q == first:
@@ -136,10 +152,10 @@ def of_digits(text: Text, p: int, end: int) -> int:
     if q < end and text[q] == POINT and q + 1 < end:
         q += 1
         while q < end and 0 <= int(text[q]) - ZERO <= 9:
-            unit /= 10.0
-            exact += (int(text[q]) - ZERO) * unit
+            share /= 10.0
+            exact += (int(text[q]) - ZERO) * share
             q += 1
-    return of_number(-exact if negative else exact) if q == end else NOT_A_TIME
+    return of_number(-exact if negative else exact, unit) if q == end else NOT_A_TIME
 
 
 @fragment

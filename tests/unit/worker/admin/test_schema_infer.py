@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -139,9 +141,50 @@ def test_times(unit: str, factor: int) -> None:
         return {**row, "born": f"19{i * 37 % 90 + 10}-02-03", "seen_ts": (1_790_000_000 - 60 * i) * factor}
 
     table, toml, _ = checked(orders(change))
-    assert table["feature"][-2:] == ["born:time=age", "seen_ts:time=age"]
+    assert table["feature"][-2:] == ["born:time=age", f"seen_ts:time=age,unit={unit}"]
     assert "# date: how long before the event, in s" in toml
     assert f"# {unit} since 1970: how long before the event, in s" in toml
+
+
+BIRTHS = [datetime(1924 + i * 37 % 90, 1 + i % 12, 1 + i % 28, tzinfo=UTC) for i in range(N)]
+
+
+@pytest.mark.parametrize("text", [False, True])
+@pytest.mark.parametrize(
+    ("unit", "seconds"), [("days", 86_400), ("s", 1), ("ms", Fraction(1, 10**3)), ("us", Fraction(1, 10**6))]
+)
+def test_the_unit_of_dates_of_birth_is_that_of_all_rows(unit: str, seconds: Any, text: bool) -> None:
+    def change(row: Row, i: int) -> Row:
+        value = int(int(BIRTHS[i % N].timestamp()) / seconds)
+        return {**row, "dateOfBirth": str(value) if text else value}
+
+    values = orders(change)
+    table, _, _ = checked(values)
+    assert table["feature"][-1] == f"dateOfBirth:time=age,unit={unit}"
+    read = read_by({"feature": ["dateOfBirth:time=seconds,unit=" + unit]}, Target(), values)
+    assert read.X[:, 0].tolist() == [birth.timestamp() for birth in BIRTHS]
+
+
+def test_nanoseconds_of_19_digits_in_text() -> None:
+    """A time that is the event's has its unit in `time`, too."""
+    values = texts({"at": str(1_732_451_400_000_000_000 + 10**9 * i), "v": i % 7, "y": i % 2} for i in range(99))
+    table, _, _ = checked(values)
+    assert table["time"] == "at:unit=ns"
+    assert "at:time=hour|weekday,unit=ns" in table["feature"]
+    assert read_by(table, Target(), values).t.tolist() == [1_732_451_400_000 + 1000 * i for i in range(99)]
+
+
+@pytest.mark.parametrize("value", [lambda i: 20_240_101 + i % 28, lambda i: i % 31 + 1])
+def test_small_numbers_called_dates_are_none(value: Any) -> None:
+    table, _, _ = checked(orders(lambda row, i: {**row, "orderDate": value(i * 7 % 50)}))
+    assert not any(one.startswith("orderDate:time") for one in table["feature"])
+
+
+def test_long_ids_are_told_apart() -> None:
+    values = orders(lambda row, i: {**row, "order_id": 1234567890123456789012345000000 + i})
+    table, toml, _ = checked(values)
+    assert table["id"] == "order_id"
+    assert "# different in every event" in toml
 
 
 def test_extra_fields_and_dirt_are_told() -> None:
@@ -225,9 +268,9 @@ def test_a_time_that_does_not_rise_is_not_the_events() -> None:
 def test_what_is_known_is_not_guessed() -> None:
     rows = orders(lambda row, i: {**row, "label": 1, "n": 1_790_000_000 + i, "parts": [{"sku": i}]})
     table, toml, _ = checked(rows, label="country", id="parts.0.sku", time="n")
-    assert (table["label"], table["id"], table["time"]) == ("country", "parts.0.sku", "n")
+    assert (table["label"], table["id"], table["time"]) == ("country", "parts.0.sku", "n:unit=s")
     assert "say --labels de,fr,it" in toml
-    assert "n:time=hour|weekday" in table["feature"]
+    assert "n:time=hour|weekday,unit=s" in table["feature"]
     assert "created_at:time=age" in table["feature"]
     table, toml, _ = checked(rows, id="@key", time="@timestamp", label="nowhere")
     assert (table["id"], table["time"], table["label"]) == ("@key", "@timestamp", "nowhere")

@@ -7,8 +7,11 @@ import time
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis.strategies import integers
 
 from driftway.worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
+from driftway.worker.wire.codec import id_text
 
 
 @pytest.mark.parametrize(("ticks", "unit", "text"), [
@@ -42,6 +45,16 @@ def test_day():
 def test_decimal_is_the_nearest_number(unscaled, scale):
     data = unscaled.to_bytes(16, "big", signed=True)
     assert decimal(data, scale) == float(Fraction(unscaled) / Fraction(10) ** scale)
+
+
+@given(integers(-(10**40), 10**40), integers(0, 30))
+def test_decimals_as_ids_are_told_apart(unscaled, scale):
+    """The text of an id is that of the float64 where that is the decimal, otherwise the decimal's digits."""
+    data = unscaled.to_bytes(20, "big", signed=True)
+    text = id_text({"id": decimal(data, scale)})[6:-1].decode()
+    assert Fraction(text) == Fraction(unscaled, 10**scale)
+    if len(str(abs(unscaled))) <= 15:
+        assert text == id_text(float(Fraction(unscaled, 10**scale))).decode()
 
 
 def test_decimal_of_any_scale_is_quick():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -70,14 +71,29 @@ def test_texts_are_told_apart_at_every_length() -> None:
     assert rows == np.eye(len(texts)).tolist()
 
 
+def digits_or_bits(text: str) -> Iterable[int]:
+    """Return what is hashed of a number: its bits up to 2^53, beyond it its digits, power of ten and sign."""
+    sign, digits, power = Decimal(text).as_tuple()
+    assert isinstance(power, int)
+    if abs(Decimal(text)) == 2**53 or abs(float(text)) < 2**53:
+        return b"\1" + np.array([float(text) + 0.0]).tobytes()
+    short = "".join(map(str, digits)).rstrip("0")
+    return [2, *map(int, short), power + len(digits) - len(short) + 2**40, sign]
+
+
 def fnv(value: Any, width: int) -> int:
     """Return the column of a hash, computed in plain Python."""
+    data: Iterable[int]
     if isinstance(value, bool):
         data = bytes([4 if value else 3])
     elif isinstance(value, str):
         data = value.encode()
     else:
-        data = b"\1" + np.array([value + 0.0]).tobytes()
+        data = digits_or_bits(json.dumps(value))
+    return fnv_of(data, width)
+
+
+def fnv_of(data: Iterable[int], width: int) -> int:
     h = 0xCBF29CE484222325
     for byte in data:
         h = (h ^ byte) * 0x100000001B3 % 2**64
@@ -124,6 +140,37 @@ def test_ids_are_whole_numbers_as_they_stand_and_hashes_of_the_rest(values: list
         return float(value if is_id else fnv(value, 1000))
 
     assert column(values, "a:index=1000") == [[place(value)] for value in values]
+
+
+BIG = st.integers(2**53 - 3, 2**53 + 3) | st.integers(2**63, 2**70) | st.integers(10**30, 10**30 + 9)
+
+
+@FAST
+@given(st.lists(BIG | BIG.map(lambda n: -n), min_size=1))
+def test_numbers_that_share_a_float64_are_told_apart(numbers: list[int]) -> None:
+    for feature, place in (("a:hash=1009", lambda v: [float(j == fnv(v, 1009)) for j in range(1009)]),
+                           ("a:index=1009", lambda v: [float(fnv(v, 1009))])):  # fmt: skip
+        assert column(numbers, feature) == [place(n) for n in numbers]
+    listed = sorted(set(numbers))[:9]
+    assert column(numbers, f"a:one-of={'|'.join(map(str, listed))}") == [
+        [float(n == one) for one in listed] for n in numbers
+    ]
+
+
+@FAST
+@given(BIG, st.integers(0, 12), st.booleans())
+def test_a_number_is_the_same_however_it_is_written(number: int, shift: int, fraction: bool) -> None:
+    digits = str(number)
+    texts = [digits, f"{digits}e0", f"{digits}.0", f"{digits}.000E+00", f"{digits}{'0' * shift}e-{shift}",
+             f"{digits[0]}.{digits[1:]}e{len(digits) - 1}", f"0.{digits}e{len(digits)}"]  # fmt: skip
+    schema = schema_of("a:index=100000", f"a:one-of={number}|{number + 1},as=b")
+    batch = decoded([b'{"a":%s}' % text.encode() for text in texts], schema)
+    assert batch.X.tolist() == [[float(fnv(number, 100_000)), 1.0, 0.0]] * len(texts)
+
+
+def test_a_large_record_timestamp_is_read_by_its_bits() -> None:
+    batch = decoded([b"{}"], schema_of("@timestamp:index=1000,as=a"), timestamps=np.array([2**62]))
+    assert batch.X[0, 0] == fnv_of(b"\1" + np.array([2.0**62]).tobytes(), 1000)
 
 
 def test_ids_of_events_that_have_none() -> None:

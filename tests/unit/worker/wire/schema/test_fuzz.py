@@ -24,13 +24,13 @@ FEATURES = (
     "amount",
     "place.city:one-of=Ulm|München|*",
     "shop:hash=8,missing=last",
-    "made:time=hour-circle|weekday|age,missing=mean,indicator",
+    "made:time=hour-circle|weekday|age,unit=ms,missing=mean,indicator",
     "größe:missing=0,indicator",
 )
 FIELDS = ("amount", "place.city", "shop", "made", "größe", "label")
 LABELS = Target("classification", 2, ("no", "yes"))
 SCHEMAS: dict[str, ModelSettings] = {
-    "flat": model_settings("dfop:mu=0.01", events=EventSchema.parse(FEATURES, label="label", time="made")),
+    "flat": model_settings("dfop:mu=0.01", events=EventSchema.parse(FEATURES, label="label", time="made:unit=ms")),
     "debezium": model_settings(
         "arow", target=LABELS, events=EventSchema.parse(FEATURES, label="label", envelope="debezium")
     ),

@@ -16,7 +16,7 @@ TEN = 1_700_000_010_000
 SHAPES: dict[str, tuple[str, dict[str, Any], Target, bytes, Any]] = {
     "flat": (
         "amount,age",
-        {"label": "fraud", "id": "order", "time": "ts"},
+        {"label": "fraud", "id": "order", "time": "ts:unit=s"},
         Target(),
         b'{"order":17,"amount":12.5,"age":41,"fraud":1,"ts":1700000010}',
         ([12.5, 41.0], 1.0, b"17", TEN),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta, timezone
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 from driftway.worker.wire.columns import SPARE
 from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.schema import times
+from driftway.worker.wire.schema.feature import BY_SIZE, UNITS
+from driftway.worker.wire.schema.schema import EventSchema
 from driftway.worker.wire.schema.times import NOT_A_TIME
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
@@ -24,9 +27,13 @@ OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)
 MOMENTS = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29))  # noqa: DTZ001 - so that no offset leaves the calendar
 
 
-def of_text(text: str) -> int:
+def of_text(text: str, unit: str = BY_SIZE) -> int:
     raw = np.frombuffer(text.encode() + b'"' + bytes(SPARE), np.uint8)
-    return int(times.of_text(raw, 0, len(text.encode())))
+    return int(times.of_text(raw, 0, len(text.encode()), times.MICROS_IN[unit]))
+
+
+def of_number(number: float, unit: str = BY_SIZE) -> int:
+    return int(times.of_number(float(number), times.MICROS_IN[unit]))
 
 
 def micros(moment: datetime) -> int:
@@ -96,11 +103,93 @@ def test_what_is_no_time(text: str) -> None:
     ],
 )
 def test_the_size_of_a_number_tells_its_unit(number: float, us: int) -> None:
-    assert abs(int(times.of_number(float(number))) - us) <= (0 if us == NOT_A_TIME or abs(number) < 1e17 else 1)
-    if isinstance(number, int) and number < 10**18:
-        assert of_text(str(number)) == int(times.of_number(float(number)))
+    assert abs(of_number(number) - us) <= (0 if us == NOT_A_TIME or abs(number) < 1e17 else 1)
+    if isinstance(number, int):
+        assert of_text(str(number)) == of_number(number)
     if isinstance(number, float) and math.isfinite(number) and abs(number) < 1e18:
         assert abs(of_text(repr(number)) - us) <= 1
+
+
+MICROS = {"s": 10**6, "ms": 10**3, "us": 1, "ns": Fraction(1, 1000), "days": 86_400 * 10**6}
+SIZES = st.integers(-(10**19), 10**19) | st.floats(-1e19, 1e19) | st.integers(-(10**12), 10**12)
+FIRST, LAST = micros(datetime(1, 1, 1, tzinfo=UTC)), micros(datetime(9999, 12, 31, tzinfo=UTC)) + 86_400 * 10**6
+
+
+def naive(text: str, unit: str) -> int:
+    """Return the us since 1970 of a number, computed exactly from its nearest float64; rounded half up."""
+    exact = Fraction(float(text)) * MICROS[unit]
+    return math.floor(exact + Fraction(1, 2)) if FIRST <= exact < LAST else NOT_A_TIME
+
+
+@FAST
+@given(SIZES, st.sampled_from(UNITS))
+@example(1_732_451_400_000_000_000, "ns")
+@example(47_606_400_000, "ms")
+@example(-630_547_200_000, "ms")
+@example(19_000, "days")
+@example(1_700_000_000_000, "s")
+def test_numbers_are_read_in_their_unit(number: float, unit: str) -> None:
+    text = repr(number)
+    found, expected = of_number(number, unit), naive(text, unit)
+    # A float64 of us has 53 bits: it is rounded once, and beyond 2285 by more than 1 us.
+    assert (found == NOT_A_TIME) == (expected == NOT_A_TIME)
+    assert found == NOT_A_TIME or abs(found - expected) <= 1 + 2**-52 * abs(expected)
+    if isinstance(number, int) and len(text) <= 19:
+        assert of_text(text, unit) == found
+
+
+def test_a_number_is_no_time_without_a_unit() -> None:
+    schema = schema_of("made:time=day", time="at")
+    told = "is a number without a unit: write unit=s, ms, us, ns or days into the schema"
+    for number in ("47606400000", "1700000000", '"1732451400000000000"', "0", "-1"):
+        assert row([b'{"made":%s}' % number.encode()], schema) == f"made {told}"
+        assert row([b'{"made":"2026-11-24","at":%s}' % number.encode()], schema) == f"at {told}"
+    assert row([b'{"made":"2026-11-24","at":"2026-11-24"}'], schema)[0] == [24.0]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("t", b'{"t":1700000000123}'), ("@envelope.ts_ms", b'{"ts_ms":1700000000123}'),
+     ("@envelope.source.ts_us", b'{"source":{"ts_us":1700000000123456}}'),
+     ("@envelope.ts_ns", b'{"ts_ns":1700000000123456789}')],
+)  # fmt: skip
+def test_some_paths_have_their_unit_by_definition(path: str, value: bytes) -> None:
+    assert row([value], schema_of("a:missing=0", time=path))[3] == 1_700_000_000_123
+
+
+def test_a_schema_from_before_units_keeps_the_meaning_of_its_times() -> None:
+    old = EventSchema.of_dict({"features": ["made:time=seconds"], "time": "at"})
+    texts = ("1700000000", "1700000000123", '"1700000000123456"', "1700000000123456789", '"1700000000123456789"')
+    seconds = [row([b'{"made":%s}' % text.encode()], old)[0][0] for text in texts]
+    assert [math.floor(one) for one in seconds] == [1_700_000_000] * 5
+    assert "units" not in old.as_dict()
+    assert EventSchema.of_dict(old.as_dict()) == old
+
+
+@pytest.mark.parametrize(
+    ("feature", "time", "continued"),
+    [("made:time=seconds", "at", True), ("made:time=seconds,unit=ms", "at", True),
+     ("made:time=seconds,unit=ms", "at:unit=s", True), ("made:time=day", "at", False),
+     ("made:time=seconds", "t", False)],
+)  # fmt: skip
+def test_units_may_be_added_to_a_state_from_before_them(feature: str, time: str, continued: bool) -> None:
+    old = {"features": ["made:time=seconds"], "time": "at"}
+    ours = schema_of(feature, time=time)
+    found = ours.continuing(old)
+    assert (found is not None) == continued
+    assert ours.continuing(ours.as_dict()) is None
+    if found is not None:
+        assert found.by_size
+        again = ours.continuing(found.as_dict())
+        assert again == found
+        assert row([b'{"made":"2026-11-24T00:00:01Z","at":1700000000}'], found)[3] == 1_700_000_000_000
+
+
+def test_another_unit_than_that_of_the_state_is_another_schema() -> None:
+    old = {"features": ["made:time=seconds,unit=ms"], "time": "at"}
+    assert schema_of("made:time=seconds,unit=ms", time="at").continuing(old) is not None
+    assert schema_of("made:time=seconds,unit=us", time="at").continuing(old) is None
+    assert schema_of("made:time=seconds", time="at").continuing(old) is None
 
 
 @FAST
@@ -138,7 +227,7 @@ def test_no_time_has_no_parts() -> None:
 
 
 def test_age_is_counted_from_the_event_and_else_from_its_record() -> None:
-    schema = schema_of("made:time=age", time="at")
+    schema = schema_of("made:time=age,unit=s", time="at")
     assert row([b'{"made":"2026-11-24T12:00:00Z","at":"2026-11-24T12:00:30.5Z"}'], schema)[0] == [30.5]
     assert row([b'{"made":1699999990}'], schema)[0] == [10.0]
     assert row([b'{"made":1699999990,"at":"soon"}'], schema)[::3] == ([10.0], NO_TIME)
@@ -146,8 +235,8 @@ def test_age_is_counted_from_the_event_and_else_from_its_record() -> None:
 
 
 def test_the_time_of_an_event_is_in_milliseconds() -> None:
-    schema = schema_of("a", time="at")
-    texts = ['"2026-11-24T12:30:05.250999Z"', "1700000000", "1700000000123", "-0.0005", '"1969-12-31T23:59:59.9995Z"',
+    schema = schema_of("a", time="at:unit=s")
+    texts = ['"2026-11-24T12:30:05.250999Z"', "1700000000", "1700000000.123", "-0.0005", '"1969-12-31T23:59:59.9995Z"',
              "null", '"soon"', "true", "[1]", "1e30"]  # fmt: skip
     batch = decoded([f'{{"a":1,"at":{text}}}'.encode() for text in texts], schema)
     moment = micros(datetime(2026, 11, 24, 12, 30, 5, 250999, tzinfo=UTC)) // 1000
