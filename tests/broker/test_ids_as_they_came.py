@@ -30,12 +30,12 @@ def test_labels_find_events_whose_ids_share_a_float64(form: str, kafka: str, top
     common = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "arow", "--label-wait", "100",
               "--accuracy-every", "1", *options)  # fmt: skip
     done = driftway("worker", *common, "--stop-at-end")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     assert read_all(kafka, f"{topic}.{group}.rejected") == []
     predictions = [one.value.decode() for one in read_all(kafka, f"{topic}.{group}.predictions")]
     assert [re.match(r'\{"id":(.*),"partition"', one).group(1) for one in predictions] == names  # type: ignore[union-attr]
     assert json.loads(read_all(kafka, f"{topic}.{group}.accuracy")[-1].value)["rows"] == len(names)
-    assert driftway("audit", *common).returncode == 0
+    assert driftway("audit", *common).code == 0
     explained = driftway("explain", "--input", topic, "--group", group, "--partition", "0", "--offset", "1", "--json",
                          "--bootstrap", kafka)  # fmt: skip
     assert f'"id":{names[1]},' in explained.stdout, explained.stderr
@@ -57,12 +57,12 @@ def test_dates_of_birth_are_read_in_one_unit(unit: str, micros: int, kafka: str,
     common = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "arow", "--no-standardize")
     without = driftway("worker", *common, "--feature", "born:time=seconds", "--stop-at-end")
     told = [dict(one.headers)["reason"].decode() for one in read_all(kafka, f"{topic}.{group}.rejected")]
-    if without.returncode == 0:
+    if without.code == 0:
         assert set(told) == {"born is a number without a unit: write unit=s, ms, us, ns or days into the schema"}
         assert len(told) == len(BORN)
     done = driftway("worker", *common, "--group", f"{group}u", "--feature", f"born:time=seconds,unit={unit}",
                     "--stop-at-end")  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.stderr
     for i, day in enumerate(days):
         told_of = driftway("explain", "--input", topic, "--group", f"{group}u", "--partition", "0", "--offset", str(i),
                            "--json", "--bootstrap", kafka)  # fmt: skip
