@@ -157,7 +157,7 @@ def model_kinds() -> dict[str, ModelSettings]:
         "fields": model_settings("arow", events=events, detectors=(Spec.parse("ddm"),)),
         "delayed labels": model_settings("perceptron", wait=LabelWait.parse("1h/20"), target=Target(labels=("n", "y"))),
         "missing values": model_settings("pa1", missing=MissingPolicy.parse("last"), indicators=True),
-        "shared": model_settings("dfop:mu=0.01", share=SharingOption("average", 20)),
+        "averaged": model_settings("dfop:mu=0.01", share=SharingOption("average", 20)),
         "regression": model_settings("ogd_square", target=Target(REGRESSION, 0)),
         "on_drift": model_settings("on_drift:pa1"),
     }
@@ -174,13 +174,13 @@ def rows_for(settings: ModelSettings) -> list[bytes]:
 
 def sharing_model() -> Model:
     """Return a model that shares."""
-    model = Model(model_kinds()["shared"], 0)
+    model = Model(model_kinds()["averaged"], 0)
     model.advance(records(events(40), partition=0))
     return model
 
 
 def _exchange_records() -> list[bytes]:
-    model = Model(model_kinds()["shared"], 0)
+    model = Model(model_kinds()["averaged"], 0)
     assert model.exchange is not None
     model.exchange.replay([], 0)
     model.exchange.start(1, {})
