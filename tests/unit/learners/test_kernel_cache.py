@@ -159,7 +159,7 @@ def test_the_folder_is_named_after_the_sources_wherever_it_is(monkeypatch, varia
 
 
 @pytest.mark.parametrize("name", ["NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"])
-@pytest.mark.parametrize("folder", ["cache", ".", "cache/../up"])
+@pytest.mark.parametrize("folder", ["cache", "."])
 def test_a_relative_folder_is_ignored(monkeypatch, name, folder):
     """It would lie below wherever the process starts, where somebody else may write."""
     for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
