@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import signal
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -131,9 +130,6 @@ def _check(given: Mapping[str, Any]) -> None:
     UsageFailure
         Names the options and the reason.
     """
-    for name in ("rate", "speed", "poison", "missing_labels"):
-        if given[name] is not None and not math.isfinite(given[name]):
-            raise UsageFailure(f"--{name.replace('_', '-')} must be a finite number, got {given[name]}")
     timing = [f"--{name.replace('_', '-')}" for name in ("rate", "profile", "time_column") if given[name] is not None]
     if len(timing) > 1:
         raise UsageFailure(f"{timing[0]} and {timing[1]} both set when rows are sent; give one of them")

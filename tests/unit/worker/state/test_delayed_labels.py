@@ -168,10 +168,10 @@ def test_a_row_waits_so_many_rows_or_so_long() -> None:
         (5, "late label: another than the first"),
         (8, "late label: no event of this id waits"),
     ]
-    whole = records([*row[:2], b'{"id":0,"y":1}', b'{"id":1,"y":1}'])
-    whole.timestamps = [STAMP, STAMP + 9_000, STAMP + 10_001, STAMP + 10_001]
+    whole = records([*row[:5], b'{"id":0,"y":1}', b'{"id":1,"y":1}'])
+    whole.timestamps = [STAMP, STAMP + 9_000, *[STAMP + 10_001] * 5]  # three rows confirm that ten seconds are over
     out = Model(model_settings("dfop", wait=LabelWait.parse("10s")), 3).advance(whole)
-    assert [one.offset for one in out.rejected] == [2]
+    assert [one.offset for one in out.rejected] == [5]
 
 
 def test_without_the_option_late_labels_are_rejected_and_say_so() -> None:

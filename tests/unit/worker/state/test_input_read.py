@@ -49,7 +49,7 @@ def test_of_other_values_nothing_is_known(plain: Any) -> None:
 
 def test_records_of_earlier_versions_are_read() -> None:
     assert CommitRecord.read(b'{"offset":5,"previous":3,"pointer":"driftway1:1:1:3","outputs":{}}') == CommitRecord(
-        5, 3, Pointer(1, 1, 3)
+        5, 3, Pointer(1, 1, 3), set_aside_from=5
     )
     assert Pointer.parse("driftway1:12:3:600:plain") == Pointer.parse("driftway1:12:3:600") == Pointer(12, 3, 600)
 

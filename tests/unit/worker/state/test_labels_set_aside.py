@@ -145,7 +145,7 @@ def test_the_record_says_that_only_a_label_was_set_aside() -> None:
     label, event = (dict(headers_of(one, "E", 3)) for one in out.rejected)
     assert label["set-aside"] == b"label"
     assert (is_set_aside(label), is_set_aside(event)) == (True, False)
-    assert list(event) == ["reason", "topic", "partition", "offset", "timestamp"]
+    assert list(event) == ["reason", "topic", "partition", "offset", "timestamp", "headers"]
 
 
 def test_max_rejected_counts_an_event_with_such_a_label_once() -> None:
