@@ -70,7 +70,7 @@ def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: st
             done = driftway("watch", "--input", stage.topic, "--bootstrap", kafka, "--once", "--json")
             assert done.code == 0, done.stderr
             (row,) = json.loads(done.stdout)
-            assert (row["partition"], row["rows"], row["lag"]) == (0, first + 500, 0)
+            assert (row["partition"], row["offsets"], row["lag"]) == (0, first + 500, 0)
         auditor.await_all(2000)
     auditor.require(stage.expected)
     first_bytes = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.prefix}.predictions")]

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from driftway.worker.kafka.client_config import quiet
 from tests.support.audit import bits, placed_score
@@ -15,6 +15,8 @@ from tests.support.kafka import admin, await_until, committed_offset, read_all
 from tests.support.process import Driftway, driftway
 
 CANNOT_RESTORE = 4
+NO_SNAPSHOTS = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
+"""But at the first commit after a damaged one, and at a clean stop."""
 
 
 def learn(stage: FaultScenario, first: int, last: int, *more: str) -> str:
@@ -32,13 +34,31 @@ def learned(kafka: str) -> FaultScenario:
     return stage
 
 
+def learn_and_kill(stage: FaultScenario, first: int, last: int, *more: str) -> None:
+    """Produce rows `first` to `last`, and kill a worker that has committed them: a clean stop writes a snapshot."""
+    stage.fill(first, last)
+    with Driftway(*stage.worker(*NO_SNAPSHOTS, *more)) as victim:
+        await_until(lambda: committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == last, 60, "all committed")
+        victim.kill()
+
+
 def commit(stage: FaultScenario, offset: int, metadata: str | None = None) -> None:
     """Commit an offset as an operator would; without metadata, it has no snapshot pointer."""
     member = Consumer(quiet({"bootstrap.servers": stage.bootstrap, "group.id": stage.group}))
     place = TopicPartition(stage.topic, 0, offset)
     if metadata is not None:
         place = TopicPartition(stage.topic, 0, offset, metadata)
-    member.commit(offsets=[place], asynchronous=False)
+
+    def accepted() -> bool:
+        try:
+            member.commit(offsets=[place], asynchronous=False)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.UNKNOWN_MEMBER_ID:
+                raise
+            return False
+        return True
+
+    await_until(accepted, 30, "no member is left, not even one that was killed")
     member.close()
 
 
@@ -242,10 +262,7 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
 ) -> None:
     """Snapshot at 500, log start at 600, committed 650: rows 600 to 649 are learned without output."""
     stage = learned(kafka)
-    stage.fill(500, 650)
-    with Driftway(*stage.worker("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")) as victim:
-        await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 650, 60, "all is committed")
-        victim.kill()
+    learn_and_kill(stage, 500, 650)
     stage.fill(650, 700)
     delete_before(stage, stage.topic, 600)
     assert "offsets 500 to 650 are needed, the log holds 600 to 700" in refused(stage)

@@ -19,15 +19,23 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.stream.task.restore import restore
-from tests.broker.test_policies import EARLIEST, commit, delete_before, learn, learned, predicted, refused
+from tests.broker.test_policies import (
+    EARLIEST,
+    commit,
+    delete_before,
+    learn,
+    learn_and_kill,
+    learned,
+    predicted,
+    refused,
+)
+from tests.broker.test_policies import NO_SNAPSHOTS as NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway
 from tests.support.selection import slow_but
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
-NEVER = ("--snapshot-rows", "1000000", "--snapshot-interval", "1000000")
-"""No snapshots, except at the first commit after a damaged one."""
 LONG = ("--window", "16000000")
 """Makes two megabytes of state, so three chunks."""
 
@@ -41,7 +49,7 @@ def staged(kafka: str, *more: str) -> FaultScenario:
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     create_topic(kafka, snapshots(stage), 1, cleanup_policy="compact,delete", max_message_bytes="10485760")
     learn(stage, 0, 400, *EVERY_COMMIT, *more)
-    learn(stage, 400, 700, *NEVER, *more)
+    learn_and_kill(stage, 400, 700, *more)
     offset, pointer = where(stage)
     assert (offset, pointer.state_offset) == (700, 400)
     return stage

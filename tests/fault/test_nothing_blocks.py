@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS
 from driftway.worker.stream.background import restores
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.task.checkpoint import Step
@@ -86,9 +87,13 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(restores, "restore", slow)
     monkeypatch.setattr(restores, "MAX_CONCURRENT", 1)
     tasks: list[Any] = [
-        SimpleNamespace(partition=p, checkpoint=None, in_memory_offset=None, new_model=None) for p in range(3)
+        SimpleNamespace(
+            partition=p, checkpoint=None, in_memory_offset=None, new_model=None, count=SimpleNamespace(gap=None)
+        )
+        for p in range(3)
     ]
-    line = PendingRestores(SimpleNamespace())  # type: ignore[arg-type]
+    ids: Any = SimpleNamespace(ask=lambda _deadline, _since: UNKNOWN_IDS)
+    line = PendingRestores(SimpleNamespace(), ids)  # type: ignore[arg-type]
     for task in tasks:
         line.submit(task, 5.0)
     time.sleep(1.0)  # time in the queue, which must not count

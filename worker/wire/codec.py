@@ -18,7 +18,17 @@ import orjson
 from numpy.typing import NDArray
 
 from driftway.worker.wire.columns import ListColumn, empty_column
-from driftway.worker.wire.events import DEEP_ID, NOT_JSON, REGRESSION, Batch, Reject, Target, as_number
+from driftway.worker.wire.events import (
+    DEEP_ID,
+    INEXACT_ID,
+    MAX_ID,
+    NOT_JSON,
+    REGRESSION,
+    Batch,
+    Reject,
+    Target,
+    as_number,
+)
 from driftway.worker.wire.json_tokens.exact import (
     BEYOND_RANGE,
     Number,
@@ -38,6 +48,9 @@ JSON, PACKED = "json", "packed"
 FORMATS = (JSON, PACKED)
 NULL = b"null"
 LARGEST_TIME = 2**63
+LONGEST_EXACT = 2**20
+"""Bytes of an event up to which numbers in its id are read as they came: each number of the event takes a microsecond.
+In a larger one, ids that are fractions or beyond 64 bits are rejected."""
 LARGEST_SHORT = 2.0**53
 DIGEST_BYTES = 6
 """Size of a `short_digest`."""
@@ -86,7 +99,7 @@ def parse_event(
     try:
         event = loads(value)
     except Reject:
-        if loads is not parse_json or not BEYOND_RANGE.search(value):
+        if loads is not parse_json or len(value) > LONGEST_EXACT or not BEYOND_RANGE.search(value):
             raise
         event = parse_exactly(value)
         name = find_id(event)
@@ -94,7 +107,10 @@ def parse_event(
             raise
         return event, name
     name = find_id(event)
-    if exactly is not None and has_float(name):
+    if exactly is not None and len(value) > LONGEST_EXACT:
+        if len(id_text(name)) <= MAX_ID and has_float(name):
+            raise Reject(INEXACT_ID)
+    elif exactly is not None and has_float(name):
         event = exactly(value)
         name = find_id(event)
     return event, name

@@ -73,7 +73,6 @@ class PartitionAudit:
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
         self._snapshots = SnapshotReader(streams.chunks, settings.model)
         self._model = Model(settings.model, target.partition, settings.group)
-        self._model.decoder.set_aside_from = target.set_aside_from
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
         self._position = 0
@@ -93,6 +92,7 @@ class PartitionAudit:
         self._require_log()
         self._ahead = self._next_snapshot()
         self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group)
+        self._model.decoder.set_aside_from = self.target.set_aside_from
         if self.committed and not self._begin():
             self.report.begin = self.committed
             return self.report
