@@ -179,7 +179,7 @@ def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
 def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that may have few files open."""
     return subprocess.run(
-        [sys.executable, "-m", "driftway", *arguments], capture_output=True, text=True, timeout=45, check=False,
+        [sys.executable, "-m", "driftway", *arguments], capture_output=True, text=True, timeout=200, check=False,
         env=clean_environment(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)),
     )  # fmt: skip
 

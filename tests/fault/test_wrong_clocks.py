@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from confluent_kafka import Producer
 
-from tests.support.kafka import await_until, create_topic, produce, read_all, unique
+from driftway.worker.kafka.client_config import quiet
+from tests.support.kafka import await_until, create_topic, read_all, unique
 from tests.support.process import Driftway, driftway
 
 HOUR, APART, DELAY = 3_600_000, 100, 50
@@ -36,29 +38,32 @@ class Stream:
     def _wrong(draw: random.Random) -> int:
         return draw.randint(2000, HOUR) * draw.choice([-1, 1]) if draw.random() < 0.05 else 0
 
-    def feed(self, kafka: str, topic: str, labels: str, partition: int, first: int, end: int) -> None:
+    def feed(self, producer: Producer, topic: str, labels: str, partition: int, first: int, end: int) -> None:
         """Send some events, and their labels."""
         events, late = self.events[first:end], self.labels[first:end]
         if labels == topic:
             both = [one for pair in zip(events, late, strict=False) for one in pair] + events[len(late) :]
-            self._send(kafka, topic, partition, both)
+            self._send(producer, topic, partition, both)
             return
-        self._send(kafka, topic, partition, events)
-        self._send(kafka, labels, partition, late)
+        self._send(producer, topic, partition, events)
+        self._send(producer, labels, partition, late)
 
     @staticmethod
-    def _send(kafka: str, topic: str, partition: int, records: list[tuple[bytes, int]]) -> None:
-        produce(kafka, topic, [one for one, _ in records], partition, stamps=[stamp for _, stamp in records])
+    def _send(producer: Producer, topic: str, partition: int, records: list[tuple[bytes, int]]) -> None:
+        for value, stamp in records:
+            producer.produce(topic, value, partition=partition, timestamp=stamp)
+        assert producer.flush(30) == 0
 
 
 @contextmanager
 def fed(kafka: str, topic: str, labels: str, streams: list[Stream], seconds: float) -> Iterator[threading.Thread]:
     """Send the streams, in pieces, for about so many seconds."""
+    producer = Producer(quiet({"bootstrap.servers": kafka, "enable.idempotence": True, "linger.ms": 2}))
 
     def send() -> None:
         for first in range(0, EVENTS + TAIL, PIECE):
             for partition, stream in enumerate(streams):
-                stream.feed(kafka, topic, labels, partition, first, first + PIECE)
+                stream.feed(producer, topic, labels, partition, first, first + PIECE)
             time.sleep(seconds * PIECE / EVENTS)  # not waiting for a condition: the pace of the streams
 
     sender = threading.Thread(target=send, daemon=True)
@@ -87,7 +92,7 @@ def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: 
     def predicted() -> int:
         return len(read_all(kafka, f"{topic}.{group}.predictions"))
 
-    with fed(kafka, topic, labels, streams, 5.0 * kills) as sender:
+    with fed(kafka, topic, labels, streams, 3.0 * kills) as sender:
         for _ in range(kills):
             with Driftway(*work) as worker:
                 worker.await_text("running partition=1")

@@ -82,7 +82,6 @@ def produce(
     partition: int = 0,
     keys: Sequence[bytes | None] | None = None,
     headers: Sequence[list[tuple[str, bytes]]] | None = None,
-    stamps: Sequence[int] | None = None,
 ) -> None:
     """Write `values` in order to one partition and wait until all are acknowledged."""
     from confluent_kafka import Producer
@@ -95,8 +94,7 @@ def produce(
 
     producer = Producer(quiet({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2}))
     for number, value in enumerate(values):
-        more: dict[str, Any] = {} if headers is None else {"headers": headers[number]}
-        more |= {} if stamps is None else {"timestamp": stamps[number]}
+        more = {} if headers is None else {"headers": headers[number]}
         key = None if keys is None else keys[number]
         while True:
             try:
