@@ -185,7 +185,11 @@ def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize(
-    "arguments", [("worker", "--group", "g", "--stop-at-end", "--learner", "arow"), ("watch", "--group", "g", "--once")]
+    "arguments",
+    [
+        ("worker", "--group", "g", "--stop-at-end", "--learner", "arow", "--give-up-after", "15"),
+        ("watch", "--group", "g", "--once"),
+    ],
 )
 def test_too_few_open_files_are_told_as_that(kafka: str, present: str, arguments: tuple[str, ...]) -> None:
     """The client says that connections fail, or says nothing for minutes."""

@@ -229,7 +229,7 @@ def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) ->
     """Neither an older snapshot nor the full log reproduces a learner that began at 700."""
     stage = staged(kafka)
     commit(stage, 700)
-    learn(stage, 700, 800, "--if-unrestorable", "fresh", *NEVER)
+    learn_and_kill(stage, 700, 800, "--if-unrestorable", "fresh")
     _, newest = where(stage)
     assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(stage)))
     point(stage, 800, dataclasses.replace(newest, chunks=2))
