@@ -7,7 +7,6 @@ sent a batch and says so, or neither, and the next one, on whatever machine, goe
 
 from __future__ import annotations
 
-import operator
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -23,7 +22,8 @@ from driftway.worker.errors import Failure, Fenced, Unreachable
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.error_handling import FENCED, TimedOut, refused_properties
 from driftway.worker.kafka.topics import LARGEST_RECORD, Topics, create_topics
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.state.stored_fields import StoredFields, whole_number
+from driftway.worker.wire.codec import write_json
 
 AGAIN = "driftway-again"
 """Header of an event that was sent again: names the rejected event."""
@@ -227,10 +227,10 @@ def _parsed(message: Message) -> tuple[int, str, Marks]:
         It is no mark.
     """
     try:
-        mark = read_json(message.value() or b"")
-        sent = {str(kind): operator.index(until) for kind, until in mark["sent"].items()}
-        return int(message.key() or b""), mark["topic_id"], sent
-    except (ValueError, KeyError, TypeError, AttributeError):
+        mark = StoredFields.parse(message.value(), "it")
+        sent = {kind: whole_number(until, kind) for kind, until in mark.object("sent").plain.items()}
+        return int(message.key() or b""), mark.text("topic_id"), sent
+    except ValueError:  # `Malformed` is one
         where = f"{message.topic()}/{message.partition()}@{message.offset()}"
         raise Failure(f"{where} does not say what was sent again: another program has written to this topic") from None
 

@@ -130,8 +130,7 @@ def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, sh
 
 def _compacted_input(bootstrap: str, passthrough: dict[str, Any], topics: list[str]) -> list[str]:
     """Return a message per input topic that is compacted."""
-    from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, cleanup_policies
+    from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 
-    policies = cleanup_policies(bootstrap, passthrough, topics)
-    compacted = {name: policy for name, policy in policies.items() if "compact" in policy}
+    compacted = compacted_topics(bootstrap, passthrough, topics)
     return [f"{name} has cleanup.policy {policy}: {COMPACTED_INPUT}" for name, policy in compacted.items()]

@@ -174,6 +174,16 @@ class WrongSetting(NamedTuple):
     """Whether nothing can be written with it."""
 
 
+def topic_configs(admin: Any, topics: Collection[str]) -> dict[str, Any]:
+    """Ask for the settings of topics; return topic -> future of them, by name."""
+    from confluent_kafka import admin as untyped
+
+    api: Any = untyped  # its stubs do not export everything
+    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in topics]
+    found = admin.describe_configs(resources, request_timeout=ASK_SECONDS) if resources else {}
+    return {resource.name: future for resource, future in found.items()}
+
+
 def wrong_settings(
     bootstrap: str, passthrough: Mapping[str, Any], plan: Mapping[str, tuple[int, Mapping[str, str]]]
 ) -> list[WrongSetting]:
@@ -185,16 +195,13 @@ def wrong_settings(
         The topics' settings cannot be read.
     """
     from confluent_kafka import KafkaException
-    from confluent_kafka import admin as untyped
+    from confluent_kafka.admin import AdminClient
 
     if not plan:
         return []
-    api: Any = untyped  # its stubs do not export everything
-    admin = api.AdminClient(quiet(base_properties(bootstrap, passthrough)))
-    resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in plan]
+    admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
     wrong = []
-    for resource, future in admin.describe_configs(resources, request_timeout=ASK_SECONDS).items():
-        name = resource.name
+    for name, future in topic_configs(admin, plan).items():
         try:
             config, partitions = future.result(), admin.list_topics(name, ASK_SECONDS).topics[name].partitions
         except KafkaException as error:

@@ -8,7 +8,7 @@ from typing import Any
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, cleanup_policies
+from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 from driftway.worker.kafka.topics import (
     Topics,
     WrongSetting,
@@ -48,9 +48,8 @@ def check_properties(settings: WorkerSettings) -> None:
 def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:
     """Log a warning if an input topic is compacted."""
     inputs = [topic for topic in (settings.input, settings.label_topic) if topic]
-    for topic, policy in cleanup_policies(settings.bootstrap, settings.passthrough, inputs).items():
-        if "compact" in policy:
-            event_log.event("compacted input", topic=topic, policy=policy, warning=COMPACTED_INPUT)
+    for topic, policy in compacted_topics(settings.bootstrap, settings.passthrough, inputs).items():
+        event_log.event("compacted input", topic=topic, policy=policy, warning=COMPACTED_INPUT)
 
 
 def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:

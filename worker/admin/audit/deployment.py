@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from driftway.worker.admin.audit.diff import Mismatch
-from driftway.worker.admin.audit.moved_offset import first_outputs
+from driftway.worker.admin.audit.first_outputs import first_outputs
 from driftway.worker.admin.audit.partition import PartitionAudit
 from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
 from driftway.worker.admin.input_records import counted, last_record, require_records, require_same_topics
@@ -19,7 +19,6 @@ from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.changelog.snapshot_scan import newest_topic
 
 
 class Deployment:
@@ -110,9 +109,7 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
     topics, model, p = settings.topics, settings.model, target.partition
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
-        imported = first_outputs(settings, reader, p, found[topics.snapshots])
-    begins = _begins(settings, target)
-    begins = {name: max(ends.get(name, 0) for ends in (begins, imported)) for name in {**begins, **imported}}
+        begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic)
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
@@ -138,14 +135,3 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
             if target.committed:
                 require_records(settings, p, settings.label_topic, audit.counted_states())
             raise
-
-
-def _begins(settings: WorkerSettings, target: AuditTarget) -> dict[str, int]:
-    """Output topic -> where its records of the present input topic begin, if that was made again."""
-    topic, p, deadline = settings.topics.snapshots, target.partition, Deadline(ASK_SECONDS)
-    with closing(reader_of(settings)) as reader:
-        found = newest_topic(reader, topic, p, deadline)
-        if found is None or found.topic != target.last.read.topic:
-            return {}
-        lows = {name: watermarks(reader, name, p, deadline)[0] for name in found.ends}
-    return {name: max(end, lows[name]) for name, end in found.ends.items()}

@@ -10,7 +10,6 @@ So the import is atomic, and a worker that starts meanwhile either fences it or 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
@@ -84,12 +83,12 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             require_no_members(source)  # a worker that starts from now on fences this producer
             checkpoint.produce(Outputs(offset))
             topic_id = TopicIdReader(settings, settings.input).ask(deadline).input
-            if source.last.read.made_again(topic_id):
-                ends = log_ends(reader, settings.topics.outputs(), source.partition, deadline)
+            made_again, moved = source.last.read.made_again(topic_id), source.committed not in (None, offset)
+            ends = _output_ends(source, deadline) if made_again or moved else {}
+            if made_again:
                 record = NewTopic(topic_id, ends).write()
                 checkpoint.sender.send_one(settings.topics.snapshots, record, new_topic_key(source.partition))
-            moved = source.committed not in (None, offset)
-            mark = imported_mark(_output_ends(source, deadline) if moved else None)
+            mark = imported_mark(ends if moved else None)
             checkpoint.sender.send_one(settings.topics.snapshots, mark, mark_key(source.partition))
             checkpoint.flush(deadline)
             checkpoint.sender.start_ranges()  # the mark is not part of the snapshot
@@ -114,9 +113,8 @@ def _output_ends(source: GroupPartition, deadline: Deadline) -> dict[str, int]:
         The broker does not answer in time.
     """
     settings = source.settings
-    possible = replace(settings.topics, watched=True, shared=True).outputs()
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
-    present = [topic for topic in possible if source.partition < counts.get(topic, 0)]
+    present = [topic for topic in settings.topics.every_output() if source.partition < counts.get(topic, 0)]
     with contextlib.closing(open_reader(settings, ANY)) as reader:
         return log_ends(reader, present, source.partition, deadline)
 

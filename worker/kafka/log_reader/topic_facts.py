@@ -14,13 +14,13 @@ from confluent_kafka import admin as untyped
 from driftway.worker.kafka.client_config import ClientConfig, base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query
+from driftway.worker.kafka.topics import topic_configs
 
 _admin: Any = untyped  # its stubs do not export everything
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
 MISSING_SECONDS = 2.0
 """How long a topic may be unknown: a broker that has just started may not know it yet."""
-POLICY_SECONDS = 10.0
 COMPACTED_INPUT = (
     "compaction removes older records of a key, after which a state cannot be relearned, audited or explained: use "
     "cleanup.policy=delete for an input"
@@ -118,14 +118,17 @@ def _text(topic_id: Any) -> str | None:
 def cleanup_policies(bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
     """Return topic -> its cleanup.policy; topics whose settings cannot be read are left out."""
     client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
-    resources = [_admin.ConfigResource(_admin.ResourceType.TOPIC, name) for name in topics]
     found: dict[str, str] = {}
-    if not resources:
-        return found
-    for resource, future in client.describe_configs(resources, request_timeout=POLICY_SECONDS).items():
+    for topic, future in topic_configs(client, topics).items():
         with contextlib.suppress(KafkaException, KeyError):
-            found[resource.name] = str(future.result()["cleanup.policy"].value)
+            found[topic] = str(future.result()["cleanup.policy"].value)
     return found
+
+
+def compacted_topics(bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
+    """Return topic -> its cleanup.policy, of those topics that are compacted."""
+    policies = cleanup_policies(bootstrap, passthrough, topics)
+    return {topic: policy for topic, policy in policies.items() if "compact" in policy}
 
 
 def why_records_differ(config: ClientConfig, topics: Collection[str], missing: int) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.state.stored_fields import Malformed, StoredFields, whole_number
+from driftway.worker.wire.codec import write_json
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ class NewTopic:
     def read(cls, value: bytes | None) -> NewTopic | None:
         """Parse a record's value; None if it cannot be read."""
         try:
-            fields = read_json(value or b"")
-            return cls(fields["topic"], {str(topic): int(end) for topic, end in fields["ends"].items()})
-        except (ValueError, TypeError, KeyError, AttributeError):
+            fields = StoredFields.parse(value, "it")
+            ends = {topic: whole_number(end, topic) for topic, end in fields.object("ends").plain.items()}
+            return cls(fields.text("topic") if fields.has("topic") else None, ends)
+        except Malformed:
             return None

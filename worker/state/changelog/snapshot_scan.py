@@ -18,7 +18,6 @@ from driftway.worker.kafka.error_handling import TimedOut, with_context
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import InputRead
@@ -187,23 +186,6 @@ def merge_orders(reader: Consumer, topic: str, partition: int, deadline: Deadlin
         elif message.key() == commit_record_key(partition) and (last := CommitRecord.read(message.value())) is not None:
             newest = last.order
     return [order for order in (*found, newest) if order is not None]
-
-
-def newest_topic(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> NewTopic | None:
-    """Where the partition went on when its input topic was last made again; None if it never was.
-
-    Raises
-    ------
-    KafkaException, TimedOut
-        The broker did not deliver in time.
-    """
-    low, _ = watermarks(reader, topic, partition, deadline)
-    found: NewTopic | None = None
-    reading = MessageReader(reader, {(topic, partition): low}, on_error=ignore_out_of_range)
-    while (message := _next(reading, f"{topic}/{partition}", deadline)) is not None:
-        if message.key() == new_topic_key(partition):
-            found = NewTopic.read(message.value())
-    return found
 
 
 def read_partition(reader: Consumer, topic: str, partition: int, deadline: Deadline) -> list[tuple[int, bytes | None]]:

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
-from driftway.worker.kafka.client_config import base_properties, without_membership
-from driftway.worker.kafka.confluent.consumer import make_consumer
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
-from driftway.worker.kafka.log_reader.reader import ANY, MessageReader, standalone_properties
+from driftway.worker.kafka.log_reader.reader import ANY, MessageReader, open_reader
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
 
@@ -143,7 +141,5 @@ class OpenTransactions:
 
     def _uncommitted(self) -> Consumer:
         if self._reader is None:
-            settings = self._settings
-            given = without_membership(base_properties(settings.bootstrap, settings.passthrough))
-            self._reader = make_consumer({**standalone_properties(given, {}), "isolation.level": ANY})
+            self._reader = open_reader(self._settings, ANY)
         return self._reader

@@ -1,10 +1,13 @@
-"""Where to begin in the outputs of a partition whose committed offset was moved by `driftway snapshot import`.
+"""Where to begin in the outputs of a partition whose input offsets have begun anew.
 
-If it went back, the same input offsets have outputs twice; if it went on, some have none. The import says in its mark
-where the outputs ended: what lies before belongs to the history that was given up.
+`driftway snapshot import` may move the committed offset: if it goes back, the same input offsets have outputs twice; if
+it goes on, some have none. In an input topic that was made again, offsets are those of other events. Both leave a
+record among the snapshots that says where the outputs ended: what lies before belongs to the history that was given up.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer
 
@@ -12,15 +15,18 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.snapshot_scan import read_output_ends
-from driftway.worker.state.snapshot import is_mark_key
+from driftway.worker.state.snapshot import is_mark_key, new_topic_key
 
 PIECE = 64
 """Records held in memory at a time; a chunk has up to a megabyte."""
 
 
-def first_outputs(settings: WorkerSettings, reader: Consumer, partition: int, end: int) -> dict[str, int]:
-    """Return output topic -> first record behind the last import that moved the offset; empty without one.
+def first_outputs(
+    settings: WorkerSettings, reader: Consumer, partition: int, end: int, topic_id: str | None
+) -> dict[str, int]:
+    """Return output topic -> first record of the present history; empty if offsets never began anew.
 
     Parameters
     ----------
@@ -30,6 +36,8 @@ def first_outputs(settings: WorkerSettings, reader: Consumer, partition: int, en
         For the beginnings of the logs, which retention may have moved.
     partition, end : int
         The partition, and the end of its log of snapshots.
+    topic_id : str or None
+        Id of the input topic that the last commit has read.
 
     Raises
     ------
@@ -41,7 +49,13 @@ def first_outputs(settings: WorkerSettings, reader: Consumer, partition: int, en
         while messages := stream.peek(PIECE):
             for message in messages:
                 if is_mark_key(message.key(), partition) and (ends := read_output_ends(message.value())):
-                    found = {**ends, snapshots: message.offset()}
+                    found |= {**ends, snapshots: message.offset()}
+                elif message.key() == new_topic_key(partition):
+                    found |= _ends(NewTopic.read(message.value()), topic_id)
             stream.drop(len(messages))
     deadline = Deadline(ASK_SECONDS)
     return {topic: max(first, watermarks(reader, topic, partition, deadline)[0]) for topic, first in found.items()}
+
+
+def _ends(new: NewTopic | None, topic_id: str | None) -> Mapping[str, int]:
+    return new.ends if new is not None and new.topic == topic_id else {}
