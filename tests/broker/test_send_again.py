@@ -119,7 +119,7 @@ def test_each_rejection_is_sent_once_and_one_of_a_sent_event_is_new(kafka: str) 
     assert max(len(one[3]) for one in of_labels) == 2, "the header of the first sending is replaced by the second"
 
 
-def test_a_rejections_topic_made_again_does_not_inherit_what_was_sent(kafka: str) -> None:
+def test_a_rejections_topic_recreated_does_not_inherit_what_was_sent(kafka: str) -> None:
     topic, group = create_topic(kafka, unique("anew")), unique("group")
     send(kafka, topic, [(GOOD, b"k", BORN, []), *[(b"?", b"%d" % i, BORN, []) for i in range(5)]])
     worker(kafka, topic, group)

@@ -61,7 +61,7 @@ def counted(last: CommitRecord | None, metadata: str | None) -> CountedState:
 
 
 def require_same_topics(settings: WorkerSettings, label_topic: str, reads: Sequence[InputRead]) -> None:
-    """Refuse if the input or the label topic was made again since the last commits, which had read `reads`.
+    """Refuse if the input or the label topic was recreated since the last commits, which had read `reads`.
 
     Raises
     ------
@@ -75,8 +75,8 @@ def require_same_topics(settings: WorkerSettings, label_topic: str, reads: Seque
     with translated_errors(settings):
         ids = TopicIdReader(settings, settings.input, label_topic).ask(Deadline(ASK_SECONDS))
     for read in reads:
-        if (made_again := read.made_again(*ids)) is not None:
-            raise CannotRestore(f"the rows that group {settings.group} learned from are gone: {made_again}")
+        if (recreated := read.recreated(*ids)) is not None:
+            raise CannotRestore(f"the rows that group {settings.group} learned from are gone: {recreated}")
 
 
 def require_records(settings: WorkerSettings, partition: int, label_topic: str, states: Sequence[CountedState]) -> None:

@@ -100,7 +100,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="What to do when the log no longer holds a needed offset, which retention has deleted, or does not hold it "
     "yet, because it is beyond the end. With earliest and latest the learner keeps what it has learned and continues "
-    "there. If the topic was deleted and made again, only earliest continues: it predicts all of the new topic.",
+    "there. If the topic was deleted and recreated, only earliest continues: it predicts all of the new topic.",
 )
 @click.option(
     "--max-rejected",

@@ -1,7 +1,7 @@
 """What a state has read of its input: how many records, and from which topics. Leaf module.
 
 Each commit and each snapshot says so. A relearning that reads another number of records is not the same state: some
-were compacted away, deleted or rewritten. Another topic id means that the topic was deleted and made again, so its
+were compacted away, deleted or rewritten. Another topic id means that the topic was deleted and recreated, so its
 offsets are those of other records.
 """
 
@@ -44,11 +44,11 @@ class InputRead:
             return 0
         return expected.records - self.records
 
-    def made_again(self, topic: str | None, labels: str | None = None) -> str | None:
+    def recreated(self, topic: str | None, labels: str | None = None) -> str | None:
         """Say which of the input and the label topic has another id than the one that is known; None if none has."""
         for name, before, now in (("input", self.topic, topic), ("label", self.labels, labels)):
             if before is not None and now is not None and before != now:
-                return f"the {name} topic was deleted and made again: its id was {before}, now it is {now}"
+                return f"the {name} topic was deleted and recreated: its id was {before}, now it is {now}"
         return None
 
     def as_dict(self) -> dict[str, Any]:

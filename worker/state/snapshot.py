@@ -364,7 +364,7 @@ def mark_key(partition: int) -> bytes:
 
 
 def new_topic_key(partition: int) -> bytes:
-    """Key of the record that says where a partition went on in an input topic that was made again."""
+    """Key of the record that says where a partition went on in an input topic that was recreated."""
     return f"{partition}.input".encode()
 
 

@@ -83,9 +83,9 @@ def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bo
             require_no_members(source)  # a worker that starts from now on fences this producer
             checkpoint.produce(Outputs(offset))
             topic_id = TopicIdReader(settings, settings.input).ask(deadline).input
-            made_again, moved = source.last.read.made_again(topic_id), source.committed not in (None, offset)
-            ends = _output_ends(source, deadline) if made_again or moved else {}
-            if made_again:
+            recreated, moved = source.last.read.recreated(topic_id), source.committed not in (None, offset)
+            ends = _output_ends(source, deadline) if recreated or moved else {}
+            if recreated:
                 record = NewTopic(topic_id, ends).write()
                 checkpoint.sender.send_one(settings.topics.snapshots, record, new_topic_key(source.partition))
             mark = imported_mark(ends if moved else None)

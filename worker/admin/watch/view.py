@@ -95,10 +95,8 @@ def clocks(rows: list[DashboardRow]) -> list[str]:
     lines = list[str]()
     for partition, found in {row.partition: row.clocks for row in rows}.items():
         parts = []
-        if found.get("wrong_stamps"):
-            parts.append(
-                f"{found['wrong_stamps']:,} stamps ahead or behind, by up to {found['furthest_ms'] / 1000:,.0f} s"
-            )
+        if wrong := found.get("wrong_timestamps"):
+            parts.append(f"{wrong:,} timestamps ahead or behind, by up to {found['furthest_ms'] / 1000:,.0f} s")
         if found.get("labels_waiting"):
             ahead = found.get("labels_ahead_ms", 0) / 1000
             parts.append(f"{found['labels_waiting']:,} labels wait, the newest {ahead:,.0f} s ahead of the events")

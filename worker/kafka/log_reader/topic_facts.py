@@ -40,7 +40,7 @@ UNKNOWN_IDS = TopicIds()
 class TopicIdReader:
     """Asks for the ids of a worker's input topics, with one client for all its threads.
 
-    A topic that is deleted and made again gets another id, and none ever comes back. So records that were read before
+    A topic that is deleted and recreated gets another id, and none ever comes back. So records that were read before
     the id was asked for are records of the topic with that id.
 
     Parameters

@@ -6,8 +6,8 @@ from driftway.worker.kafka.error_handling import ErrorAction, TaskError
 from driftway.worker.state.input_read import InputRead
 
 
-class TopicMadeAgain(TaskError):
-    """An input topic was deleted and made again, so the offsets of a task are those of other records."""
+class TopicRecreated(TaskError):
+    """An input topic was deleted and recreated, so the offsets of a task are those of other records."""
 
     action = ErrorAction.ABORT
 
@@ -17,12 +17,12 @@ def require_topics(read: InputRead, topic: str | None, labels: str | None) -> No
 
     Raises
     ------
-    TopicMadeAgain
-        One of them was deleted and made again.
+    TopicRecreated
+        One of them was deleted and recreated.
     """
-    found = read.made_again(topic, labels)
+    found = read.recreated(topic, labels)
     if found is not None:
-        raise TopicMadeAgain(found)
+        raise TopicRecreated(found)
 
 
 class RecordsDiffer(TaskError):

@@ -1,4 +1,4 @@
-"""The record about an input topic that was made again: the outputs from here on are for records of the new one.
+"""The record about an input topic that was recreated: the outputs from here on are for records of the new one.
 
 Input offsets begin anew there, so two events may have the same one; the ends of the outputs' logs tell them apart.
 """
@@ -14,7 +14,7 @@ from driftway.worker.wire.codec import write_json
 
 @dataclass(frozen=True)
 class NewTopic:
-    """Where a partition went on in a topic that was made again.
+    """Where a partition went on in a topic that was recreated.
 
     Parameters
     ----------

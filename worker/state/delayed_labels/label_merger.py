@@ -132,7 +132,7 @@ class LabelMerger:
         self._newest_label = self._label_line
         """The latest stamp in line of all labels read."""
         self._doubted: list[int] = []
-        """Stamps of the last merged events that would be a leap in time, if others confirmed it."""
+        """Stamps of the last merged events that would be a jump in time, if others confirmed it."""
         self._labels_seen = 0
         """Labels below this offset were there when events were last merged."""
         self._wrong = self._furthest = 0
@@ -166,7 +166,7 @@ class LabelMerger:
         """How far stamps are apart, see `driftway.worker.stream.task.task.Task.clocks`."""
         known = NO_TIME not in (self._newest_label, self._event_line)
         return {
-            "wrong_stamps": self._wrong,
+            "wrong_timestamps": self._wrong,
             "furthest_ms": self._furthest,
             "labels_waiting": self.waiting_labels,
             "labels_ahead_ms": self._newest_label - self._event_line if known else 0,

@@ -49,7 +49,7 @@ from driftway.worker.wire.writer import Column
 Floats = NDArray[np.float64]
 
 OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
-WRONG_STAMPS = "wrong_stamps", "furthest_ms"
+WRONG_STAMPS = "wrong_timestamps", "furthest_ms"
 """Figures on the stamps that those around them contradict."""
 REASONS = {UNKNOWN: UNKNOWN_ID, SAME_AGAIN: SAME_LABEL, CONFLICTING: OTHER_LABEL}
 
@@ -179,7 +179,7 @@ class PendingRows:
             wrong = (found.verdicts == AHEAD) | (found.verdicts == BEHIND)
             off = np.abs(stamps - found.line)[wrong & (found.line != NO_TIME)]
             off = off[off > self._store.limit[1] // SLACK_SHARE]
-            self.clocks["wrong_stamps"] += len(off)
+            self.clocks["wrong_timestamps"] += len(off)
             self.clocks["furthest_ms"] = max(self.clocks["furthest_ms"], int(off.max(initial=0)))
 
     def scores_at_prediction(self, arranged: OrderedBatch, scores: list[Floats]) -> list[Floats]:

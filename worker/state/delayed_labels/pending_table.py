@@ -20,7 +20,7 @@ RECENT = 1000
 EMPTY = -1
 SLACK_SHARE = 10
 """With a limit in ms, stamps may be apart by this part of it; only then are they compared with others'."""
-WITNESSES, WITNESS_SHARE, FEWEST = 31, 4, 3
+CONFIRMING_ROWS, CONFIRMING_SHARE, FEWEST = 31, 4, 3
 """So many latest rows are asked whether a later time has come; one in so many of them must say so, but at least 3."""
 TAKEN, UNKNOWN, SAME_AGAIN, CONFLICTING = range(4)
 """Outcomes of a label."""
@@ -231,10 +231,10 @@ def newest_time(store: PendingTable, stamp: int) -> int:
     that is ahead would let all rows go.
     """
     newest, slack, head, W = store.number[NEWEST], store.limit[1] // SLACK_SHARE, store.number[HEAD], store.key.shape[0]
-    n = min(head - store.number[TAIL], WITNESSES)
+    n = min(head - store.number[TAIL], CONFIRMING_ROWS)
     if stamp <= newest or store.limit[1] == 0 or n == 0:
         return int(max(newest, stamp))
-    needed = min(n, max(FEWEST, n // WITNESS_SHARE))
+    needed = min(n, max(FEWEST, n // CONFIRMING_SHARE))
     if later_rows(store, head - n, stamp - slack) >= needed:
         return stamp
     for i in range(head - n, head):

@@ -18,11 +18,11 @@ from driftway.worker.wire.columns import Integers
 IN_LINE, AHEAD, BEHIND, OPEN = range(4)
 NO_TIME = -1
 SLACK_MILLIS = 1000
-LOOK_AHEAD, WITNESS_SHARE, FIRST_SHARE = 256, 8, 2
+LOOK_AHEAD, CONFIRMING_SHARE, FIRST_SHARE = 256, 8, 2
 """So many following records are asked whether a stamp is ahead, and one in so many of them is enough; more than half of
 them where nothing before it is known."""
 CONFIRMATIONS = 3
-"""Following records that must not be earlier for a leap in time to be believed."""
+"""Following records that must not be earlier for a jump in time to be believed."""
 FALL_BACK = 8
 """Following records, more than half of them behind, after which it was the earlier ones that were ahead."""
 
@@ -49,7 +49,7 @@ def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> 
     """Write verdicts and line of each record. Shapes: i8[n]."""
     n = stamps.shape[0]
     for j in range(n):
-        t, rest, share = stamps[j], min(n - j - 1, LOOK_AHEAD), FIRST_SHARE if latest == NO_TIME else WITNESS_SHARE
+        t, rest, share = stamps[j], min(n - j - 1, LOOK_AHEAD), FIRST_SHARE if latest == NO_TIME else CONFIRMING_SHARE
         agreeing, between, behind = 0, 0, 0
         if t > latest + SLACK_MILLIS or t < latest - SLACK_MILLIS:
             for k in range(j + 1, j + 1 + rest):

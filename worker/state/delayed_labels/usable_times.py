@@ -49,7 +49,7 @@ def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -
     doubted : sequence of int
         Stamps of the last events before them that none had confirmed yet; these may.
     wall : int
-        The worker's clock in ms: it alone can tell a leap in time from a wrong stamp when no later event has come.
+        The worker's clock in ms: it alone can tell a jump in time from a wrong stamp when no later event has come.
     """
     every = judged(np.concatenate([np.array(doubted, np.int64), times_of(events)]), line)
     found = Judged(*(column[len(doubted) :] for column in every))

@@ -64,7 +64,7 @@ class PendingCommits:
 
         Raises
         ------
-        TopicMadeAgain
+        TopicRecreated
             They are not.
         """
         if self._ids is not None:

@@ -1,4 +1,4 @@
-"""Notice, while nothing is committed, that an input topic was deleted and made again."""
+"""Notice, while nothing is committed, that an input topic was deleted and recreated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class InputWatch:
         self._answer: TopicIds | None = None
 
     def poll(self) -> dict[int, str]:
-        """Return partition -> why it must be restored, for those whose topics were made again."""
+        """Return partition -> why it must be restored, for those whose topics were recreated."""
         if self._thread is not None:
             if self._thread.is_alive():
                 return {}
@@ -56,5 +56,5 @@ class InputWatch:
     def _changed(self) -> dict[int, str]:
         topic, labels = self._answer or UNKNOWN_IDS
         running = {p: task.count.read for p, task in self._tasks.items() if task.accepts_records}
-        found = {p: read.made_again(topic, labels) for p, read in running.items()}
+        found = {p: read.recreated(topic, labels) for p, read in running.items()}
         return {p: reason for p, reason in found.items() if reason is not None}

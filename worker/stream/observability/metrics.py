@@ -99,8 +99,8 @@ class WorkerMetrics:
             Gauge,
             "delayed_labels",
             "Rows that wait for their labels, rows whose label never arrived, recent delays of labels, and how far "
-            "clocks are apart (waiting, never_labelled, delay_rows_median, delay_ms_p95, wrong_stamps, furthest_ms, "
-            "labels_waiting, labels_ahead_ms)",
+            "clocks are apart (waiting, never_labelled, delay_rows_median, delay_ms_p95, wrong_timestamps, "
+            "furthest_ms, labels_waiting, labels_ahead_ms)",
             "figure",
         )
 

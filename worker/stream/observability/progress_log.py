@@ -135,10 +135,12 @@ class ProgressLog:
     def _report_clocks(self) -> None:
         """Log the partitions where more stamps are contradicted by those around them."""
         for partition, clocks in self._clocks.items():
-            wrong = clocks.get("wrong_stamps", 0)
+            wrong = clocks.get("wrong_timestamps", 0)
             if wrong > self._wrong_stamps.get(partition, 0):
                 furthest = f"{clocks['furthest_ms'] / 1000:.0f}s"
-                self.event_log.event("stamps ahead or behind", partition=partition, stamps=wrong, furthest=furthest)
+                self.event_log.event(
+                    "timestamps ahead or behind", partition=partition, records=wrong, furthest=furthest
+                )
             self._wrong_stamps[partition] = wrong
 
     def _facts(self, rate: float, tasks: Collection[Task]) -> dict[str, object]:

@@ -74,9 +74,9 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
             f"cannot restore {context.where}: labels were read from topic {labels}: start with --label-topic {labels}"
         )
     # With its topic the broker deletes the offset, so there is nothing to wait for.
-    made_again = record is not None and record.input_read.made_again(context.ids.input) is not None
+    recreated = record is not None and record.input_read.recreated(context.ids.input) is not None
     (offset, metadata), note = _settled_offset(
-        context.settings.input, context.partition, context.reader, None if made_again else record, context.deadline
+        context.settings.input, context.partition, context.reader, None if recreated else record, context.deadline
     )
     _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
     read = InputRead.parse(end) if at_least_once or record is None else record.input_read

@@ -64,12 +64,12 @@ class RestorePlan:
         return plan if last.offset is not None or record is not None else plan._without_commit()
 
     def _without_commit(self) -> Self:
-        """Return the plan for a new group; if a snapshot says that the topic was made again, for its last state.
+        """Return the plan for a new group; if a snapshot says that the topic was recreated, for its last state.
 
         The broker deletes an offset with its topic, and at-least-once has no record of it.
         """
         newest = self._scan_topic(SnapshotScan(self.context.partition, 0, self.high)).newest
-        if newest is None or newest[1].made_again(self.context.ids.input) is None:
+        if newest is None or newest[1].recreated(self.context.ids.input) is None:
             return self
         pointer, read = newest
         last = LastCommit(None, None, None, False, self.last.note, read)
@@ -82,9 +82,9 @@ class RestorePlan:
         return self.last.input_read if record is None or record.offset == self.committed else None
 
     @property
-    def made_again(self) -> bool:
-        """Whether the input topic was deleted and made again since the last commit; False if ids are not known."""
-        return self.last.input_read.made_again(self.context.ids.input) is not None
+    def recreated(self) -> bool:
+        """Whether the input topic was deleted and recreated since the last commit; False if ids are not known."""
+        return self.last.input_read.recreated(self.context.ids.input) is not None
 
     def choose(self, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
         """Bring a model to the committed offset.
@@ -104,7 +104,7 @@ class RestorePlan:
         last = self.last
         if last.unreadable is not None:
             return self.by_policy(last.unreadable)
-        if self.made_again:
+        if self.recreated:
             return self.in_new_topic(in_memory_offset)
         if last.offset is None:
             return self.without_offset()
@@ -154,13 +154,13 @@ class RestorePlan:
         return found.history_start
 
     def in_new_topic(self, in_memory_offset: int | None) -> RestoreResult:
-        """Go on at the start of a topic that was made again, with what was learned, as --if-offset-lost allows.
+        """Go on at the start of a topic that was recreated, with what was learned, as --if-offset-lost allows.
 
         No other option does: every one that goes on at the committed offset would skip rows of the new topic.
         """
         context, record, committed = self.context, self.last.record, self.committed
         reason = (
-            f"topic {context.settings.input} was deleted and made again after offset {committed} of it was committed: "
+            f"topic {context.settings.input} was deleted and recreated after offset {committed} of it was committed: "
             f"its id was {self.last.input_read.topic}, now it is {context.ids.input}"
         )
         outcome = f"keeps what was learned and predicts the new topic from its start, offset {self.low}, on"
@@ -272,7 +272,7 @@ class RestorePlan:
         choices = {EARLIEST: self._at_earliest(found), LATEST: self._at_latest(found)}
         if found.committed > self.high and not self._same_topic:
             # It may be a new topic, of which no row has been predicted yet.
-            needed += ": it ends before the committed offset, so it was truncated, or the topic was made again"
+            needed += ": it ends before the committed offset, so it was truncated, or the topic was recreated"
             del choices[LATEST]
         elif found.committed > self.high:
             needed += ": it ends before the committed offset, so it was truncated, or the offset was set by hand"
@@ -325,7 +325,7 @@ class RestorePlan:
     def _scan_older(self) -> SnapshotScan:
         """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""
         if self.scan is None:
-            least = 0 if self.made_again else self.low
+            least = 0 if self.recreated else self.low
             before = None if self.pointer is None else self.pointer.first
             self.scan = self._scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
         return self.scan

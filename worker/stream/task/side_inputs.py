@@ -107,11 +107,11 @@ def _lost_labels(plan: RestorePlan, high: int) -> str | None:
     topic, ids, record = plan.context.settings.label_topic, plan.context.ids, plan.last.record
     before = plan.last.input_read.labels
     if None not in (before, ids.labels) and before != ids.labels:
-        return f"label topic {topic} was deleted and made again: its id was {before}, now it is {ids.labels}"
+        return f"label topic {topic} was deleted and recreated: its id was {before}, now it is {ids.labels}"
     if record is not None and record.order is not None and record.order.end.label > high:
         return (
             f"labels were read up to offset {record.order.end.label} of {topic}, its log ends at {high}: it was "
-            "truncated, or the topic was made again"
+            "truncated, or the topic was recreated"
         )
     return None
 

@@ -282,7 +282,7 @@ class Task:
     def clocks(self) -> dict[str, int]:
         """How far the clocks of producers are apart, since the restore; empty if labels are not delayed.
 
-        `wrong_stamps` that those around them contradict, by up to `furthest_ms`; with a label topic also
+        `wrong_timestamps` that those around them contradict, by up to `furthest_ms`; with a label topic also
         `labels_waiting`, and `labels_ahead_ms`: the newest label's stamp minus the newest event's.
         """
         if self.merger is not None:

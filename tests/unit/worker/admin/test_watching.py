@@ -151,15 +151,15 @@ def test_clocks_that_are_apart_are_shown(board: Dashboard) -> None:
     board.add_point(point(999, waiting=3))
     assert board.delayed_partitions == [0]
     board.clocks = {
-        0: {"wrong_stamps": 12, "furthest_ms": 1_800_000, "labels_waiting": 4, "labels_ahead_ms": 1_799_000}
+        0: {"wrong_timestamps": 12, "furthest_ms": 1_800_000, "labels_waiting": 4, "labels_ahead_ms": 1_799_000}
     }
     rows = board.rows()
     assert rows[0].as_object()["clocks"] == board.clocks[0]
     assert lines(rows)[0] == (
-        "clocks of partition 0: 12 stamps ahead or behind, by up to 1,800 s; "
+        "clocks of partition 0: 12 timestamps ahead or behind, by up to 1,800 s; "
         "4 labels wait, the newest 1,799 s ahead of the events"
     )
-    board.clocks = {0: {"wrong_stamps": 0, "furthest_ms": 0}}
+    board.clocks = {0: {"wrong_timestamps": 0, "furthest_ms": 0}}
     assert len(lines(board.rows())) == 1
 
 

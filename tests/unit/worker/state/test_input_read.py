@@ -8,7 +8,7 @@ import pytest
 
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.changelog.input_count import InputCount, RecordsDiffer, TopicMadeAgain, require_topics
+from driftway.worker.state.changelog.input_count import InputCount, RecordsDiffer, TopicRecreated, require_topics
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
@@ -66,7 +66,7 @@ def test_another_id_is_noticed_only_if_both_are_known() -> None:
         require_topics(read, *ids)
         require_topics(NOTHING_KNOWN, *ids)
     for ids, word in ((("c", "b"), "input"), (("a", "c"), "label")):
-        with pytest.raises(TopicMadeAgain, match=f"the {word} topic was deleted and made again"):
+        with pytest.raises(TopicRecreated, match=f"the {word} topic was deleted and recreated"):
             require_topics(read, *ids)
 
 

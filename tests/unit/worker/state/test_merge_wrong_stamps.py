@@ -141,7 +141,7 @@ def test_a_batch_of_a_producer_whose_clock_is_wrong_goes_with_its_neighbours(kin
     late = topics.rows_late(run.taken)
     assert len(late) >= topics.n - 2
     assert (min(late), max(late)) >= (0, 0)
-    assert max(late) <= 1000, "a piece: until records behind it are read, such a batch is a leap in time"
+    assert max(late) <= 1000, "a piece: until records behind it are read, such a batch is a jump in time"
     run.replayed(random.Random(2))
 
 
@@ -169,11 +169,11 @@ def test_a_label_ahead_waits_alone_until_another_comes() -> None:
             assert merger.waiting_labels == 1 + (i == 11)
     assert {*topics.rows_late(taken)} <= {0, 1, 2}
     clocks = merger.clocks()
-    assert (clocks["wrong_stamps"], clocks["labels_waiting"]) == (1, 1)
+    assert (clocks["wrong_timestamps"], clocks["labels_waiting"]) == (1, 1)
     assert HOUR - 1000 <= clocks["furthest_ms"] <= HOUR + 1000
 
 
-def test_a_leap_in_time_is_believed_at_once_where_the_worker_is_live_and_otherwise_once_it_is_confirmed() -> None:
+def test_a_jump_in_time_is_believed_at_once_where_the_worker_is_live_and_otherwise_once_it_is_confirmed() -> None:
     now = round(1000 * time.time())
     for began, waits in ((now - APART * 3, False), (now - 24 * HOUR, True)):
         merger = LabelMerger(MergeOrder(BEGIN))

@@ -112,13 +112,15 @@ def test_examples_are_short_and_printable() -> None:
 
 def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
     log = Told()
-    task: Any = SimpleNamespace(partition=2, clocks={"wrong_stamps": 1, "furthest_ms": 1_800_400, "labels_waiting": 0})
+    task: Any = SimpleNamespace(
+        partition=2, clocks={"wrong_timestamps": 1, "furthest_ms": 1_800_400, "labels_waiting": 0}
+    )
     log.progress_log.note_clocks(task)
-    assert log.lines() == ["stamps ahead or behind partition=2 stamps=1 furthest=1800s"]
-    task.clocks = {"wrong_stamps": 5, "furthest_ms": 3_000_000, "labels_waiting": 2, "labels_ahead_ms": 4000}
+    assert log.lines() == ["timestamps ahead or behind partition=2 records=1 furthest=1800s"]
+    task.clocks = {"wrong_timestamps": 5, "furthest_ms": 3_000_000, "labels_waiting": 2, "labels_ahead_ms": 4000}
     log.progress_log.note_clocks(task)
     assert log.lines() == [], "one line at first, then with the progress"
     log.progress_log.end([])
     stamps, summary = log.lines()
-    assert stamps == "stamps ahead or behind partition=2 stamps=5 furthest=3000s"
+    assert stamps == "timestamps ahead or behind partition=2 records=5 furthest=3000s"
     assert "labels_waiting=2 labels_ahead=4s" in summary

@@ -1,4 +1,4 @@
-"""An input topic that is deleted and made again: told as that, and predicted from its start if the user says so."""
+"""An input topic that is deleted and recreated: reported as such, and predicted from its start if the user says so."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def audited(stage: FaultScenario) -> tuple[int, str]:
 
 @pytest.mark.parametrize("rows", [50, 399])
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_made_again_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
+def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
     stage = learned(kafka, "--guarantee", guarantee)
     make_again(stage, rows)
     for more in OTHERS:
         ended = driftway(*stage.worker("--stop-at-end", "--guarantee", guarantee, *more))
         assert ended.code == CANNOT_RESTORE, ended
-        assert "was deleted and made again" in ended.stderr
+        assert "was deleted and recreated" in ended.stderr
         assert "only --if-offset-lost earliest goes on" in ended.stderr
     assert len(offsets(stage)) == OLD
     assert audited(stage)[0] == (CANNOT_RESTORE if guarantee == "exactly-once" else 1)
@@ -80,7 +80,7 @@ def test_made_again_while_the_worker_was_down(kafka: str, rows: int, guarantee: 
 
 @pytest.mark.parametrize("client", ["native", "python"])
 @pytest.mark.parametrize("rows", [5, 400])
-def test_made_again_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
+def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
     with Driftway(*stage.worker("--client", client, *EARLIEST)) as worker:
         worker.await_text("running")
@@ -103,7 +103,7 @@ def test_a_running_worker_without_the_option_stops_and_says_why(kafka: str) -> N
         await_until(lambda: len(offsets(stage)) == OLD, 60, "the old rows are predicted")
         make_again(stage, OLD)
         assert worker.wait(90) == CANNOT_RESTORE, worker.story()
-        assert "was deleted and made again" in worker.stderr
+        assert "was deleted and recreated" in worker.stderr
     assert len(offsets(stage)) == OLD
 
 
@@ -136,20 +136,20 @@ def labelled(kafka: str) -> tuple[FaultScenario, str, tuple[str, ...]]:
     return stage, labels, options
 
 
-def test_a_label_topic_that_was_made_again_is_told_and_read_from_its_start(kafka: str) -> None:
+def test_a_label_topic_that_was_recreated_is_told_and_read_from_its_start(kafka: str) -> None:
     stage, labels, options = labelled(kafka)
     empty(kafka, labels, 1)
     produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
     produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
     ended = driftway(*stage.worker("--stop-at-end", *options))
     assert ended.code == CANNOT_RESTORE, ended
-    assert f"label topic {labels} was deleted and made again" in ended.stderr
+    assert f"label topic {labels} was deleted and recreated" in ended.stderr
     ended = driftway(*stage.worker("--stop-at-end", *options, *EARLIEST))
     assert ended.code == 0, ended
     assert offsets(stage) == list(range(200))
 
 
-def test_an_input_made_again_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
+def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
     stage, labels, options = labelled(kafka)
     empty(kafka, stage.topic, 1)
     produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(60)])
