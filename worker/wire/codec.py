@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from driftway.worker.wire.columns import ListColumn, empty_column
 from driftway.worker.wire.events import (
     DEEP_ID,
-    INEXACT_ID,
+    INEXACT,
     MAX_ID,
     NOT_JSON,
     REGRESSION,
@@ -49,8 +49,7 @@ FORMATS = (JSON, PACKED)
 NULL = b"null"
 LARGEST_TIME = 2**63
 LONGEST_EXACT = 2**20
-"""Bytes of an event up to which numbers in its id are read as they came: each number of the event takes a microsecond.
-In a larger one, ids that are fractions or beyond 64 bits are rejected."""
+"""Bytes of an event up to which its numbers can be read digit by digit: each one takes a microsecond."""
 LARGEST_SHORT = 2.0**53
 DIGEST_BYTES = 6
 """Size of a `short_digest`."""
@@ -67,7 +66,15 @@ def parse_json(value: bytes) -> Any:
 
 
 def parse_exactly(value: bytes) -> Any:
-    """Parse as `parse_json` does, except that all numbers but integers of 64 bits become a `Number`."""
+    """Parse as `parse_json` does, except that all numbers but integers of 64 bits become a `Number`.
+
+    Raises
+    ------
+    Reject
+        It is not JSON, or longer than LONGEST_EXACT.
+    """
+    if len(value) > LONGEST_EXACT:
+        raise Reject(INEXACT)
     text, numbers = hide_numbers(value)
     return show_numbers(parse_json(text), numbers)
 
@@ -107,10 +114,9 @@ def parse_event(
             raise
         return event, name
     name = find_id(event)
-    if exactly is not None and len(value) > LONGEST_EXACT:
-        if len(id_text(name)) <= MAX_ID and has_float(name):
-            raise Reject(INEXACT_ID)
-    elif exactly is not None and has_float(name):
+    # An id that is too long is rejected for that, without a look at each of its numbers.
+    short = len(value) <= LONGEST_EXACT or len(id_text(name)) <= MAX_ID
+    if exactly is not None and short and has_float(name):
         event = exactly(value)
         name = find_id(event)
     return event, name

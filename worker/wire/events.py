@@ -39,7 +39,7 @@ OTHER_LABEL = "late label: another than the first"
 BAD_X = "x is neither a list nor an object"
 EMPTY_X = "x is empty"
 DEEP_ID = "id is nested too deeply"
-INEXACT_ID = "id is a number that would be rounded, in an event of more than 1 MiB"
+INEXACT = "inexact: an id or a number beyond 2^53 would be rounded, in an event of more than 1 MiB"
 NOT_A_LABEL = "late label: an event stands in the topic of labels"
 
 MAX_ID = MAX_KEY = 65_536

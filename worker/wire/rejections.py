@@ -61,6 +61,7 @@ KINDS = {
     "id is ": "id",
     "key is ": "key",
     "packed: ": "packed",
+    "inexact: ": "inexact",
     "no object": "no-row",
     "debezium: ": "deleted",
     "avro: ": "registry",

@@ -27,11 +27,11 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     """List why events were rejected, how often, and examples; send them again once the cause is fixed.
 
     Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (not those of the first event),
-    not-a-number, not-finite, label, late-label, id, key, packed, registry (a schema registry is used). A label that
-    cannot be used is set aside (label, late-label), and its event is predicted without it. With --send-again, events
-    of the kinds given with --kind are written to their partition again as they came: key, value, headers and time, and
-    a header driftway-again that names the event. Each rejection is sent once, however often you ask. Workers that would
-    still reject an event reject it again: that is a new rejection, which can be sent again.
+    not-a-number, not-finite, inexact, label, late-label, id, key, packed, registry (a schema registry is used). A label
+    that cannot be used is set aside (label, late-label), and its event is predicted without it. With --send-again,
+    events of the kinds given with --kind are written to their partition again as they came: key, value, headers and
+    time, and a header driftway-again that names the event. Each rejection is sent once, however often you ask. Workers
+    that would still reject an event reject it again: that is a new rejection, which can be sent again.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from driftway.worker.wire.codec import PACKED
+from driftway.worker.wire.codec import LONGEST_EXACT, PACKED
 from driftway.worker.wire.columns import NOTHING, BufferColumn, BytesColumn, ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import MAX_ID, MAX_KEY, Records, RejectedEvent, Target
@@ -55,6 +55,15 @@ def test_an_id_of_a_schema_and_of_a_label_is_bounded() -> None:
     assert [one.offset for one in batch.rejected] == [1]
     assert batch.labels is not None
     assert len(batch.labels) == 0
+
+
+@pytest.mark.parametrize("values", ['"id":7,"shop":1e30', '"id":1.50,"shop":7'])
+def test_numbers_of_a_huge_event_are_not_read_digit_by_digit(values: str) -> None:
+    """Each of a million numbers in it would take a microsecond."""
+    schema = schema_of("shop:hash=8", label="y", id="id")
+    huge = f'{{"\\u0061":0,{values},"y":1,"more":[{"0," * LONGEST_EXACT}0]}}'.encode()
+    batch = Decoder(Target(), events=schema).decode(records([b'{"id":7,"shop":1e30,"y":0}', huge]))
+    assert [(bad.offset, kind_of(bad.reason)) for bad in batch.rejected] == [(1, "inexact")]
 
 
 def columns(keys: list[bytes | None]) -> list[BytesColumn]:
