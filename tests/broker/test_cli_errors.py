@@ -176,6 +176,9 @@ def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
         assert proxy.lost[OFFSET_FETCH]
 
 
+SOON = ("--stop-at-end", "--learner", "arow", "--give-up-after", "5")
+
+
 def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that may have few files open."""
     return subprocess.run(
@@ -185,25 +188,31 @@ def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("files", "arguments"),
     [
-        ("worker", "--group", "g", "--stop-at-end", "--learner", "arow", "--give-up-after", "15"),
-        ("watch", "--group", "g", "--once"),
+        # At 10 it cannot read its topics; at 14 it has joined the group and answers nobody, and others connect.
+        pytest.param(10, ("worker", *SOON), marks=pytest.mark.slow),
+        (14, ("worker", *SOON)),
+        pytest.param(10, ("watch", "--once"), marks=pytest.mark.slow),
     ],
 )
-def test_too_few_open_files_are_told_as_that(kafka: str, present: str, arguments: tuple[str, ...]) -> None:
+def test_too_few_open_files_are_told_as_that(kafka: str, present: str, files: int, arguments: tuple[str, ...]) -> None:
     """The client says that connections fail, or says nothing for minutes."""
-    done = short_of_files(10, *arguments, "--input", present, "--bootstrap", kafka)
+    done = short_of_files(files, *arguments, "--group", "g", "--input", present, "--bootstrap", kafka)
     assert "Traceback" not in done.stderr, done
     assert (done.returncode in (1, 5), "cannot open more files" in done.stderr.splitlines()[-1]) == (True, True), done
 
 
 def test_a_second_sigterm_ends_a_worker_at_once_with_143(kafka: str, present: str) -> None:
     """The first one asks for a clean end, which takes the group some time; whoever cannot wait repeats it."""
-    with Driftway("worker", "--input", present, "--group", unique("group"), "--bootstrap", kafka) as running:
-        running.await_text("running")
-        while running.process.poll() is None:
-            running.terminate()
-            time.sleep(0.02)
-        assert running.wait() == 143, running.story()
-        assert "Traceback" not in running.stderr
+    codes = list[int]()
+    while 143 not in codes and len(codes) < 5:  # on a busy machine a worker may have left before the second one
+        with Driftway("worker", "--input", present, "--group", unique("group"), "--bootstrap", kafka) as running:
+            running.await_text("running")
+            while running.process.poll() is None:
+                running.terminate()
+                time.sleep(0.01)
+            codes.append(running.wait())
+            assert codes[-1] in (0, 143), running.story()
+            assert "Traceback" not in running.stderr
+    assert codes[-1] == 143

@@ -11,6 +11,7 @@ from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import watermarks
+from driftway.worker.kafka.topics import await_leaders
 
 Seen = TypeVar("Seen")
 END_SECONDS = 30.0
@@ -58,12 +59,7 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
     settings = {key.replace("_", "."): value for key, value in config.items()}
     future = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
     future.result(timeout=END_SECONDS)
-
-    def led() -> bool:
-        found = client.list_topics(topic, timeout=5).topics[topic].partitions
-        return len(found) == partitions and all(partition.leader >= 0 for partition in found.values())
-
-    await_until(led, END_SECONDS, f"{topic} has {partitions} partitions with leaders")
+    await_leaders(client, {topic: partitions})
     return topic
 
 

@@ -184,6 +184,11 @@ class Model:
             batch.X = self._imputer.transform(batch.X)
         return batch
 
+    def count_awaited(self, labels: Records) -> int:
+        """Return how many of the first of these labels, of a label topic, are awaited by rows; changes nothing."""
+        found = self.decoder.decode(replace(labels, label_offsets=labels.offsets)).labels
+        return 0 if self._pending is None or found is None else self._pending.count_awaited(found, labels.offsets)
+
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its current rolling metrics, for the endpoint."""
         pairs = zip(self.settings.names, self._metrics, strict=False)
@@ -195,11 +200,8 @@ class Model:
         return {name: learner.experts() for name, learner in pairs if learner.mixes}
 
     def delay_metrics(self) -> dict[str, int]:
-        """Number of rows that wait for labels, the labels' delays, wrong stamps; empty if labels are never late."""
-        fields = {} if self._pending is None else self._pending.delay_fields() | self._pending.clocks
-        flat = {key: value for key, value in fields.items() if isinstance(value, int)}
-        nested = ((key, value) for key, value in fields.items() if isinstance(value, dict))
-        return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
+        """See `PendingRows.delay_metrics`; empty if labels are never late."""
+        return {} if self._pending is None else self._pending.delay_metrics()
 
     def save(self) -> SavedState:
         """Copy the state."""
@@ -312,14 +314,13 @@ class Model:
         settings, target = self.settings, self.settings.target
         self._imputer = make_imputer(settings, self.schema)
         d = self.schema.n_features if self._imputer is None else self._imputer.width
-        for i, spec in enumerate(settings.specs):
+        for spec in settings.specs:
             with allocating(spec.text, d):
-                learner = make_learner(spec, settings, d)
+                self._learners.append(learner := make_learner(spec, settings, d))
                 metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
-            if i == 0 and settings.warm is not None and settings.warm.state:
-                learner.state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
-            self._learners.append(learner)
             self._metrics.append(metrics)
+        if settings.warm is not None and settings.warm.state:
+            self._learners[0].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
         self._note_identity(self.schema)
 

@@ -5,7 +5,7 @@ topic is kept. A label is delivered just before the first event with a later tim
 
 A record whose stamp those around it contradict (`driftway.worker.state.delayed_labels.stamps`) holds up no other: an
 event that is ahead counts as no later than those before it, and a label that is ahead or behind goes with the next
-label whose stamp is in line. So it waits for at most one label, or for the end of its topic.
+label whose stamp is in line. At the end of its topic, where none may follow, it goes once its row waits for it.
 
 Which labels have arrived by then depends on timing, and so do conclusions about stamps. Hence the order is recorded
 (`driftway.worker.state.delayed_labels.merge_order`) and committed; a replay follows it and produces the same stream.
@@ -23,6 +23,7 @@ from driftway.worker.state.delayed_labels.interleaving import concatenated, find
 from driftway.worker.state.delayed_labels.merge_order import Corrections, MergeOrder, MergePosition
 from driftway.worker.state.delayed_labels.stamps import CONFIRMATIONS, NO_TIME
 from driftway.worker.state.delayed_labels.usable_times import (
+    CountAwaited,
     UsableTimes,
     corrections_of,
     event_times,
@@ -133,8 +134,6 @@ class LabelMerger:
         """The latest stamp in line of all labels read."""
         self._doubted: list[int] = []
         """Stamps of the last merged events that would be a jump in time, if others confirmed it."""
-        self._labels_seen = 0
-        """Labels below this offset were there when events were last merged."""
         self._wrong = self._furthest = 0
 
     @property
@@ -193,7 +192,9 @@ class LabelMerger:
         if not self.order.steps:
             self._latest_event_time = None
 
-    def take(self, events: Records | None, now: float) -> Records | None:
+    def take(
+        self, events: Records | None, now: float, count_awaited: CountAwaited = lambda _labels: 0
+    ) -> Records | None:
         """Merge the records that need not wait; return None if there are none.
 
         Parameters
@@ -202,6 +203,8 @@ class LabelMerger:
             New events, in columns that the client may overwrite.
         now : float
             Seconds of a monotonic clock.
+        count_awaited : callable
+            Returns how many of the first of these labels are awaited by rows.
         """
         if events is not None:
             self._events.add(events)
@@ -215,7 +218,7 @@ class LabelMerger:
             if self._events.next < end.offset:
                 break
             self._replay.popleft()
-        if not self._replay and (merged := self._merge_live(now)) is not None:
+        if not self._replay and (merged := self._merge_live(now, count_awaited)) is not None:
             parts.append(merged)
         self._events.own()
         self._labels.own()
@@ -223,7 +226,7 @@ class LabelMerger:
             return parts[0] if parts else None
         return concatenated(parts)
 
-    def _merge_live(self, now: float) -> Records | None:
+    def _merge_live(self, now: float, count_awaited: CountAwaited) -> Records | None:
         """Merge the events that need not wait any longer for earlier labels; None if there are none."""
         events, labels = self._events.before(None), self._labels.before(None)
         if events is None:
@@ -231,7 +234,9 @@ class LabelMerger:
             return None
         since = now if self._waits_since is None else self._waits_since
         of_events = event_times(events, self._event_line, self._doubted, round(1000 * time.time()))
-        of_labels = None if labels is None else label_times(labels, self._label_line, self._at_end_seen)
+        of_labels = (
+            None if labels is None else label_times(labels, self._label_line, count_awaited if self._at_end else None)
+        )
         n = len(events)
         if labels is not None and now - since < MAX_IDLE_SECONDS:
             n = of_events.sure
@@ -243,11 +248,6 @@ class LabelMerger:
         self._label_topic_seen |= n > 0
         self._waits_since = None if n == len(events) else since if n == 0 else now
         return self._merge_judged(events.before(n), labels, of_events, of_labels) if n else None
-
-    @property
-    def _at_end_seen(self) -> int | None:
-        """Offset below which labels need not wait for a next one; None while the label topic has more."""
-        return self._labels_seen if self._at_end else None
 
     def _merge_judged(
         self, events: Records, labels: Records | None, of_events: UsableTimes, of_labels: UsableTimes | None
@@ -262,7 +262,6 @@ class LabelMerger:
         else:
             labels = labels.before(of_labels.sure)
             merged = self._merge(events, labels, of_events.times[:n], of_labels.times[: of_labels.sure])
-        self._labels_seen = self._labels.next
         if line != (moved := int(of_events.line[n - 1])):
             self._doubted = []
         self._event_line = moved

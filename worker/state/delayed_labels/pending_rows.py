@@ -43,7 +43,7 @@ from driftway.worker.state.delayed_labels.pending_table import (
 )
 from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, judged
 from driftway.worker.wire.columns import Integers
-from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, RejectedEvent
+from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Labels, RejectedEvent
 from driftway.worker.wire.writer import Column
 
 Floats = NDArray[np.float64]
@@ -182,6 +182,12 @@ class PendingRows:
             self.clocks["wrong_timestamps"] += len(off)
             self.clocks["furthest_ms"] = max(self.clocks["furthest_ms"], int(off.max(initial=0)))
 
+    def count_awaited(self, labels: Labels, offsets: Integers) -> int:
+        """Return for how many of the first offsets, i8[n], there is a label that a row waits for."""
+        keys, (_, waits) = _keys(labels.ids), self._slots()
+        awaited = np.isin(offsets, labels.offsets[np.isin(keys, self._store.key[waits]) & (keys != 0)])
+        return len(offsets) if awaited.all() else int(awaited.argmin())
+
     def scores_at_prediction(self, arranged: OrderedBatch, scores: list[Floats]) -> list[Floats]:
         """Scores emitted for each operation's row, f8[ops, k] per learner; stores those of rows that wait."""
         slot, y = arranged.slot, arranged.batch.y
@@ -199,6 +205,13 @@ class PendingRows:
             "delay_rows": _of_delays(late),
             "delay_ms": _of_delays(times),
         }
+
+    def delay_metrics(self) -> dict[str, int]:
+        """Number of rows that wait for labels, the labels' delays, wrong stamps."""
+        fields = self.delay_fields() | self.clocks
+        flat = {key: value for key, value in fields.items() if isinstance(value, int)}
+        nested = ((key, value) for key, value in fields.items() if isinstance(value, dict))
+        return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
 
     def save(self) -> NDArray[np.uint8]:
         """Serialise the entries; for those already labelled, only what is needed to recognise a repeated label."""

@@ -5,19 +5,33 @@ A replay takes these times from the committed order instead, so whatever is conc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from driftway.worker.state.delayed_labels.interleaving import times_of
 from driftway.worker.state.delayed_labels.merge_order import Corrections
-from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, OPEN, SLACK_MILLIS, Judged, judged
+from driftway.worker.state.delayed_labels.stamps import (
+    AHEAD,
+    BEHIND,
+    IN_LINE,
+    NO_TIME,
+    OPEN,
+    SLACK_MILLIS,
+    Judged,
+    judged,
+)
 from driftway.worker.wire.columns import Flags, Integers
 from driftway.worker.wire.events import Records
 
 LIVE_MILLIS = 5000
 """A stamp this close to the worker's clock is right, even if no other record has come since."""
+MOST_UNCONFIRMED = 256
+"""Labels at the end of their topic that are looked up at once."""
+
+CountAwaited = Callable[[Records], int]
+"""How many of the first of these labels are awaited by rows."""
 
 
 class UsableTimes(NamedTuple):
@@ -64,7 +78,7 @@ def event_times(events: Records, line: int, doubted: Sequence[int], wall: int) -
     return UsableTimes(times, sure, in_line, wrong, _off(stamps, in_line), unconfirmed)
 
 
-def label_times(labels: Records, line: int, seen: int | None) -> UsableTimes:
+def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) -> UsableTimes:
     """Times of labels; one that is ahead or behind goes with the next label whose stamp is in line.
 
     Parameters
@@ -73,8 +87,8 @@ def label_times(labels: Records, line: int, seen: int | None) -> UsableTimes:
         The labels that wait.
     line : int
         The latest stamp in line of those before them, or NO_TIME.
-    seen : int or None
-        At the end of the label topic: labels below this offset need not wait for a next label. None: more will come.
+    count_awaited : callable or None
+        At the end of the label topic: those that rows wait for go without a next label. None: more labels will come.
     """
     found = judged(times_of(labels), line)
     m, wrong = len(labels), (found.verdicts == AHEAD) | (found.verdicts == BEHIND)
@@ -85,7 +99,12 @@ def label_times(labels: Records, line: int, seen: int | None) -> UsableTimes:
     last = int((guides < m).sum())
     times = np.minimum(found.stamps, found.line)
     times[:last] = found.stamps[guides[:last]]
-    sure = last if seen is None else last + int(labels.offsets[last:].searchsorted(seen))
+    sure = last
+    first = int(np.flatnonzero(found.verdicts == IN_LINE)[-1:].max(initial=-1)) + 1
+    if count_awaited is not None and first < m:
+        awaited = first + count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
+        times[first:awaited] = np.minimum(found.stamps, found.line)[first:awaited]
+        sure = max(last, awaited)
     return UsableTimes(times, sure, found.line, wrong, _off(found.stamps, found.line), found.verdicts == OPEN)
 
 

@@ -7,8 +7,10 @@ An outage is logged when it is noticed, every ten seconds after that, and when i
 from __future__ import annotations
 
 import contextlib
+import errno
 import faulthandler
 import io
+import os
 import sys
 import threading
 import time
@@ -16,7 +18,7 @@ from collections.abc import Callable, Collection
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
-from driftway.worker.errors import Unreachable
+from driftway.worker.errors import Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
 from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.topics import partition_counts
@@ -28,6 +30,8 @@ CHECK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
 """Interval between two requests, and their timeout: an outage is noticed after 5 s at most."""
 REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
+SHORTAGE_SECONDS = 5.0
+"""How long a client's error that it cannot open files counts: it tries again every second or so."""
 STUCK_SECONDS = 30.0
 """Longest turn of a healthy loop, whatever the poll interval is set to: a revocation may take 12 s."""
 UNCOMMITTED_SECONDS = 120.0
@@ -67,6 +71,7 @@ class HealthMonitor:
         self._heartbeat_at = self._committed_at = clock()
         self._unreachable_since: float | None = None
         self._reported_at = 0.0
+        self._short_of_files_at = float("-inf")
         self._dumped = False
 
     @property
@@ -139,7 +144,7 @@ class HealthMonitor:
             except KafkaException as error:
                 self.record_unreachable(error.args[0].str())
             else:
-                self.record_reachable()
+                self.record_answer()
             self.check_loop()
 
     def _make_reader(self) -> Consumer:
@@ -166,8 +171,20 @@ class HealthMonitor:
                 bootstrap=where, seconds=f"{since:.0f}", gives_up_after=f"{self.settings.give_up_after:g}", error=error,
             )  # fmt: skip
 
+    def record_client_error(self, error: str) -> None:
+        """Record an error that a client of this process reported."""
+        if os.strerror(errno.EMFILE) in error:
+            self._short_of_files_at = self._clock()
+
+    def record_answer(self) -> None:
+        """Record that the cluster answered; it does not answer other clients that can open no files."""
+        if self._clock() - self._short_of_files_at < SHORTAGE_SECONDS and (cause := file_shortage()):
+            self.record_unreachable(cause)
+        else:
+            self.record_reachable()
+
     def record_reachable(self) -> None:
-        """Record that the cluster answered."""
+        """Record that the cluster answers."""
         if self._unreachable_since is not None:
             self.event_log.event("the cluster answers again", seconds=f"{self._clock() - self._unreachable_since:.0f}")
         self._unreachable_since = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from confluent_kafka import KafkaError
+
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.client_errors import ClientErrors
@@ -43,14 +45,19 @@ class Reporter:
         model = settings.model
         counted = settings.unknown_fields == COUNT
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
-        client_errors = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
-        self.callbacks: dict[str, Any] = {"error_cb": client_errors.error, "throttle_cb": client_errors.throttled}
+        self._client_errors = ClientErrors(event_log, metrics.client_error, metrics.request_throttled)
+        throttled = self._client_errors.throttled
+        self.callbacks: dict[str, Any] = {"error_cb": self._client_error, "throttle_cb": throttled}
         """Properties of every client that are callbacks."""
 
     def begin(self) -> dict[str, Any]:
         """Start monitoring; return the callbacks for the group member's client."""
         self.health.begin()
         return {**self.callbacks, "stats_cb": self.metrics.statistics}
+
+    def _client_error(self, error: KafkaError) -> None:
+        self._client_errors.error(error)
+        self.health.record_client_error(error.str())
 
     def turned(self) -> None:
         """Record a turn of the loop.

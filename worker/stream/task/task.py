@@ -207,7 +207,7 @@ class Task:
         labels.
         """
         if self.merger is not None:
-            records = self.merger.take(records, time.monotonic())
+            records = self.merger.take(records, time.monotonic(), self.model.count_awaited)
         if records is None:
             return None
         if first := int(records.offsets.searchsorted(self.position)):

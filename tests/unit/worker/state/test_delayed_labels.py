@@ -190,6 +190,20 @@ def test_events_without_an_id_do_not_wait_and_a_later_event_takes_an_id_over() -
     assert model.latest_points()["dfop"]["labels"] == 1
 
 
+def test_labels_that_rows_wait_for_are_counted_without_taking_them() -> None:
+    settings = model_settings("dfop", wait=LabelWait(9))
+    labels = records([b'{"id":7,"y":1}', b'{"id":"8","y":0}', b"no label", b'{"id":"8","y":0}'])
+    assert Model(settings, 3).count_awaited(labels) == 0
+    model, _ = run(settings, [b'{"id":7,"x":[1,0,0]}', b'{"id":"8","x":[0,1,0]}', b'{"id":null,"x":[1,0,0]}'], [])
+    before = model.save().parts
+    assert model.count_awaited(labels) == 2
+    assert model.count_awaited(labels.after(2)) == 0
+    assert model.count_awaited(records([b'{"id":null,"y":1}'])) == 0
+    assert all(map(np.array_equal, before, model.save().parts))
+    model.advance(labels.before(1))
+    assert model.count_awaited(labels) == 0
+
+
 def test_mapped_events_wait_too() -> None:
     events = EventSchema.parse(["amount", "kind:one-of=a|b"], label="fraud", id="order", missing="mean")
     values = [

@@ -72,18 +72,23 @@ class Run:
                 end = min(topics.n, labels + draw.randint(1, piece))
                 self.merger.add_labels(topics.labels.before(end).after(labels))
                 labels = end
-            if labels == topics.n or labels >= events + ahead:
+            if labels == topics.n or labels >= events + ahead or (labels >= events + piece and draw.random() < 0.5):
                 self.merger.end_labels()
             last = labels < topics.n and events + piece >= topics.n
             size = 0 if last or draw.random() < 0.1 else draw.randint(1, piece)
             batch = topics.events.before(events + size).after(events) if size and events < topics.n else None
             events = min(topics.n, events + size)
             now += MAX_IDLE_SECONDS if events == labels == topics.n else 0.0
-            self.taken += taken_of(self.merger.take(batch, now))
+            self.taken += taken_of(self.merger.take(batch, now, self._count_awaited))
             if draw.random() < 0.1:
                 self.parts.append(self.merger.order)
                 self.merger.snapshot_taken(self.merger.order.end)
         self.parts.append(self.merger.order)
+
+    def _count_awaited(self, labels: Records) -> int:
+        rows = {own - BEGIN.offset for own, label in self.taken if label == NO_LABEL_OFFSET}
+        awaited = [own - BEGIN.label in rows for own in labels.offsets.tolist()]
+        return [*awaited, False].index(False)
 
     def replayed(self, draw: random.Random) -> list[tuple[int, int]]:
         """The same from what is committed and both logs, in other pieces."""
@@ -194,3 +199,22 @@ def test_beyond_the_bound_stamps_are_used_as_they_are(monkeypatch: pytest.Monkey
     longest = max(len(part.events) + len(part.labels) for part in run.parts)
     assert 20 <= longest < 100
     run.replayed(random.Random(4))
+
+
+@pytest.mark.parametrize("by", [-HOUR, HOUR])
+def test_the_last_label_goes_behind_its_event_however_far_the_events_are_read(by: int) -> None:
+    topics, taken, asked = Topics(40, 0, 0.0), list[tuple[int, int]](), list[int]()
+    topics.labels.timestamps[20] += by  # type: ignore[index]
+    merger = LabelMerger(MergeOrder(BEGIN))
+    merger.add_labels(topics.labels.before(21))
+    merger.end_labels()
+
+    def count_awaited(labels: Records) -> int:
+        asked.extend(labels.offsets.tolist())
+        return int((BEGIN.offset + 20, NO_LABEL_OFFSET) in taken)
+
+    for first in range(0, 40, 5):
+        taken += taken_of(merger.take(topics.events.after(first).before(5), first / 100, count_awaited))
+    assert [place - BEGIN.offset for place, own in taken if own == BEGIN.label + 20] == [25]
+    assert {*topics.rows_late(taken)} == {0, 4}
+    assert {*asked} == {BEGIN.label + 20}

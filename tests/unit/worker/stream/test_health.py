@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.stream.observability import health
 from driftway.worker.stream.observability.client_errors import ClientErrors
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.health import STUCK_SECONDS, UNCOMMITTED_SECONDS, HealthMonitor
@@ -98,3 +99,19 @@ def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_sec
     complaints.throttled(SimpleNamespace(broker_name="b/1", throttle_time=0.25))
     assert len(slowed) == 1
     assert watched.lines() == ["throttled kind=throttled error=broker b/1 for 0.2 s"]
+
+
+def test_a_client_that_can_open_no_files_is_an_outage_whoever_else_is_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    watched = Watched()
+    monkeypatch.setattr(health, "file_shortage", lambda: "this process cannot open more files")
+    watched.health.record_answer()
+    assert watched.health.reachable, "few files are left, but nobody needs more"
+    watched.health.record_client_error("h:1/bootstrap: Failed to create socket: Too many open files (after 0ms)")
+    watched.health.record_answer()
+    assert not watched.health.reachable
+    assert watched.lines()[0].endswith("error=this process cannot open more files")
+    watched.now += health.SHORTAGE_SECONDS
+    watched.health.record_answer()
+    assert watched.health.reachable
