@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftway.learners.averaging.shared_model import SharedModel, from_information, to_information
+from driftway.learners.engine import state_layout as layout
 from driftway.learners.engine.parameters import ParameterError, Parameters
 from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import Array, Bytes, Fields, State
-from driftway.learners.engine.state_layout import Sizes, allocate_scratch, as_views, fields_of, shape_of, write_defaults
 from driftway.learners.engine.update_loop import DelayedRows, UpdateRule, delayed_kernel_of, kernel_of
 
 MAGIC = b"DWL2"
@@ -172,7 +172,7 @@ class Learner:
         self._kernel = kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._delayed_kernel = delayed_kernel_of(rule, signed=self.task == CLASSIFICATION)
         self._constants = rule.parameters
-        self._memory = as_views(rule.memory, self.state, **self.scratch_arrays())
+        self._memory = layout.as_views(rule.memory, self.state, **self.scratch_arrays())
         self._bound = self.state
 
     # What callers use.
@@ -188,7 +188,7 @@ class Learner:
         if not rule.cached_prediction:
             return np.zeros((slots, 0), np.float32)
         _, _, shape = rule.cached_prediction.removesuffix("]").partition("[")
-        return np.zeros((slots, *shape_of(shape, self._sizes(rule))), np.float32)
+        return np.zeros((slots, *layout.shape_of(shape, self._sizes(rule))), np.float32)
 
     def predict_then_update_delayed(self, X: Array, y: Array, score: Array, late: DelayedRows) -> None:
         """As `predict_then_update`, with delayed labels.
@@ -323,13 +323,29 @@ class Learner:
                 raise SnapshotMismatch(f"the snapshot has {key} {theirs.get(key)}, the learner {ours[key]}")
         if len(body) - end != self.state.nbytes:
             raise SnapshotMismatch(f"the snapshot has {len(body) - end} state bytes, not {self.state.nbytes}")
+        before = self.state.memory.copy()
         self.state.memory[:] = np.frombuffer(body, np.uint8, offset=end)
+        try:
+            self.check_state()
+        except ValueError as error:
+            self.state.memory[:] = before
+            raise SnapshotMismatch(f"the snapshot is damaged: {error}") from None
+
+    def check_state(self) -> None:
+        """Check what kernels use as indices; to be called when the state was written from outside.
+
+        Raises
+        ------
+        ValueError
+            One is out of range: the state is damaged.
+        """
+        rule = self.rule()
+        layout.check_ranges(rule.memory, self._sizes(rule), self.state)
 
     def compile_kernels(self) -> None:
         """Compile (or load) the kernels with a throwaway instance, so that no message waits for the compiler."""
         scratch = self.clone_empty()
-        score = np.empty((1, scratch.n_scores))
-        scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), score)
+        scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), np.empty((1, scratch.n_scores)))
 
     def clone_empty(self) -> "Learner":
         """Create an untrained learner with the same parameters and shape."""
@@ -342,19 +358,19 @@ class Learner:
     def fields(self) -> Fields:
         """The state's named views, in memory order."""
         rule = self.rule()
-        return fields_of(rule.memory, self._sizes(rule))
+        return layout.fields_of(rule.memory, self._sizes(rule))
 
     def scratch_arrays(self, *axes: int) -> dict[str, Array]:
         """Allocate its scratch arrays, with `axes` as additional leading axes."""
         rule = self.rule()
-        return allocate_scratch(rule.memory, self._sizes(rule), *axes)
+        return layout.allocate_scratch(rule.memory, self._sizes(rule), *axes)
 
-    def _sizes(self, rule: UpdateRule) -> Sizes:
+    def _sizes(self, rule: UpdateRule) -> layout.Sizes:
         return {"d": self.width, "n": self.n_features, "K": self.n_classes, **rule.sizes}
 
     def _begin(self) -> None:
         """Write the initial values into a zeroed state."""
-        write_defaults(self.rule().memory, self.state)
+        layout.write_defaults(self.rule().memory, self.state)
         self.initialise()
 
     def _place_state(self, memory: Bytes | None) -> None:

@@ -27,9 +27,9 @@ class LabelHistory(NamedTuple):
 
     after_run: Array = field("f8[K R, K]", "labels after a run of each class and length")
     after_past: Array = field("f8[H, K]", "labels after each sequence of the last few")
-    last: Counts = field("i8[1]", "the last label")
-    run: Counts = field("i8[1]", "how often it came in succession before, at most R - 1")
-    past: Counts = field("i8[1]", "the last few labels, as a number to the base K below H")
+    last: Counts = field("i8[1]", "the last label", largest="K - 1")
+    run: Counts = field("i8[1]", "how often it came in succession before, at most R - 1", largest="R - 1")
+    past: Counts = field("i8[1]", "the last few labels, as a number to the base K below H", largest="H - 1")
 
 
 @fragment

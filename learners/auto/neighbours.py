@@ -19,7 +19,7 @@ class NearestNeighbours(NamedTuple):
     """The last W labelled rows, stored by columns so that several distances are computed at a time."""
 
     column: Array = field("f8[n, W]", "their features")
-    label: Array = field("f8[W]", "their classes or targets")
+    label: Array = field("f8[W]", "their classes or targets", largest="K - 1")
     taken: Counts = field("i8[1]", "labelled rows so far; row t stands at t mod W")
     distance: Array = scratch("f8[W]", "squared distances from the row")
     least: Array = scratch("f8[5]", "the least of them, in ascending order; inf where there are fewer rows")

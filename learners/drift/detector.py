@@ -15,7 +15,14 @@ import numpy as np
 from driftway.learners.engine.jit import kernel_without_refcounts
 from driftway.learners.engine.parameters import Parameters
 from driftway.learners.engine.state import Array, Counts, State
-from driftway.learners.engine.state_layout import Sizes, allocate_scratch, as_views, fields_of, write_defaults
+from driftway.learners.engine.state_layout import (
+    Sizes,
+    allocate_scratch,
+    as_views,
+    check_ranges,
+    fields_of,
+    write_defaults,
+)
 from driftway.learners.engine.update_loop import Fragment
 
 QUIET, WARNING, DRIFT = range(3)
@@ -74,6 +81,11 @@ class Detector:
         self.state.memory[:] = 0
         write_defaults(self.rule().memory, self.state)
         self.initialise()
+
+    def check_state(self) -> None:
+        """As `driftway.learners.learner.Learner.check_state`."""
+        watch = self.rule()
+        check_ranges(watch.memory, watch.sizes, self.state)
 
     def observe(self, errors: Array) -> Counts:
         """Process errors and return a verdict on each.

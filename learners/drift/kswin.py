@@ -89,7 +89,7 @@ class Comparison(NamedTuple):
 class Recent(NamedTuple):
     """Memory of `kswin`."""
 
-    rows: Counts = field("i8[1]", "rows in the window")
+    rows: Counts = field("i8[1]", "rows in the window", largest="window")
     ring: Array = field("f8[window]", "their errors, the oldest first")
     generator: Words = field("u8[4]", "of the random numbers")
     older: Array = scratch("f8[older]", "the rows that are drawn from")

@@ -18,6 +18,8 @@ from driftway.learners.engine.state import Array, Fields, State
 
 N = TypeVar("N")
 
+LARGEST_COUNT = 2**53
+
 Sizes = Mapping[str, int | tuple[int, ...]]
 """Name in a declared shape -> its length, or several lengths."""
 
@@ -30,6 +32,9 @@ class FieldSpec(NamedTuple):
     text: str
     default: float
     in_state: bool
+    largest: str = ""
+    """The largest of values that kernels use as indices or as a count of slots, as in ``M`` or ``K - 1``. Empty: any
+    float is safe, and any whole number up to `LARGEST_COUNT`. The smallest is 0, or a negative `default`."""
 
 
 class SubState(NamedTuple):
@@ -39,14 +44,17 @@ class SubState(NamedTuple):
     text: str
 
 
-def field(spec: str, text: str, start: float = 0.0) -> Any:
-    """Declare an array of the state, whose items are initialised to `start`; `spec` is like ``f8[K, 2 d]``."""
-    return _field_spec(spec, text, start, kept=True)
+def field(spec: str, text: str, start: float = 0.0, largest: str = "") -> Any:
+    """Declare an array of the state, whose items are initialised to `start`; `spec` is like ``f8[K, 2 d]``.
+
+    `largest` bounds values that kernels use as indices, see `FieldSpec`.
+    """
+    return _field_spec(spec, text, start, True, largest)
 
 
 def scratch(spec: str, text: str) -> Any:
     """Declare a scratch array, whose contents do not persist from one row to the next."""
-    return _field_spec(spec, text, 0.0, kept=False)
+    return _field_spec(spec, text, 0.0, False)
 
 
 def part(memory: type[Any], text: str) -> Any:
@@ -54,9 +62,9 @@ def part(memory: type[Any], text: str) -> Any:
     return SubState(memory, text)
 
 
-def _field_spec(spec: str, text: str, start: float, kept: bool) -> FieldSpec:
+def _field_spec(spec: str, text: str, start: float, kept: bool, largest: str = "") -> FieldSpec:
     dtype, _, shape = spec.removesuffix("]").partition("[")
-    return FieldSpec(dtype, shape, text, start, kept)
+    return FieldSpec(dtype, shape, text, start, kept, largest)
 
 
 def field_specs(memory: type[Any], prefix: str = "") -> dict[str, FieldSpec]:
@@ -87,6 +95,24 @@ def write_defaults(memory: type[Any], state: State) -> None:
     for name, one in field_specs(memory).items():
         if one.default:
             state[name][...] = one.default
+
+
+def check_ranges(memory: type[Any], sizes: Sizes, state: State) -> None:
+    """Check the values in a state that kernels use as indices, without a bounds check of their own.
+
+    Raises
+    ------
+    ValueError
+        One is outside the range that its declaration names.
+    """
+    for name, one in field_specs(memory).items():
+        if one.in_state and (one.largest or one.dtype == "i8"):
+            size, _, less = one.largest.partition(" - ")
+            largest = int(np.prod(shape_of(size, sizes))) - int(less or 0) if size else LARGEST_COUNT
+            values, least = state[name], min(0, int(one.default))
+            outside = values[~((values >= least) & (values <= largest))]
+            if outside.size and largest >= 0:  # below 0: classes, where there are none
+                raise ValueError(f"{name} in the state is {outside.flat[0]:g}, not within {least}..{largest}")
 
 
 def shape_of(text: str, sizes: Sizes) -> tuple[int, ...]:

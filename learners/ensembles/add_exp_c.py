@@ -108,7 +108,7 @@ class Ranged(NamedTuple):
     fresh: Array
     """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights, which sum to 1; the first `experts` are in use")
-    experts: Counts = field("i8[1]", "experts in use")
+    experts: Counts = field("i8[1]", "experts in use", largest="M")
     learned: Counts = field("i8[1]", "labelled rows so far")
     bounds: Array = field("f8[2]", "least and largest target")
     states: Array = field("f8[M, words]", "the experts' states, one after the other, the oldest first")

@@ -29,7 +29,7 @@ class AgeWeightedState(NamedTuple):
     fresh: Array
     """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights, 0 of a slot that is not in use")
-    slots: Counts = field("i8[1]", "number of slots that were ever in use, the first ones")
+    slots: Counts = field("i8[1]", "number of slots that were ever in use, the first ones", largest="M")
     learned: Counts = field("i8[1]", "labelled rows so far")
     states: Array = field("f8[M, words]", "the experts' states, one after the other")
     margins: Array = scratch("f8[M]", "the experts' margins of the row")

@@ -69,6 +69,10 @@ class Ensemble(Learner):
     def initialise(self) -> None:
         self.state["states"][:] = self.members.initial_states
 
+    def check_state(self) -> None:
+        super().check_state()
+        self.members.check(self.state["states"])
+
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         self.parameters = super()._read(parameters)
         spec = Spec.parse_nested(self.parameters.base)

@@ -16,7 +16,7 @@ class ExpertPool(NamedTuple):
     fresh: Array
     """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights; the first `experts` are in use")
-    experts: Counts = field("i8[1]", "experts in use")
+    experts: Counts = field("i8[1]", "experts in use", largest="M")
     learned: Counts = field("i8[1]", "labelled rows so far")
     states: Array = field("f8[M, words]", "the experts' states, one after the other, the oldest first")
     margins: Array = scratch("f8[M]", "the experts' predictions of the row")

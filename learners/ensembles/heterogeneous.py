@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.contract import Array, Learner, fragment
-from driftway.learners.engine.state import State
+from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views
 from driftway.learners.engine.update_loop import no_op
 from driftway.learners.ensembles.expert import Fragment, expert_of
@@ -56,14 +56,22 @@ class HeterogeneousPool:
 
     def within(self, states: Array) -> tuple[Any, ...]:
         """Return each expert's memory over its part of f8[words], as kernels take it."""
-        found, start = [], 0
-        for one, rule in zip(self.experts, self.rules, strict=True):
-            end = start + one.state.nbytes // 8
-            found.append(
-                as_views(rule.memory, State(one.state.fields, states[start:end].view("u1")), **one.scratch_arrays())
-            )
-            start = end
-        return tuple(found)
+        return tuple(
+            as_views(rule.memory, State(one.state.fields, part), **one.scratch_arrays())
+            for one, rule, part in zip(self.experts, self.rules, self._parts(states), strict=True)
+        )
+
+    def check(self, states: Array) -> None:
+        """As `Learner.check_state`, for the experts' states in f8[words]."""
+        for one, part in zip(self.experts, self._parts(states), strict=True):
+            copy = one.clone_empty()
+            copy.state.memory[:] = part
+            copy.check_state()
+
+    def _parts(self, states: Array) -> list[Bytes]:
+        """The bytes of each expert's state in f8[words]."""
+        ends = np.cumsum([one.state.nbytes for one in self.experts])
+        return np.split(states.view(np.uint8), ends[:-1])
 
 
 @fragment

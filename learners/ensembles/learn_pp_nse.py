@@ -97,7 +97,7 @@ class LearnPPNSEState(NamedTuple):
     fresh: Array
     """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[M]", "the experts' weights; the first `experts` are in use")
-    experts: Counts = field("i8[1]", "experts in use")
+    experts: Counts = field("i8[1]", "experts in use", largest="M")
     learned: Counts = field("i8[1]", "labelled rows so far")
     born: Counts = field("i8[M]", "the number of an expert's own batch, from 1")
     sigmoids: Array = field("f8[M]", "the sum of the sigmoids of its batches")
@@ -236,7 +236,7 @@ def of_targets(expert: Expert) -> tuple[Fragment, Fragment]:
             share = memory.weight[e] / total if total > 0.0 else 1.0 / memory.experts[0]
             s += finite_or_zero(memory.margins[e]) * share
         if memory.experts[0] == 0:
-            for i in range(memory.learned[0]):
+            for i in range(min(memory.learned[0], memory.labels.shape[0])):
                 s += memory.labels[i] / memory.learned[0]
         return s
 

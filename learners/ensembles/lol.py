@@ -82,7 +82,7 @@ class Regions(NamedTuple):
 
     prototype: Array = field("f8[n, m]", "without the intercept")
     rows: Counts = field("i8[m]", "labelled rows of each region")
-    used: Counts = field("i8[1]", "prototypes so far")
+    used: Counts = field("i8[1]", "prototypes so far", largest="m")
     common: Array = field("f8[d]", "w, weights of all regions, d with the intercept")
     own: Array = field("f8[m, d]", "u, weights that each region adds")
     skipped: Counts = field("i8[1]", "labelled rows whose score or length was not finite, or that are 0")

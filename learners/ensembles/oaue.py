@@ -65,12 +65,12 @@ class Accuracies(NamedTuple):
     fresh: Array
     """f8[M, words]: the experts' initial states."""
     weight: Array = field("f8[E]", "the experts' weights; the first `experts` are in use")
-    experts: Counts = field("i8[1]", "experts in use, without the candidate")
+    experts: Counts = field("i8[1]", "experts in use, without the candidate", largest="E")
     learned: Counts = field("i8[1]", "labelled rows so far")
     born: Counts = field("i8[E]", "labelled rows before an expert joined")
     mse: Array = field("f8[E]", "an expert's mean squared error in the window, or since it joined")
     error: Array = field("f8[E, window]", "its squared errors on the last rows, a ring buffer")
-    seen: Array = field("f8[window]", "the labels of the last rows, a ring buffer")
+    seen: Array = field("f8[window]", "the labels of the last rows, a ring buffer", largest="K - 1")
     summary: Array = field("f8[T]", "the classes' counts in the window; of targets mean and sum of squared deviations")
     states: Array = field("f8[M, words]", "the experts' states, one after the other")
     margins: Array = scratch("f8[M]", "the experts' predictions of the row")

@@ -41,6 +41,13 @@ class StackedStates:
             views[name] = np.ndarray(shape, view.dtype, states.data, start, strides)
         return group_views(self.rule.memory, {**views, **self.prototype.scratch_arrays(self.count)})
 
+    def check(self, states: Array) -> None:
+        """As `Learner.check_state`, for the members' states in f8[M, words]."""
+        for m, words in enumerate(states):
+            member = self.create_member(m)
+            member.state.memory[:] = words.view(np.uint8)
+            member.check_state()
+
     def create_member(self, m: int) -> Learner:
         """Create member m, untrained and with its own buffer."""
         given = self.prototype.parameters.as_dict()

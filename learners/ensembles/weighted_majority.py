@@ -84,6 +84,10 @@ class WeightedMajority(Learner):
         self.state["states"][:] = self.kinds.fresh
         self.state["weight"][:] = 1.0 / len(self.kinds.experts)
 
+    def check_state(self) -> None:
+        super().check_state()
+        self.kinds.check(self.state["states"])
+
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         read = super()._read(parameters)
         text = read.experts if read.experts != DEFAULT else OF_MORE if self.n_classes > 2 else OF_TWO

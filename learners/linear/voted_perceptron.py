@@ -51,7 +51,7 @@ class Voters(NamedTuple):
     hypotheses: Array = field("f8[B, d]", "weight vectors by age, d with the intercept, of which `count` are in use")
     votes: Array = field("f8[B]", "votes of each")
     # `tuple.count` is a method.
-    count: Counts = field("i8[1]", "vectors in use, 1 at the start: zero weights without a vote", start=1)  # type: ignore[assignment]
+    count: Counts = field("i8[1]", "vectors in use, 1 at the start: zero weights without a vote", start=1, largest="B")  # type: ignore[assignment]
     skipped: Counts = field("i8[1]", "labelled rows whose newest score or step was not finite")
     newest: Array = scratch("f8[1]", "the score of the newest weights")
 

@@ -182,7 +182,7 @@ class Candidates(NamedTuple):
     beta: Array = field("f8[N]", "its weight now, 0 if not in use")
     scale: Array = field("f8[1]", "C, or the largest loss so far")
     gap: Array = field("f8[1]", "AdaHedge's cumulated mixability gap", start=FIRST_GAP)
-    candidates: Counts = field("i8[1]", "N so far")
+    candidates: Counts = field("i8[1]", "N so far", largest="N")
     learned: Counts = field("i8[1]", "t, labelled rows so far")
     skipped: Counts = field("i8[1]", "labelled rows whose square overflowed")
     s: Array = scratch("f8[N]", "the candidates' scores")

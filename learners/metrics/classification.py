@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
 from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import as_views, fields_of
+from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
 from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.prequential import predicted_class
 
@@ -77,10 +77,15 @@ class ClassificationMetrics:
         self.n_classes, self.n_scores = n_classes, n_scores
         self.kind = "binary" if n_scores == 1 else "multiclass"
         self.window, self.fading = window, float(fading)
-        self.state = State(fields_of(Hits, {"K": n_classes, "words": -(-window // WORD_BITS)}))
+        self._sizes = {"K": n_classes, "words": -(-window // WORD_BITS)}
+        self.state = State(fields_of(Hits, self._sizes))
         # No-change and majority both start at class 1 in binary (a tie), at class 0 otherwise.
         self.state["last"][0] = 1 if self.kind == "binary" else 0
         self._memory = as_views(Hits, self.state)
+
+    def check_state(self) -> None:
+        """As `driftway.learners.learner.Learner.check_state`."""
+        check_ranges(Hits, self._sizes, self.state)
 
     def observe(self, score: Array, y: Array) -> None:
         """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped.
@@ -123,7 +128,7 @@ class ClassificationMetrics:
         first, no_change_first = memory.first.tolist()
         rows = min(labels, self.window)
         classes = zip(memory.actual.tolist(), memory.predicted.tolist(), strict=True)
-        by_chance = math.fsum((actual / labels) * (predicted / labels) for actual, predicted in classes if predicted)
+        by_chance = math.fsum((actual / labels) * (predicted / labels) for actual, predicted in classes if labels)
         return {
             "labels": labels,
             "window": rows,

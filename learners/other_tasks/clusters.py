@@ -10,8 +10,8 @@ from driftway.learners.other_tasks.ids import place_of
 class Clusters(NamedTuple):
     """Memory of ``cocluster``. Groups of ratings are kept as sum and count."""
 
-    g: Counts = field("i8[users]", "cluster of each user, -1 before the first rating", start=-1)
-    h: Counts = field("i8[items]", "cluster of each item, -1 before the first rating", start=-1)
+    g: Counts = field("i8[users]", "cluster of each user, -1 before the first rating", start=-1, largest="G - 1")
+    h: Counts = field("i8[items]", "cluster of each item, -1 before the first rating", start=-1, largest="H - 1")
     user_sum: Array = field("f8[users]", "ratings of each user")
     user_count: Counts = field("i8[users]", "how many")
     item_sum: Array = field("f8[items]", "ratings of each item")
@@ -24,9 +24,9 @@ class Clusters(NamedTuple):
     block_count: Counts = field("i8[G, H]", "how many")
     total_sum: Array = field("f8[1]", "all ratings")
     total_count: Counts = field("i8[1]", "how many")
-    rated: Counts = field("i8[users, hist]", "of each user the last items, a ring")
+    rated: Counts = field("i8[users, hist]", "of each user the last items, a ring", largest="items - 1")
     ratings: Array = field("f8[users, hist]", "and their ratings")
-    raters: Counts = field("i8[items, hist]", "of each item the last users, a ring")
+    raters: Counts = field("i8[items, hist]", "of each item the last users, a ring", largest="users - 1")
     received: Array = field("f8[items, hist]", "and their ratings")
     skipped: Counts = field("i8[1]", "ratings by or of an unknown id, or that would overflow a sum")
 

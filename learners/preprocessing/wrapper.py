@@ -76,6 +76,10 @@ class Wrapper(Learner):
     def set_shared_model(self, model: SharedModel) -> bool:
         return self.inner.set_shared_model(model)
 
+    def check_state(self) -> None:
+        for learner in self.behind:
+            learner.check_state()
+
     def own_fields(self) -> Fields:
         """Return the state fields of the wrapper itself; none unless overridden."""
         return {}

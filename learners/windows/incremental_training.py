@@ -42,10 +42,10 @@ class BatchTraining(Training):
 class IncrementalTraining(NamedTuple):
     """A training that continues from row to row."""
 
-    order: Array = field("f8[R]", "slots in the order of the sweep")
+    order: Array = field("f8[R]", "slots in the order of the sweep", largest="R - 1")
     extremes: Array = field("f8[2]", "highest and lowest projected gradient of the sweep so far")
-    rows: Counts = field("i8[1]", "how many rows it is trained on; 0: no training is under way")
-    place: Counts = field("i8[1]", "how many of them the sweep has visited")
+    rows: Counts = field("i8[1]", "how many rows it is trained on; 0: no training is under way", largest="R")
+    place: Counts = field("i8[1]", "how many of them the sweep has visited", largest="R")
     sweeps: Counts = field("i8[1]", "sweeps that have ended")
     fewest: Counts = field("i8[1]", "`svm_ada`: estimated errors of the best machine so far in the batch")
 

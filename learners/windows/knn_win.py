@@ -59,7 +59,7 @@ class Neighbours(NamedTuple):
     """Memory of `knn_win`. By columns, so that several distances are computed at a time."""
 
     column: Array = field("f8[d, W]", "features of the last W rows; row t from 0 stands at t mod W")
-    label: Counts = field("i8[W]", "their classes")
+    label: Counts = field("i8[W]", "their classes", largest="K - 1")
     taken: Counts = field("i8[1]", "labelled rows so far")
     S: Array = scratch("f8[K]", "the scores")
     squared: Array = scratch("f8[W]", "squared distances from the row")

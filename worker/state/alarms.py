@@ -84,6 +84,11 @@ class DriftMonitor:
         self._pending = np.full(len(specs), NONE_YET, np.int64)
         """Offset of each detector's last alarm since the last accuracy point; part of the state."""
 
+    def check_state(self) -> None:
+        """As `driftway.learners.learner.Learner.check_state`, for the detectors."""
+        for detector in self._detectors:
+            detector.check_state()
+
     def parts(self) -> list[NDArray[np.uint8]]:
         """The state: that of the detectors, and the alarms pending for the next accuracy point."""
         return [detector.state.memory for detector in self._detectors] + [self._pending.view(np.uint8)]

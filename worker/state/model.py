@@ -191,8 +191,7 @@ class Model:
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its current rolling metrics, for the endpoint."""
-        pairs = zip(self.settings.names, self._metrics, strict=False)
-        return {name: metrics.point() for name, metrics in pairs}
+        return {name: metrics.point() for name, metrics in zip(self.settings.names, self._metrics, strict=False)}
 
     def experts(self) -> dict[str, dict[str, float]]:
         """Learner -> its current expert weights, for mixtures only."""
@@ -215,7 +214,7 @@ class Model:
         Raises
         ------
         ValueError
-            Its parts do not fit this model's learners and metrics.
+            Its parts do not fit this model's learners and metrics, or are damaged.
         """
         if self.settings.shape is None:
             self.decoder.schema = saved.schema
@@ -229,6 +228,8 @@ class Model:
             raise ValueError("the saved state has other sizes than these learners")
         for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
+        for one in (*self._learners, *self._metrics, *([] if self._drift_monitor is None else [self._drift_monitor])):
+            one.check_state()
         self.rows = saved.rows
         if self._rejection_window is not None:
             self._rejection_window.load(saved.recent)
@@ -236,7 +237,6 @@ class Model:
     def identity(self) -> dict[str, Any]:
         """Everything that a stored state must match before it may be loaded."""
         settings, target = self.settings, self.settings.target
-        warm = settings.warm
         return {
             "learners": [spec.text + settings.maps_suffix for spec in settings.specs],
             "standardize": settings.standardize,
@@ -247,7 +247,7 @@ class Model:
             "accuracy_every": settings.accuracy_every,
             "states": [learner.identity() for learner in self._learners],
             # Keys only for options that are set, so that snapshots from before warm starts stay valid.
-            **({} if warm is None else {"warm": warm.digest}),
+            **({} if settings.warm is None else {"warm": settings.warm.digest}),
             **({"frozen": True} if settings.frozen else {}),
             **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
             **({"event": settings.events.as_dict()} if settings.events is not None else {}),

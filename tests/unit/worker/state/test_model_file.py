@@ -242,6 +242,23 @@ def test_a_model_that_this_version_does_not_have(changes: dict[str, Any], words:
     assert words in refusal(with_header(blob(), model=identity(**changes)))
 
 
+@pytest.mark.parametrize("learner", ["voted_perceptron", "on_drift:arow:detector=kswin"])
+def test_a_state_whose_counts_are_beyond_their_slots_is_refused(learner: str) -> None:
+    model = Model(model_settings(learner, standardize=True), 3)
+    model.advance(records(events(50)))
+    inner: Any = model.champion
+    while hasattr(inner, "inner"):
+        inner = inner.inner
+    if learner == "voted_perceptron":
+        inner.state["count"][0] = 999
+    else:
+        inner.state["detector"].view(np.int64)[0] = -7
+    crafted = model_file.unpack(model_file.pack(model, model.save(), 50), "x.driftway")
+    name, found = ("count", 999) if learner == "voted_perceptron" else ("rows", -7)
+    with pytest.raises(Failure, match=f"x.driftway cannot be used .*: {name} in the state is {found:g}, not within 0"):
+        crafted.model()
+
+
 def test_a_snapshot_from_before_the_first_event_is_no_beginning() -> None:
     model = Model(model_settings("arow"), 3)
     found = model_file.unpack(snapshot.write(model, model.save(), 0), "x.driftway")

@@ -1,0 +1,90 @@
+"""A state with wild numbers is refused, or learned from without a crash: kernels check no index."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from driftway.learners.learner import CLASSIFICATION, Learner
+from driftway.learners.registry import LEARNERS, find
+from driftway.learners.spec import Spec
+from tests.conformance.checks import D, data, scores
+from tests.conformance.table import ROWS, Case, cases
+
+TRIALS, SECONDS = 18, 60
+HUGE = 2**40
+
+
+def written_wildly(learner: Learner, trial: int) -> None:
+    """Write numbers of one kind over all whole numbers of a state, and in every third trial random bytes over all."""
+    draw = np.random.default_rng(trial)
+    for name in learner.state:
+        values = learner.state[name].reshape(-1)
+        if values.dtype.kind in "iu":
+            n = values.size
+            kinds = (
+                draw.integers(-(2**62), 2**62, n), draw.integers(0, 50, n), np.full(n, HUGE), draw.integers(-999, 0, n),
+                draw.integers(0, 10**5, n), draw.integers(0, 4, n),
+            )  # fmt: skip
+            values[:] = kinds[trial % len(kinds)].astype(values.dtype)
+        elif trial % 3 == 0:
+            values[:] = draw.integers(0, 256, values.nbytes, dtype=np.uint8).view(values.dtype)
+        elif trial % 3 == 1 and values.size:
+            values[draw.integers(0, values.size, 3)] = draw.choice([np.nan, np.inf, -1.0, HUGE, 7.0], 3)
+
+
+def outcome(make: Callable[[], Learner], X: np.ndarray, y: np.ndarray) -> int:
+    """Run all trials in a forked process; return its exit code, or minus the signal that ended it."""
+    trained = make()
+    scores(trained, X, y)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(SECONDS)
+        try:
+            for trial in range(TRIALS):
+                learner = make()
+                learner.restore(trained.snapshot())
+                written_wildly(learner, trial)
+                try:
+                    learner.check_state()
+                except ValueError:
+                    continue
+                scores(learner, X[:60], y[:60])
+        except BaseException:  # the parent reports it
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def plain_and_standardized() -> list[Case]:
+    found = [Case(ROWS[name], kind) for name in LEARNERS for kind in find(name).tasks]
+    return [*found, *(case for case in cases() if case.standardize and case.row.name == "knn_win")]
+
+
+@pytest.mark.parametrize("case", plain_and_standardized(), ids=lambda case: case.label)
+def test_wild_numbers_crash_nothing(case: Case) -> None:
+    assert outcome(lambda: case.make(D), *data(case)) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dwm:base=knn_win,period=10", "oaue:base=voted_perceptron,window=50,n=3", "on_drift:knn_win:detector=adwin",
+        "weighted_majority:experts=knn_win+voted_perceptron", "ova:knn_win",
+    ],
+)  # fmt: skip
+def test_wild_numbers_in_members_of_an_ensemble_crash_nothing(text: str) -> None:
+    rows = data(Case(ROWS["knn_win"], "binary"))
+    assert outcome(lambda: Spec.parse(text).create(D, 2, CLASSIFICATION), *rows) == 0
+
+
+def test_a_count_beyond_its_slots_is_refused() -> None:
+    case = Case(ROWS["voted_perceptron"], "binary")
+    learner = case.make(D)
+    learner.state["count"][0] = HUGE
+    with pytest.raises(ValueError, match=r"count in the state is 1\.09951e\+12, not within 0\.\."):
+        learner.check_state()
