@@ -50,8 +50,14 @@ def send(kafka: str, topic: str, records: list[Came], partition: int = 0) -> Non
 
 
 def came(kafka: str, topic: str, partitions: int = 1) -> list[Came]:
-    """All records of a topic, as a read_committed reader sees them."""
-    ends, found = LogEnds(kafka, {}).of({topic: partitions}), list[Any]()
+    """All records of a topic, as a read_committed reader sees them once its transactions have ended, or after 5 s.
+
+    A commit returns before its markers are written.
+    """
+    places, found, until = {topic: partitions}, list[Any](), time.monotonic() + 5.0
+    committed, every = LogEnds(kafka, {}), LogEnds(kafka, {"isolation.level": "read_uncommitted"})
+    while (ends := committed.of(places)) != every.of(places) and time.monotonic() < until:
+        time.sleep(0.05)  # not waiting for a condition: a killed process may leave its transaction open
     with closing(TopicTail(kafka, {}, {topic: partitions}, ends=ends)) as tail:
         while not tail.at_end:
             found += tail.poll(0.2)
