@@ -323,24 +323,23 @@ class Learner:
                 raise SnapshotMismatch(f"the snapshot has {key} {theirs.get(key)}, the learner {ours[key]}")
         if len(body) - end != self.state.nbytes:
             raise SnapshotMismatch(f"the snapshot has {len(body) - end} state bytes, not {self.state.nbytes}")
-        before = self.state.memory.copy()
-        self.state.memory[:] = np.frombuffer(body, np.uint8, offset=end)
+        memory = np.frombuffer(body, np.uint8, offset=end)
         try:
-            self.check_state()
+            self.check_state(memory)
         except ValueError as error:
-            self.state.memory[:] = before
             raise SnapshotMismatch(f"the snapshot is damaged: {error}") from None
+        self.state.memory[:] = memory
 
-    def check_state(self) -> None:
-        """Check what kernels use as indices; to be called when the state was written from outside.
+    def check_state(self, memory: Bytes) -> None:
+        """Check what kernels use as indices in bytes that are to become the state.
 
         Raises
         ------
         ValueError
-            One is out of range: the state is damaged.
+            A value is out of range: the bytes are damaged.
         """
         rule = self.rule()
-        layout.check_ranges(rule.memory, self._sizes(rule), self.state)
+        layout.check_ranges(rule.memory, self._sizes(rule), State(self.state.fields, memory))
 
     def compile_kernels(self) -> None:
         """Compile (or load) the kernels with a throwaway instance, so that no message waits for the compiler."""

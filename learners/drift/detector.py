@@ -14,7 +14,7 @@ import numpy as np
 
 from driftway.learners.engine.jit import kernel_without_refcounts
 from driftway.learners.engine.parameters import Parameters
-from driftway.learners.engine.state import Array, Counts, State
+from driftway.learners.engine.state import Array, Bytes, Counts, State
 from driftway.learners.engine.state_layout import (
     Sizes,
     allocate_scratch,
@@ -82,10 +82,10 @@ class Detector:
         write_defaults(self.rule().memory, self.state)
         self.initialise()
 
-    def check_state(self) -> None:
+    def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
         watch = self.rule()
-        check_ranges(watch.memory, watch.sizes, self.state)
+        check_ranges(watch.memory, watch.sizes, State(self.state.fields, memory))
 
     def observe(self, errors: Array) -> Counts:
         """Process errors and return a verdict on each.

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Learner, ParameterError, UpdateRule
+from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.ensembles.expert import Expert, expert_of
 from driftway.learners.ensembles.stacked_states import StackedStates
@@ -69,9 +70,9 @@ class Ensemble(Learner):
     def initialise(self) -> None:
         self.state["states"][:] = self.members.initial_states
 
-    def check_state(self) -> None:
-        super().check_state()
-        self.members.check(self.state["states"])
+    def check_state(self, memory: Bytes) -> None:
+        super().check_state(memory)
+        self.members.check(State(self.state.fields, memory)["states"])
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         self.parameters = super()._read(parameters)

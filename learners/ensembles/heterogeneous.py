@@ -64,9 +64,7 @@ class HeterogeneousPool:
     def check(self, states: Array) -> None:
         """As `Learner.check_state`, for the experts' states in f8[words]."""
         for one, part in zip(self.experts, self._parts(states), strict=True):
-            copy = one.clone_empty()
-            copy.state.memory[:] = part
-            copy.check_state()
+            one.check_state(part)
 
     def _parts(self, states: Array) -> list[Bytes]:
         """The bytes of each expert's state in f8[words]."""

@@ -20,8 +20,8 @@ from driftway.learners.drift.detector import DRIFT, QUIET, WARNING
 from driftway.learners.drift.registry import create
 from driftway.learners.engine.jit import member
 from driftway.learners.engine.parameters import word
-from driftway.learners.engine.state import State
-from driftway.learners.engine.state_layout import allocate_scratch, as_views, check_ranges
+from driftway.learners.engine.state import Bytes, State
+from driftway.learners.engine.state_layout import allocate_scratch, as_views
 from driftway.learners.ensembles.ensemble import Ensemble
 from driftway.learners.ensembles.expert import Expert, move, renew
 from driftway.learners.learner import CLASSIFICATION, REGRESSION
@@ -118,10 +118,9 @@ class OnDrift(Ensemble):
         super().initialise()
         self.state["detector"][:] = self.detector.state.memory.view("f8")
 
-    def check_state(self) -> None:
-        super().check_state()
-        watch = self.detector.rule()
-        check_ranges(watch.memory, watch.sizes, State(self.detector.state.fields, self.state["detector"].view("u1")))
+    def check_state(self, memory: Bytes) -> None:
+        super().check_state(memory)
+        self.detector.check_state(State(self.state.fields, memory)["detector"].view("u1"))
 
     def clone_empty(self) -> Learner:
         return OnDrift(self._make, self.n_features, self.n_classes, self.task, **self.parameters.as_dict())

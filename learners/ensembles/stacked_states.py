@@ -43,10 +43,8 @@ class StackedStates:
 
     def check(self, states: Array) -> None:
         """As `Learner.check_state`, for the members' states in f8[M, words]."""
-        for m, words in enumerate(states):
-            member = self.create_member(m)
-            member.state.memory[:] = words.view(np.uint8)
-            member.check_state()
+        for words in states:
+            self.prototype.check_state(words.view(np.uint8))
 
     def create_member(self, m: int) -> Learner:
         """Create member m, untrained and with its own buffer."""

@@ -19,6 +19,7 @@ from driftway.learners.contract import (
     scratch,
 )
 from driftway.learners.engine.parameters import learners
+from driftway.learners.engine.state import Bytes, State
 from driftway.learners.ensembles.additive import LEAST, decay_factor, normalise
 from driftway.learners.ensembles.ensemble import DEFAULT, Given
 from driftway.learners.ensembles.expert_pool import tally
@@ -84,9 +85,9 @@ class WeightedMajority(Learner):
         self.state["states"][:] = self.kinds.fresh
         self.state["weight"][:] = 1.0 / len(self.kinds.experts)
 
-    def check_state(self) -> None:
-        super().check_state()
-        self.kinds.check(self.state["states"])
+    def check_state(self, memory: Bytes) -> None:
+        super().check_state(memory)
+        self.kinds.check(State(self.state.fields, memory)["states"])
 
     def _read(self, parameters: Mapping[str, Any]) -> Any:
         read = super()._read(parameters)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
-from driftway.learners.engine.state import State
+from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
 from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.prequential import predicted_class
@@ -83,9 +83,9 @@ class ClassificationMetrics:
         self.state["last"][0] = 1 if self.kind == "binary" else 0
         self._memory = as_views(Hits, self.state)
 
-    def check_state(self) -> None:
+    def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Hits, self._sizes, self.state)
+        check_ranges(Hits, self._sizes, State(self.state.fields, memory))
 
     def observe(self, score: Array, y: Array) -> None:
         """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped.

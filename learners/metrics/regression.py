@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.contract import Array, Counts, field, kernel_without_refcounts
-from driftway.learners.engine.state import State
+from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
 from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio
@@ -56,9 +56,9 @@ class RegressionMetrics:
         self.state = State(fields_of(Errors, {"window": window}))
         self._memory = as_views(Errors, self.state)
 
-    def check_state(self) -> None:
+    def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
-        check_ranges(Errors, {"window": self.window}, self.state)
+        check_ranges(Errors, {"window": self.window}, State(self.state.fields, memory))
 
     def observe(self, score: Array, y: Array) -> None:
         """Add a batch: score f8[n, 1], y f8[n]; rows without a label are skipped."""

@@ -76,9 +76,9 @@ class Wrapper(Learner):
     def set_shared_model(self, model: SharedModel) -> bool:
         return self.inner.set_shared_model(model)
 
-    def check_state(self) -> None:
-        for learner in self.behind:
-            learner.check_state()
+    def check_state(self, memory: Bytes) -> None:
+        for learner, part in zip(self.behind, self._inner_parts(memory), strict=True):
+            learner.check_state(part)
 
     def own_fields(self) -> Fields:
         """Return the state fields of the wrapper itself; none unless overridden."""
@@ -98,7 +98,10 @@ class Wrapper(Learner):
 
     def _place_state(self, memory: Bytes | None) -> None:
         self.state = State(self.fields(), memory)
-        end = self.state.nbytes
-        for learner in reversed(self.behind):
-            learner.move_state_to(self.state.memory[end - learner.state.nbytes : end])
-            end -= learner.state.nbytes
+        for learner, part in zip(self.behind, self._inner_parts(self.state.memory), strict=True):
+            learner.move_state_to(part)
+
+    def _inner_parts(self, memory: Bytes) -> list[Bytes]:
+        """The bytes of each wrapped learner's state in those of this one's."""
+        sizes = [learner.state.nbytes for learner in self.behind]
+        return np.split(memory[memory.nbytes - sum(sizes) :], np.cumsum(sizes)[:-1])

@@ -190,7 +190,7 @@ def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[s
 @pytest.mark.parametrize(
     ("files", "arguments"),
     [
-        # At 10 it cannot read its topics; at 14 it has joined the group and answers nobody, and others connect.
+        # With 10 files it cannot read its topics; with 14 it joins, but some of its clients cannot connect.
         pytest.param(10, ("worker", *SOON), marks=pytest.mark.slow),
         (14, ("worker", *SOON)),
         pytest.param(10, ("watch", "--once"), marks=pytest.mark.slow),

@@ -6,17 +6,17 @@ import contextlib
 import dataclasses
 import hashlib
 import re
-import time
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet, require_broker
+from driftway.worker.kafka.deadline import Deadline
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-CREATE_SECONDS, ASK_SECONDS, RETRY_SECONDS = 30.0, 10.0, 0.02
+CREATE_SECONDS, ASK_SECONDS = 30.0, 10.0
 LARGEST_RECORD = 10_485_760
 """Largest output record in bytes. An output can be longer than its event (a rejected event is written in full, with
 headers; a prediction echoes its id), and an event whose output is refused would stop the partition for good."""
@@ -287,33 +287,24 @@ def create_topics(
 def await_leaders(admin: AdminClient, created: Mapping[str, int]) -> None:
     """Wait until the leaders of new partitions accept requests, at most CREATE_SECONDS.
 
-    Metadata name a leader a few milliseconds before it knows of that. If it refuses the first batch of an idempotent
-    producer and takes the second, which is in flight already, the first is lost or comes last, without an error.
+    The metadata names a leader some milliseconds before that broker accepts requests. If it refuses the first batch of
+    an idempotent producer and accepts the second, which is in flight already, the first is written last or never.
     """
-    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+    from confluent_kafka import KafkaException, TopicPartition
     from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
-    not_yet = (
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-    )
+    from driftway.worker.kafka.error_handling import query
+
     end = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     places = {TopicPartition(name, p): end for name, n in created.items() for p in range(n)}
-    deadline = time.monotonic() + CREATE_SECONDS
-    while places and time.monotonic() < deadline:
-        for place, future in admin.list_offsets(places, request_timeout=ASK_SECONDS).items():
-            try:
-                future.result()
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code in not_yet or code < 0:  # negative: the client knows no leader, or gets no answer
-                    continue
-            del places[place]
-        if places:
-            time.sleep(RETRY_SECONDS)
-            with contextlib.suppress(KafkaException):  # the client has forgotten leaders that refused
-                admin.list_topics(timeout=ASK_SECONDS)
+
+    def ask() -> None:
+        admin.list_topics(timeout=ASK_SECONDS)  # the client forgets a leader that has refused
+        for future in admin.list_offsets(places, request_timeout=ASK_SECONDS).values():
+            future.result()
+
+    with contextlib.suppress(KafkaException):  # whoever uses the topics is told
+        query(ask, Deadline(CREATE_SECONDS))
 
 
 def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collection[str], partitions: int) -> None:

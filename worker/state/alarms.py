@@ -80,23 +80,18 @@ class DriftMonitor:
     def __init__(self, specs: Sequence[Spec], kind: str, identity: Mapping[str, str]) -> None:
         self._kind, self._identity = kind, identity
         self._names = [spec.text for spec in specs]
-        self._detectors = make_detectors(specs, kind)
+        self.detectors = make_detectors(specs, kind)
         self._pending = np.full(len(specs), NONE_YET, np.int64)
         """Offset of each detector's last alarm since the last accuracy point; part of the state."""
 
-    def check_state(self) -> None:
-        """As `driftway.learners.learner.Learner.check_state`, for the detectors."""
-        for detector in self._detectors:
-            detector.check_state()
-
     def parts(self) -> list[NDArray[np.uint8]]:
         """The state: that of the detectors, and the alarms pending for the next accuracy point."""
-        return [detector.state.memory for detector in self._detectors] + [self._pending.view(np.uint8)]
+        return [detector.state.memory for detector in self.detectors] + [self._pending.view(np.uint8)]
 
     def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[DriftAlarm]:
         """Observe the champion's errors on a batch; return the alarms in row order."""
         errors, alarms = errors_of(score, batch.y, self._kind), []
-        for name, detector in zip(self._names, self._detectors, strict=True):
+        for name, detector in zip(self._names, self.detectors, strict=True):
             key = key_of(name, batch.partition)
             for row in np.flatnonzero(detector.observe(errors) == DRIFT).tolist():
                 value = encode_alarm(name, batch, row, self._identity)

@@ -226,10 +226,11 @@ class Model:
             self._pending.load(theirs.pop())
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
+        detectors = () if self._drift_monitor is None else self._drift_monitor.detectors
+        for one, memory in zip((*self._learners, *self._metrics, *detectors), theirs, strict=False):
+            one.check_state(memory)
         for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
-        for one in (*self._learners, *self._metrics, *([] if self._drift_monitor is None else [self._drift_monitor])):
-            one.check_state()
         self.rows = saved.rows
         if self._rejection_window is not None:
             self._rejection_window.load(saved.recent)
@@ -317,8 +318,7 @@ class Model:
         for spec in settings.specs:
             with allocating(spec.text, d):
                 self._learners.append(learner := make_learner(spec, settings, d))
-                metrics = create_metrics(target.task, target.n_classes, learner.n_scores, settings.window)
-            self._metrics.append(metrics)
+                self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
         if settings.warm is not None and settings.warm.state:
             self._learners[0].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)

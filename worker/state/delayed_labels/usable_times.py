@@ -97,14 +97,14 @@ def label_times(labels: Records, line: int, count_awaited: CountAwaited | None) 
     guides = np.where(wrong, m, np.arange(m))
     guides = np.minimum.accumulate(guides[::-1])[::-1]
     last = int((guides < m).sum())
-    times = np.minimum(found.stamps, found.line)
-    times[:last] = found.stamps[guides[:last]]
-    sure = last
-    first = int(np.flatnonzero(found.verdicts == IN_LINE)[-1:].max(initial=-1)) + 1
+    unguided = np.minimum(found.stamps, found.line)
+    times, awaited = np.concatenate([found.stamps[guides[:last]], unguided[last:]]), 0
+    in_line = np.flatnonzero(found.verdicts == IN_LINE)
+    first = int(in_line[-1]) + 1 if len(in_line) else 0
     if count_awaited is not None and first < m:
         awaited = first + count_awaited(labels.after(first).before(MOST_UNCONFIRMED))
-        times[first:awaited] = np.minimum(found.stamps, found.line)[first:awaited]
-        sure = max(last, awaited)
+        times[first:awaited] = unguided[first:awaited]
+    sure = max(last, awaited)
     return UsableTimes(times, sure, found.line, wrong, _off(found.stamps, found.line), found.verdicts == OPEN)
 
 

@@ -177,7 +177,7 @@ class HealthMonitor:
             self._short_of_files_at = self._clock()
 
     def record_answer(self) -> None:
-        """Record that the cluster answered; it does not answer other clients that can open no files."""
+        """Record that the cluster answered; an outage all the same if other clients can open no files."""
         if self._clock() - self._short_of_files_at < SHORTAGE_SECONDS and (cause := file_shortage()):
             self.record_unreachable(cause)
         else:

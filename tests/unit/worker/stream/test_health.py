@@ -101,9 +101,7 @@ def test_complaints_are_counted_and_the_log_has_one_line_of_a_kind_every_ten_sec
     assert watched.lines() == ["throttled kind=throttled error=broker b/1 for 0.2 s"]
 
 
-def test_a_client_that_can_open_no_files_is_an_outage_whoever_else_is_answered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_client_that_can_open_no_files_counts_as_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
     watched = Watched()
     monkeypatch.setattr(health, "file_shortage", lambda: "this process cannot open more files")
     watched.health.record_answer()
