@@ -33,6 +33,12 @@ def limited_to(nbytes: int) -> Iterator[None]:
         _most_bytes.reset(token)
 
 
+def require_room(nbytes: int) -> None:
+    """Raise ValueError if a state of so many bytes, or more, is larger than `limited_to` says."""
+    if nbytes > _most_bytes.get():
+        raise ValueError(f"it takes {nbytes:,} bytes, more than the {_most_bytes.get():,} that were saved")
+
+
 class State:
     """Named, 8-byte-aligned views into one buffer.
 
@@ -54,8 +60,7 @@ class State:
         sizes = {name: self._size(name, *spec) for name, spec in self.fields.items()}
         self.nbytes = sum(sizes.values())
         if memory is None:
-            if self.nbytes > _most_bytes.get():
-                raise ValueError(f"it takes {self.nbytes:,} bytes, more than the {_most_bytes.get():,} that were saved")
+            require_room(self.nbytes)
             memory = np.zeros(self.nbytes // 8, np.float64).view(np.uint8)
         if memory.nbytes != self.nbytes:
             raise ValueError(f"the state takes {self.nbytes} bytes, got {memory.nbytes}")

@@ -54,10 +54,10 @@ class Imputer:
     """
 
     def __init__(self, policies: Sequence[tuple[int, float]], watched: Sequence[int]) -> None:
+        self.state = State(fields_of(ImputerState, {"n": len(policies)}))
         kinds = np.array([kind for kind, _ in policies], np.int64)
         constants = np.array([value if kind == CONSTANT else 0.0 for kind, value in policies])
         self._policies = Policies(kinds, constants, np.array(watched, np.int64))
-        self.state = State(fields_of(ImputerState, {"n": len(policies)}))
         self._bound: State | None = None
         self._known: Any = None
 

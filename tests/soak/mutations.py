@@ -28,21 +28,29 @@ HANGING_SECONDS = 60.0
 
 def run(count: int, seed: int, made: dict[str, Subject]) -> tuple[list[str], dict[str, float]]:
     """Read `count` mutated values; return what went wrong, and the figures."""
-    wrong, slowest, largest, names = list[str](), 0.0, 0.0, list(made)
+    wrong, slowest, largest = list[str](), 0.0, 0.0
     for number in range(count):
-        name, before, began = names[number % len(names)], _forget_peak(), time.monotonic()
-        faulthandler.dump_traceback_later(HANGING_SECONDS, exit=True)
-        try:
-            made[name](random.Random(f"{seed}/{number}"))
-        except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            wrong.append(f"{name}, number {number}: {type(error).__name__}: {error} at {last.filename}:{last.lineno}")
-        faulthandler.cancel_dump_traceback_later()
-        took, grew = time.monotonic() - began, _megabytes("VmHWM") - before
+        more, took, grew = run_one(number, seed, made)
+        wrong += more
         slowest, largest = max(slowest, took), max(largest, grew)
-        if took > SECONDS or grew > MEGABYTES:
-            wrong.append(f"{name}, number {number}: {took:.1f} s, {grew:.0f} MB")
     return wrong, {"values": count, "wrong": len(wrong), "slowest_seconds": slowest, "largest_megabytes": largest}
+
+
+def run_one(number: int, seed: int, made: dict[str, Subject]) -> tuple[list[str], float, float]:
+    """Read one mutated value; return what went wrong, the seconds, and by how many megabytes the memory grew."""
+    name = list(made)[number % len(made)]
+    wrong, before, began = list[str](), _forget_peak(), time.monotonic()
+    faulthandler.dump_traceback_later(HANGING_SECONDS, exit=True)
+    try:
+        made[name](random.Random(f"{seed}/{number}"))
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        wrong.append(f"{name}, number {number}: {type(error).__name__}: {error} at {last.filename}:{last.lineno}")
+    faulthandler.cancel_dump_traceback_later()
+    took, grew = time.monotonic() - began, _megabytes("VmHWM") - before
+    if took > SECONDS or grew > MEGABYTES:
+        wrong.append(f"{name}, number {number}: {took:.1f} s, {grew:.0f} MB")
+    return wrong, took, grew
 
 
 def _forget_peak() -> float:

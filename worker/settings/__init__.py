@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,15 +175,16 @@ class ModelSettings:
             return len(self.events.columns) + len(self.events.indicator_names)
         return None if self.n_features is None else self.n_features * (2 if self.indicators else 1)
 
-    def filling(self, schema: Schema) -> tuple[tuple[MissingPolicy, ...], tuple[int, ...]] | None:
+    def filling(self, schema: Schema) -> tuple[tuple[MissingPolicy, ...], Sequence[int]] | None:
         """Missing-value policy of each column, and the columns with an indicator; None: no value may be missing."""
+        watched: Sequence[int]
         if self.events is not None:
             policies, watched = self.events.policies, self.events.watched
         elif self.missing.word == REJECT:
             return None
         else:
             policies = (self.missing,) * schema.n_features
-            watched = tuple(range(schema.n_features)) if self.indicators else ()
+            watched = range(schema.n_features if self.indicators else 0)
         return None if all(one.word == REJECT for one in policies) else (policies, watched)
 
     @property

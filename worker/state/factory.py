@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.engine.state import require_room
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
@@ -45,6 +46,7 @@ def make_imputer(settings: ModelSettings, schema: Schema) -> Imputer | None:
 
     kinds = {MEAN: imputation.MEAN, LAST: imputation.LAST}
     policies, watched = filling
+    require_room(8 * len(policies))  # before lists of so many: a stored schema may name any number of columns
     imputer = imputation.Imputer([(kinds.get(one.word, imputation.CONSTANT), one.value) for one in policies], watched)
     if settings.warm is not None and settings.warm.filling:
         imputer.state.memory[:] = np.frombuffer(settings.warm.filling, np.uint8)

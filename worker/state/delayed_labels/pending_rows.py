@@ -6,7 +6,6 @@ row that waits, and again the row whose label has arrived. Learners and metrics 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,7 +19,6 @@ from driftway.learners.metrics.classification import Guesses
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_table import (
     CONFLICTING,
-    EMPTY,
     EXPIRED,
     HEAD,
     LABELLED,
@@ -111,10 +109,10 @@ class PendingRows:
             np.zeros(W, np.uint64),
             np.zeros(W, np.int64),
             np.zeros(W, np.int64),
-            np.full(W, math.nan),
+            np.zeros(W),
             np.zeros((W, n_features)),
             np.array([wait.rows, wait.millis], np.int64),
-            np.full(table_size, EMPTY, np.int64),
+            np.zeros(table_size, np.int64),
             np.zeros((RECENT, 2), np.int64),
         )
         self.cached_guesses = Guesses.allocate(W)
@@ -252,7 +250,8 @@ class PendingRows:
             column[waits] = take(column[: len(waits)])
         if place < len(raw):
             raise ValueError(OTHER_SIZES)
-        store.table[:] = EMPTY
+        if store.table.any():
+            store.table[:] = 0
         insert_all(store)
 
     def _slots(self) -> tuple[Integers, Integers]:

@@ -51,7 +51,8 @@ class PendingTable(NamedTuple):
     limit: Integers
     """i8[2]: how long a row waits, in later rows and in ms; 0 ms: no time limit."""
     table: Integers
-    """i8[T]: hash table from ids to slots, by linear probing; derived from the other columns."""
+    """i8[T]: hash table from ids to slots, by linear probing; derived from the other columns. It holds ~slot, so that
+    0 is EMPTY: a new table takes no memory before it is used."""
     delay: Integers
     """i8[RECENT, 2]: delays of the latest labels in rows and ms, as a ring buffer."""
 
@@ -283,9 +284,9 @@ def find(store: PendingTable, key: np.uint64) -> int:
     """The slot of an id, or EMPTY."""
     last = np.uint64(store.table.shape[0] - 1)
     at = key & last
-    while store.table[at] != EMPTY and (key == 0 or store.key[store.table[at]] != key):
+    while store.table[at] != 0 and (key == 0 or store.key[~store.table[at]] != key):
         at = (at + ONE) & last
-    return int(store.table[at])
+    return int(~store.table[at])
 
 
 @fragment
@@ -293,9 +294,9 @@ def insert(store: PendingTable, slot: int) -> None:
     """Add a slot to the hash table."""
     last = np.uint64(store.table.shape[0] - 1)
     at = store.key[slot] & last
-    while store.table[at] != EMPTY:
+    while store.table[at] != 0:
         at = (at + ONE) & last
-    store.table[at] = slot
+    store.table[at] = ~slot
 
 
 @kernel_without_refcounts
@@ -303,16 +304,16 @@ def delete(store: PendingTable, slot: int) -> None:
     """Remove a slot from the hash table, moving up what follows it. Source: Knuth, volume 3, 6.4, algorithm R."""
     table, last = store.table, np.uint64(store.table.shape[0] - 1)
     hole = store.key[slot] & last
-    while table[hole] != slot:
+    while ~table[hole] != slot:
         hole = (hole + ONE) & last
     at = hole
     while True:
-        table[hole] = EMPTY
+        table[hole] = 0
         while True:
             at = (at + ONE) & last
-            if table[at] == EMPTY:
+            if table[at] == 0:
                 return
-            home = store.key[table[at]] & last
+            home = store.key[~table[at]] & last
             # It may move unless its home lies after the hole, up to its present place.
             if (at - home) & last >= (at - hole) & last:
                 break

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
-from tests.soak.mutations import run
+from tests.soak.mutations import run, run_one
 from tests.support.mutations import Subject, subjects
 
 PER_SUBJECT = 40
@@ -25,10 +23,14 @@ def test_no_mutated_value_ends_in_a_traceback_or_takes_long(made: dict[str, Subj
     assert wrong == [], figures
 
 
-@pytest.mark.parametrize("number", [25433, 78937, 4819])
-def test_values_that_a_longer_run_found(made: dict[str, Subject], number: int) -> None:
-    """A wrapper that stood twice in front of a learner, and more features than fit into memory."""
-    list(made.values())[number % len(made)](random.Random(f"40/{number}"))
+@pytest.mark.parametrize(
+    ("seed", "number"),
+    [(40, 25433), (40, 78937), (40, 4819), (141, 37681), (142, 7366), (142, 13892), (142, 14334), (142, 36798)],
+)
+def test_values_that_a_longer_run_found(made: dict[str, Subject], seed: int, number: int) -> None:
+    """A wrapper twice in front of a learner, more features than fit into memory, 10 million rows that may wait."""
+    wrong, _, _ = run_one(number, seed, made)
+    assert wrong == []
 
 
 def test_a_value_that_is_not_refused_is_told() -> None:
