@@ -156,11 +156,12 @@ def ratio(part: float, whole: float) -> float | None:
 
 
 def kappa(accuracy: float | None, reference: float | None) -> float | None:
-    """Return the share of the reference's errors that is avoided; 1 or 0 if the reference has none."""
-    if accuracy is None or reference is None:
+    """Return the share of the reference's errors that is avoided, or None if the reference makes none.
+
+    See docs/decisions/0044.
+    """
+    if accuracy is None or reference is None or 1.0 - reference < 1e-12:
         return None
-    if 1.0 - reference < 1e-12:
-        return 1.0 if accuracy == 1.0 else 0.0
     return (accuracy - reference) / (1.0 - reference)
 
 

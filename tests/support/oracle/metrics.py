@@ -25,10 +25,8 @@ def fading_mean(values, alpha):
 
 
 def cohen(p0, pc):
-    if p0 is None or pc is None:
+    if p0 is None or pc is None or 1 - pc < 1e-12:
         return None
-    if 1 - pc < 1e-12:
-        return 1.0 if p0 == 1 else 0.0
     return (p0 - pc) / (1 - pc)
 
 

@@ -115,15 +115,33 @@ def test_cutting_batches_changes_no_bit_and_unlabelled_rows_count_nothing():
             assert getattr(one.agreement, name).tobytes() == getattr(whole.agreement, name).tobytes()
 
 
-def test_the_window_forgets_and_a_window_of_one_class_is_all_or_nothing():
+def test_the_window_forgets_and_has_no_kappa_if_its_reference_makes_no_error():
     metrics = KappaMetrics(2, 1, window=10)
     metrics.observe(np.full((30, 1), -1.0), np.ones(30))
-    assert metrics.point()["window_kappa"] == 0.0
-    assert metrics.point()["window_kappa_temporal"] == 0.0  # no-change is always right: nothing to gain
+    assert metrics.point()["window_kappa"] == 0.0  # defined: predictions are of the other class
+    assert metrics.point()["window_kappa_temporal"] is None  # no-change is always right: there is nothing to gain
+    assert metrics.point()["window_kappa_m"] is None
     metrics.observe(np.ones((10, 1)), np.ones(10))
     point = metrics.point()
-    assert (point["window_kappa"], point["window_kappa_temporal"], point["window_kappa_m"]) == (1.0, 1.0, 1.0)
+    assert (point["window_kappa"], point["window_kappa_temporal"], point["window_kappa_m"]) == (None, None, None)
     assert point["fading_kappa"] < 0.5
+    metrics.observe(np.ones((1, 1)), np.zeros(1))
+    assert None not in metrics.point().values()
+
+
+@pytest.mark.parametrize("name", ["majority_class", "no_change"])
+def test_one_rule_for_one_class_in_total_windowed_and_fading(name):
+    learner = Spec.parse(name).create(2, 2)
+    X, y, score = np.zeros((40, 2)), np.ones(40), np.empty((40, 1))
+    learner.predict_then_update(X, y, score)
+    rolling, offline = ClassificationMetrics(2, 1, window=10), OfflineMetrics(learner, window=10)
+    rolling.observe(score, y)
+    offline.observe(score, y)
+    point = rolling.point()
+    assert point["accuracy"] == 1.0
+    point |= offline.point(point)
+    found = {name: value for name, value in point.items() if "kappa" in name}
+    assert (len(found), set(found.values())) == (9, {None})
 
 
 def test_nothing_is_known_before_the_first_label_and_no_change_not_before_the_second():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
@@ -35,6 +36,9 @@ RecordIdentity = tuple[Any, ...]
 """The compared parts of a record: key and value, and headers where they matter."""
 
 DRAINED = 10_000
+
+EARLIER_KAPPA = re.compile(rb'"(kappa|kappa_temporal)":([01]\.0)(?=,)')
+"""What earlier versions wrote in an accuracy point where a kappa is undefined."""
 
 
 class TopicComparison:
@@ -235,6 +239,23 @@ class PointComparison(TopicComparison):
         if b',"model_digest":' not in value:  # earlier versions called the field "model"
             value = value.replace(b',"model":', b',"model_digest":', 1)
         return message.key(), value
+
+    def explain(self, want: RecordIdentity, got: RecordIdentity) -> str:
+        return super().explain((want[0], with_earlier_kappas(want[1], got[1])), got)
+
+    def _same(self, message: Any, want: RecordIdentity) -> bool:
+        got = self.identity(message)
+        return got == want or got == (want[0], with_earlier_kappas(want[1], got[1]))
+
+
+def with_earlier_kappas(want: bytes, got: bytes) -> bytes:
+    """Return a point with 1 or 0, as found in another, for each kappa that is undefined: what earlier versions wrote.
+
+    See docs/decisions/0044.
+    """
+    for name, value in EARLIER_KAPPA.findall(got):
+        want = want.replace(b'"%s":null' % name, b'"%s":%s' % (name, value), 1)
+    return want
 
 
 class AlarmComparison(PointComparison):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,25 @@ def test_an_audit_compares_what_earlier_versions_wrote() -> None:
     headers = (("reason", b"r"), ("offset", b"7"), ("before", b"41"))
     (_, _, found) = compared(RejectionComparison, b"k", b"v", headers)
     assert found == (("reason", b"r"), ("offset", b"7"), ("input-offset", b"41"))
+
+
+def test_an_audit_accepts_a_kappa_that_earlier_versions_defined() -> None:
+    def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
+        written, wanted = (
+            encode_point(point, 3, 41, "arow", 99, {"group": "g", "model_digest": "m"}) for point in (found, expected)
+        )
+        comparison = PointComparison(SimpleNamespace(low=0), "IN/3", (0, 50), [b"k"])  # type: ignore[arg-type]
+        message = SimpleNamespace(key=lambda: b"k", value=lambda: written)
+        return comparison._same(message, (b"k", wanted))
+
+    undefined = {"accuracy": 1.0, "kappa": None, "kappa_temporal": None, "majority_accuracy": 1.0}
+    assert same(undefined, undefined)
+    assert same(undefined | {"kappa": 1.0, "kappa_temporal": 0.0}, undefined)
+    assert same(undefined | {"kappa": 0.0}, undefined)
+    assert not same(undefined | {"kappa": 0.5}, undefined)
+    assert not same(undefined | {"kappa": 1.0, "majority_accuracy": 0.5}, undefined)
+    assert not same(undefined | {"kappa": 1.0}, undefined | {"kappa": 0.0})
+    assert not same(undefined, undefined | {"kappa": 1.0})
 
 
 def test_what_a_rejected_label_of_an_earlier_version_answers() -> None:
