@@ -165,8 +165,10 @@ def test_what_the_log_does_not_hold_is_refused(
     produce(kafka, topic, encode_events(X, np.full(ROWS, np.nan), 0))
     assert refusal(1, "--to", "601") == f"{topic}/0 ends at offset 600: there is no offset 600 yet"
     assert refusal(1, "--from", "601") == f"{topic}/0 ends at offset 600: there is no offset 600 yet"
-    assert refusal(1).startswith(f"none of the 600 rows of {topic} has a usable label")
-    assert refusal(1, "--format", "packed").startswith(f"none of the 600 rows of {topic} can be used; the first, ")
+    assert refusal(1).startswith(f"none of the 600 rows of {topic} could be used: 600 without a label; the first, ")
+    assert refusal(1, "--format", "packed").startswith(
+        f"none of the 600 rows of {topic} could be used: 600 rejected; the first, "
+    )
     delete_before(kafka, topic, 50)
     lost = f"retention has passed offset 10 of {topic}/0, where the range begins: the log begins at 50"
     assert refusal(1, "--from", "10") == lost

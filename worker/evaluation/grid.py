@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -16,6 +16,7 @@ from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.protocols import Figure, Job, Outcome, run
+from driftway.worker.evaluation.rows import RowCounts
 from driftway.worker.processes import run_jobs
 from driftway.worker.wire.events import REGRESSION
 
@@ -69,6 +70,8 @@ class GridResult:
         One per point, in the order of `Grid.points`.
     seconds : float
         Time spent in kernels, all points together.
+    counts : RowCounts
+        The stream's rows.
     """
 
     grid: Grid
@@ -76,6 +79,7 @@ class GridResult:
     metric: str
     figures: tuple[Figure, ...]
     seconds: float
+    counts: RowCounts = field(default_factory=RowCounts)
 
     @property
     def larger_is_better(self) -> bool:
@@ -198,7 +202,8 @@ def run_grids(
         found = list(itertools.islice(outcomes, len(grid.points())))
         chosen = metric or ("mse" if job.target.task == REGRESSION else "accuracy")
         figures = tuple(_figure(outcome, chosen) for outcome in found)
-        results.append(GridResult(grid, found[0].stream, chosen, figures, sum(one.seconds for one in found)))
+        seconds = sum(one.seconds for one in found)
+        results.append(GridResult(grid, found[0].stream, chosen, figures, seconds, found[0].counts))
     return results
 
 

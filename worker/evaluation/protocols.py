@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.prequential import Evaluation, measure
-from driftway.worker.evaluation.rows import MissingValueFillers, chosen_rows, count_rows, first_rows, open_rows
+from driftway.worker.evaluation.rows import (
+    MissingValueFillers,
+    RowCounter,
+    RowCounts,
+    chosen_rows,
+    count_rows,
+    first_rows,
+    open_rows,
+)
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.warm_start import WarmStart
@@ -30,7 +38,7 @@ Progress = Callable[[int], None]
 PREQUENTIAL, SEGMENTS, HOLDOUT = "prequential", "segments", "holdout"
 PARTS = 10
 """Segments of a stream: docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables."""
-NOT_AVERAGED = ("labels", "window", "rows", "rejected", "confusion")
+NOT_AVERAGED = ("labels", "window", "rows", "labelled", "rejected", "missing", "confusion")
 """Counts of a part, whose mean and deviation are meaningless."""
 
 
@@ -54,10 +62,8 @@ class Job:
         Maximum number of rows to read; None: all.
     maps, standardize, partitions, window
         As `Evaluation`; one partition only in `segments` and `holdout`.
-    parts : int
-        Number of segments, >= 1.
-    first : int
-        Number of the first segment, 0 or 1, as in `segments`.
+    parts, first : int
+        How many `segments`, >= 1, and the number of the first one, 0 or 1.
     every, test_rows : int
         `holdout`: rows between two tests, and fresh rows per test, both >= 1.
     noisy : bool
@@ -70,10 +76,8 @@ class Job:
         `prequential`: number of rows to skip; `rows` counts from there.
     columns : tuple of int or None
         The stream's columns in the learner's order; None: the stream's own order.
-    label_delay : int
+    label_delay, share
         `prequential`: as `Evaluation`.
-    share : SharingOption or None
-        Likewise.
     reading : ModelSettings or None
         Settings with the event schema and the policy for missing values; None: take rows unchanged.
     """
@@ -127,6 +131,10 @@ class Job:
             return None
         return MissingValueFillers(self.reading, stream.n_features, self.partitions, self.skip)
 
+    def counter(self, stream: Any) -> RowCounter:
+        """A counter of the rows that the job reads."""
+        return RowCounter(stream, self.reading, self.partitions, self.skip, self.columns)
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -177,6 +185,8 @@ class Outcome:
         `holdout` only: prequential metrics of the whole run.
     points : tuple of dict
         Points of the curve, if requested: learner, partition, offset and metrics, as on the wire.
+    counts : RowCounts
+        What the rows were, each counted once.
     """
 
     stream: str
@@ -188,6 +198,7 @@ class Outcome:
     seconds: float
     totals: dict[str, Any] = field(default_factory=dict)
     points: tuple[dict[str, Any], ...] = ()
+    counts: RowCounts = field(default_factory=RowCounts)
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -234,17 +245,18 @@ def segments(rows: int, parts: int = PARTS, first: int = 1) -> list[tuple[int, i
     return [(start, start + length) for start in (k * rows // (5 * parts) for k in range(first, parts + first))]
 
 
-def rows_for(stream: Any, job: Job) -> Iterator[tuple[Array, Array]]:
+def rows_for(stream: Any, job: Job, counter: RowCounter) -> Iterator[tuple[Array, Array]]:
     """The rows that a job reads: at most `rows` after skipping `skip`, columns in the learner's order, gaps filled in.
 
     Raises
     ------
-    UsageFailure
-        No row is left.
+    Failure, UsageFailure
+        The stream has no row, or none is left.
     """
     fillings = job.fillings(stream)
-    chosen = chosen_rows(stream, job.skip, job.rows, job.columns)
-    return chosen if fillings is None else fillings.filled(chosen)
+    for X, y in chosen_rows(stream, job.skip, job.rows, job.columns):
+        counter.count(X, y)
+        yield X if fillings is None else fillings.fill(X), y
 
 
 def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = None) -> Outcome:
@@ -269,16 +281,14 @@ def run(open_stream: Callable[..., Any], job: Job, progress: Progress | None = N
 
 
 def _prequential(stream: Any, job: Job, progress: Progress) -> Outcome:
-    evaluation = evaluation_of(stream, job)
-    for X, y in rows_for(stream, job):
+    evaluation, counter = evaluation_of(stream, job), job.counter(stream)
+    for X, y in rows_for(stream, job, counter):
         evaluation.step(X, y)
         progress(len(X))
-    parts = [
-        {"rows": part.rows, "rejected": part.rejected, **part.point()} for part in evaluation.parts
-    ]  # one per partition
+    partitions = zip(counter.parts, evaluation.parts, strict=True)
+    parts = [{**counts.figures(), **part.point()} for counts, part in partitions]
     spans = ((job.skip, evaluation.rows),) * len(parts)
-    rows = evaluation.rows - job.skip
-    return _outcome(stream, job, rows, spans, parts, evaluation.seconds, points=evaluation.points)
+    return _outcome(stream, job, counter, spans, parts, evaluation.seconds, points=evaluation.points)
 
 
 def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
@@ -288,8 +298,9 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
     others = [evaluation_of(stream, _reseeded(job, seed, part)) for part in range(1, job.parts)]
     evaluations = [first, *others]
     fillings = [job.fillings(stream) for _ in evaluations]  # each piece is learned from scratch
-    row = 0
+    counter, row = job.counter(stream), 0
     for X, y in first_rows(stream.blocks(), job.rows):
+        counter.count(X, y)
         for (start, end), evaluation, filling in zip(spans, evaluations, fillings, strict=True):
             inside = slice(max(start - row, 0), max(end - row, 0))
             if len(y[inside]):
@@ -299,7 +310,7 @@ def _segments(stream: Any, job: Job, progress: Progress) -> Outcome:
         progress(len(X))
     parts = [{"rows": one.parts[0].rows, "rejected": one.parts[0].rejected, **one.parts[0].point()}
              for one in evaluations]  # fmt: skip
-    return _outcome(stream, job, row, tuple(spans), parts, sum(one.seconds for one in evaluations))
+    return _outcome(stream, job, counter, tuple(spans), parts, sum(one.seconds for one in evaluations))
 
 
 def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
@@ -307,11 +318,12 @@ def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
         raise UsageFailure(f"{stream.name} has no holdout rows: only generators can draw fresh rows of a concept")
     if job.reading is not None:
         raise UsageFailure("holdout tests use complete rows: leave --missing out")
-    evaluation = evaluation_of(stream, job)
+    evaluation, counter = evaluation_of(stream, job), job.counter(stream)
     spans: list[tuple[int, int]] = []
     parts: list[dict[str, Any]] = []
     seconds = 0.0
     for X, y in first_rows(stream.blocks(), job.rows):
+        counter.count(X, y)
         start = 0
         while start < len(X):
             end = min(len(X), start + job.every - evaluation.rows % job.every)
@@ -328,23 +340,13 @@ def _holdout(stream: Any, job: Job, progress: Progress) -> Outcome:
         progress(len(X))
     if not parts:
         raise UsageFailure(f"{stream.name} ends before the first holdout test, which comes after {job.every} rows")
-    part = evaluation.parts[0]
-    totals = {"rows": part.rows, "rejected": part.rejected, **part.point()}
+    totals = {**counter.total.figures(), **evaluation.parts[0].point()}
     points = [
-        {
-            "learner": job.spec.text,
-            "partition": 0,
-            "offset": end - 1,
-            "labels": end,
-            "window": job.test_rows,
-            **{f"holdout_{name}": value for name, value in one.items()},
-        }
-        for (_, end), one in zip(spans, parts, strict=True)
-    ]
-    return _outcome(
-        stream, job, evaluation.rows, tuple(spans), parts, evaluation.seconds + seconds, totals=totals,
-        points=points if job.points_every else (),
-    )  # fmt: skip
+        {"learner": job.spec.text, "partition": 0, "offset": end - 1, "labels": end, "window": job.test_rows,
+         **{f"holdout_{name}": value for name, value in one.items()}}
+        for (_, end), one in zip(spans, parts, strict=True) if job.points_every
+    ]  # fmt: skip
+    return _outcome(stream, job, counter, tuple(spans), parts, evaluation.seconds + seconds, totals, points)
 
 
 RUNNERS: dict[str, Callable[[Any, Job, Progress], Outcome]] = {
@@ -386,11 +388,12 @@ def _reseeded(job: Job, seed: int | None, part: int) -> Job:
 def _outcome(
     stream: Any,
     job: Job,
-    rows: int,
+    counter: RowCounter,
     spans: tuple[tuple[int, int], ...],
     parts: list[dict[str, Any]],
     seconds: float,
     totals: dict[str, Any] | None = None,
     points: Iterable[dict[str, Any]] = (),
 ) -> Outcome:
-    return Outcome(stream.name, job.name, job.protocol, rows, spans, tuple(parts), seconds, totals or {}, tuple(points))
+    counts, names = counter.total, (stream.name, job.name, job.protocol)
+    return Outcome(*names, counts.read, spans, tuple(parts), seconds, totals or {}, tuple(points), counts)

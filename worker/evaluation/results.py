@@ -11,7 +11,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.evaluation.protocols import HOLDOUT, PREQUENTIAL, Outcome
 
 Row = dict[str, Any]
-LEADING = ("protocol", "stream", "learner", "partition", "rows", "rejected", "parts")
+LEADING = ("protocol", "stream", "learner", "partition", "rows", "rejected", "labelled", "missing", "parts")
 """Columns that come first in a file; the others follow in order of appearance."""
 BETWEEN_VALUES = ";"
 
@@ -34,7 +34,7 @@ def rows_of(outcome: Outcome) -> list[Row]:
     prefix = "holdout_" if outcome.protocol == HOLDOUT else ""
     counts = {"parts": len(outcome.parts)}
     if outcome.protocol != HOLDOUT:
-        counts |= {"rows": outcome.rows, "rejected": sum(part["rejected"] for part in outcome.parts)}
+        counts |= outcome.counts.figures()  # each row of the stream once, although segments overlap
     row = {**whole, **outcome.totals, **counts}
     for metric in outcome.metrics:
         figure = outcome.figure(metric)

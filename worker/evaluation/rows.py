@@ -1,20 +1,21 @@
-"""Rows as a worker would get them: a file's events read by a schema, with missing values filled in."""
+"""Rows as a worker would get them: a file's events read by a schema, with missing values filled in; and counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.factory import make_imputer
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
-from driftway.worker.wire.rejections import shown
+from driftway.worker.wire.rejections import kind_of, shown
 from driftway.worker.wire.schema.feature import AGE
 from driftway.worker.wire.schema.paths import HEADER, KEY, TIMESTAMP
 from driftway.worker.wire.schema.schema import EventSchema
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 BESIDE = (KEY, HEADER, TIMESTAMP)
+MISSING = "missing"
+"""Kind of the rejections for a missing feature."""
+NO_LABEL = "it has no label"
 
 
 class RowBlock(NamedTuple):
@@ -64,8 +69,8 @@ class EventRowSource:
         self.name: str = file.name
         self.rows: int | None = file.rows
         self.feature_names = self._events.columns
-        self.first_rejected: str | None = None
-        """Row and reason of the first event rejected so far."""
+        self.reasons: dict[int, str] = {}
+        """Row -> why its event, or only its label, cannot be used, in the block read last."""
 
     @property
     def n_features(self) -> int:
@@ -89,9 +94,7 @@ class EventRowSource:
         n = len(values)
         places = np.arange(first, first + n)
         batch = decoder.decode(Records(0, places, values, ListColumn([None] * n), np.zeros(n, np.int64)))
-        bad = next((one for one in batch.rejected if not one.set_aside), None)
-        if bad is not None and self.first_rejected is None:
-            self.first_rejected = f"row {bad.offset}: {shown(bad.reason)}"
+        self.reasons = {bad.offset: bad.reason for bad in batch.rejected}
         kept = batch.offsets - first
         self._require_times(batch.t, batch.offsets)
         X, y = np.full((n, self.n_features), np.inf), np.full(n, np.nan)
@@ -159,8 +162,8 @@ def chosen_rows(
 
     Raises
     ------
-    UsageFailure
-        No row is left.
+    Failure, UsageFailure
+        The stream has no row, or none is left.
     """
     row, end = 0, None if limit is None else skip + limit
     for X, y in first_rows(stream.blocks(), end):
@@ -169,8 +172,138 @@ def chosen_rows(
         if start < len(y):
             kept = X[start:] if columns is None else X[start:, columns]
             yield np.ascontiguousarray(kept), y[start:]
+    if row == 0:
+        raise Failure(f"{stream.name} holds no rows")
     if row <= skip:
         raise UsageFailure(f"--skip {skip} leaves no row of {stream.name}, which has {row}")
+
+
+@dataclass
+class RowCounts:
+    """Counts of the rows read from a stream or topic.
+
+    Parameters
+    ----------
+    labelled : int
+        Rows that could be used: with a label and finite features.
+    unlabelled : int
+        Rows without a label, or with one that cannot be used. An evaluation predicts them, but cannot score them.
+    rejected : int
+        Rows that a worker would reject, labelled or not.
+    missing : int
+        Rows with a missing feature, which was filled in, or for which the row was rejected.
+    first_rejected, first_unused : str or None
+        Location and reason of the first rejected row, and of the first row rejected or without a label.
+    """
+
+    labelled: int = 0
+    unlabelled: int = 0
+    rejected: int = 0
+    missing: int = 0
+    first_rejected: str | None = None
+    first_unused: str | None = None
+
+    @property
+    def read(self) -> int:
+        """All rows."""
+        return self.labelled + self.unlabelled + self.rejected
+
+    @property
+    def lost_many(self) -> bool:
+        """Whether more than a fifth of the rows could not be used."""
+        return 5 * (self.unlabelled + self.rejected) > self.read
+
+    def figures(self) -> dict[str, int]:
+        """The counts as an evaluation reports them; `rows` are those that were predicted."""
+        return {
+            "rows": self.labelled + self.unlabelled,
+            "labelled": self.labelled,
+            "rejected": self.rejected,
+            "missing": self.missing,
+        }
+
+    def sentence(self, name: str) -> str:
+        """Say how many rows of the stream `name` could be used, how many could not, and why the first could not."""
+        if not self.read:
+            return f"{name} holds no rows"
+        others = ((self.rejected, "rejected"), (self.unlabelled, "without a label"))
+        lost = ", ".join(f"{count:,} {what}" for count, what in others if count)
+        used = f"{self.labelled:,}" if self.labelled else "none"
+        return f"{used} of the {self.read:,} rows of {name} could be used: {lost}; the first, {self.first_unused}"
+
+
+@dataclass
+class RowCounter:
+    """Counts the rows of a stream by partition, as they are read: row i belongs to partition i mod `partitions`.
+
+    Parameters
+    ----------
+    stream : Stream
+        Names the features; an `EventRowSource` also says why it rejected an event.
+    reading : ModelSettings or None
+        Settings with the event schema and the policy for missing values; None: there is neither.
+    partitions : int
+        Number of partitions, >= 1.
+    row : int
+        Number of the first row to come.
+    columns : sequence of int or None
+        The stream's columns in the order of the rows to come; None: the stream's own order.
+    """
+
+    stream: Any
+    reading: ModelSettings | None = None
+    partitions: int = 1
+    row: int = 0
+    columns: Sequence[int] | None = None
+    parts: list[RowCounts] = field(init=False)
+    first_rejected: str | None = field(default=None, init=False)
+    first_unused: str | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.parts = [RowCounts() for _ in range(self.partitions)]
+
+    @property
+    def total(self) -> RowCounts:
+        """The counts of all partitions together."""
+        names = ("labelled", "unlabelled", "rejected", "missing")
+        sums: dict[str, Any] = {name: sum(getattr(part, name) for part in self.parts) for name in names}
+        return RowCounts(**sums, first_rejected=self.first_rejected, first_unused=self.first_unused)
+
+    def count(self, X: Array, y: Array) -> Flags:
+        """Count the next rows, X f8[n, d] before missing values are filled in, y f8[n]; return which are not rejected.
+
+        Rows are as in `RowBlock`.
+        """
+        reasons: dict[int, str] = getattr(self.stream, "reasons", {})
+        missing: Flags = np.asarray(~np.isfinite(X).all(axis=1))
+        rejected = missing.copy() if self.reading is None else np.zeros(len(y), np.bool_)
+        if self.reading is not None and self.reading.events is not None:
+            rejected = np.asarray(np.isinf(X).any(axis=1))
+            for i in np.flatnonzero(rejected).tolist():
+                missing[i] = kind_of(reasons[self.row + i]) == MISSING
+        unlabelled = np.isnan(y)
+        for p, part in enumerate(self.parts):
+            mine = slice((p - self.row) % self.partitions, None, self.partitions)
+            part.labelled += int((~rejected & ~unlabelled)[mine].sum())
+            part.unlabelled += int((~rejected & unlabelled)[mine].sum())
+            part.rejected += int(rejected[mine].sum())
+            part.missing += int(missing[mine].sum())
+        self.first_rejected = self.first_rejected or self._first(rejected, X, reasons)
+        self.first_unused = self.first_unused or self._first(rejected | unlabelled, X, reasons)
+        self.row += len(y)
+        return ~rejected
+
+    def _first(self, which: Flags, X: Array, reasons: dict[int, str]) -> str | None:
+        """Location and reason of the first row where `which` is true, if there is one."""
+        if not which.any():
+            return None
+        i = int(np.argmax(which))
+        reason = reasons.get(self.row + i, NO_LABEL)
+        bad = np.flatnonzero(~np.isfinite(X[i]))
+        if len(bad) and self.reading is None:
+            column = bad[0] if self.columns is None else self.columns[bad[0]]
+            reason = f"{self.stream.feature_names[column]} is missing or infinite"
+        return f"row {self.row + i}: {shown(reason)}"
 
 
 class MissingValueFillers:
@@ -226,11 +359,6 @@ class MissingValueFillers:
         """Merge in the statistics of other partitions."""
         for ours, theirs in zip(self._of, other._of, strict=True):
             ours.update(theirs)
-
-    def filled(self, blocks: Iterable[tuple[Array, Array]]) -> Iterator[tuple[Array, Array]]:
-        """Fill in blocks, one after the other."""
-        for X, y in blocks:
-            yield self.fill(X), y
 
 
 def is_read(settings: ModelSettings) -> bool:

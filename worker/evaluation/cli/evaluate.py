@@ -28,11 +28,13 @@ from driftway.worker.evaluation.cli.table_options import (
     table_options,
     write_a_table,
 )
+from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
     from driftway.worker.evaluation.detection import Detection
     from driftway.worker.evaluation.regret import Regret
+    from driftway.worker.evaluation.rows import RowCounts
 
 
 @click.command()
@@ -140,14 +142,18 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     --holdout-every rows to predict --holdout-rows fresh ones, drawn from the current concept, and learns nothing
     from them; generators only.
 
+    All rows counted as rows were predicted; labelled are those with a label, on which figures are. Rejected are rows
+    that a worker would reject, missing those with a missing feature, filled in or rejected for it. If rows are
+    rejected, or more than a fifth cannot be used, a sentence says so; if none can, the command ends with exit 1.
+
     JSON, CSV and Parquet contain more than the table: kappa, kappa_temporal and kappa_m also as window_.. and
-    fading_..; the confusion matrix (a row per true class) with precision, recall, specificity, f1, g_mean,
-    balanced_accuracy, hinge_loss and window_auc for two classes; log_loss and brier if scores are probabilities; rmse,
-    nmse and r2, also windowed and fading, r2_overall (against the mean of all targets, while r2 is against the running
-    mean); the values of every segment or test; with several learners robustness_ratio, the accuracy relative to the
-    worst one's. Several learners are ranked; over several streams the ranks are tested (Friedman, Nemenyi), and over
-    segments or tests the first learner is compared with each of the others (paired t): rank, mean_rank, friedman_p,
-    critical_difference, first_p, ...
+    fading_.., null where their reference makes no error, as in a window of one class; the confusion matrix (a row per
+    true class) with precision, recall, specificity, f1, g_mean, balanced_accuracy, hinge_loss and window_auc for two
+    classes; log_loss and brier if scores are probabilities; rmse, nmse and r2, also windowed and fading, r2_overall
+    (against the mean of all targets, while r2 is against the running mean); the values of every segment or test; with
+    several learners robustness_ratio, the accuracy relative to the worst one's. Several learners are ranked; over
+    several streams the ranks are tested (Friedman, Nemenyi), and over segments or tests the first learner is compared
+    with each of the others (paired t): rank, mean_rank, friedman_p, critical_difference, first_p, ...
 
     With --warm-start the first learner starts from a trained model's state, as a worker's champion does; --skip leaves
     out the rows that it was trained on. The output is that of a worker with the same file and --start.
@@ -194,7 +200,8 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     from driftway.worker.evaluation.results import add_robustness
     from driftway.worker.wire.codec import write_json
 
-    results, drawings = _run(obj["open_stream"], streams, given)
+    results, drawings, read = _run(obj["open_stream"], streams, given)
+    tell_losses(read)
     add_robustness(results)
     add_comparison(results)
     _write_files(results, drawings, given)
@@ -204,6 +211,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
         from driftway.worker.evaluation.cli.evaluation_table import show
 
         show(results)
+    require_used(read)
 
 
 def _check_files(given: dict[str, Any]) -> None:
@@ -223,27 +231,33 @@ def _check_files(given: dict[str, Any]) -> None:
 
 def _run(
     open_stream: Any, streams: tuple[str, ...], given: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[StreamCurves]]:
-    """Results and curves of all streams; in a single process, all learners of a stream read it together if possible."""
+) -> tuple[list[dict[str, Any]], list[StreamCurves], list[tuple[str, RowCounts]]]:
+    """Results and curves of all streams, and their rows, counted.
+
+    In a single process, all learners of a stream read it together if possible.
+    """
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
     from driftway.worker.evaluation.results import rows_of
 
     results: list[dict[str, Any]] = []
     drawings: list[StreamCurves] = []
+    read: list[tuple[str, RowCounts]] = []
     if given["protocol"] == PREQUENTIAL and given["jobs"] == 1:
         with _writing(given["scores"]) as out:
             for name in streams:
                 one = plan(open_stream, name, given)
-                found, points = _together(one, out, len(streams) > 1, given)
+                found, points, counts = _together(one, out, len(streams) > 1, given)
                 results += found
+                read.append((one.stream.name, counts))
                 drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
-        return results, drawings
+        return results, drawings, read
     plans = [plan(open_stream, name, given) for name in streams]
     for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
         results += [row for outcome in outcomes for row in rows_of(outcome)]
+        read.append((one.stream.name, outcomes[0].counts))
         points = [point for outcome in outcomes for point in outcome.points]
         drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
-    return results, drawings
+    return results, drawings, read
 
 
 @contextlib.contextmanager
@@ -269,30 +283,28 @@ def _opened(path: str) -> IO[bytes]:
 
 def _together(
     one: EvaluationPlan, out: IO[bytes] | None, tagged: bool, given: dict[str, Any]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Results and curve points of all learners of a stream, which is read once."""
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], RowCounts]:
+    """Results and curve points of all learners of a stream, which is read once, and its rows, counted."""
     from driftway.worker.evaluation.prequential import evaluate as run_evaluations
     from driftway.worker.evaluation.protocols import evaluation_of, rows_for
 
     stream = one.stream
-    runs = [evaluation_of(stream, job) for job in one.jobs]
+    runs, counter = [evaluation_of(stream, job) for job in one.jobs], one.jobs[0].counter(stream)
     tag = {"stream": stream.name} if tagged else None
     regret = _make_regret(one, given) if given["regret"] is not None else None
     detection = _make_detection(one, given) if given["detectors"] else None
     with bar(stream.name, one.rows) as advance:
-        run_evaluations(runs, rows_for(stream, one.jobs[0]), out, tag, advance, regret, detection)
-    if getattr(stream, "first_rejected", None) is not None:
-        click.echo(
-            f"driftway: some events of {stream.name} were rejected, the first in {stream.first_rejected}", err=True
-        )
+        run_evaluations(runs, rows_for(stream, one.jobs[0], counter), out, tag, advance, regret, detection)
     results = [{"protocol": PREQUENTIAL, **result} for run in runs for result in run.results(stream.name)]
+    for result in results:
+        result.update(counter.parts[result.get("partition", 0)].figures())
     if regret is not None:
         for result in results:
             result.update(regret.result(result["learner"], result.get("partition", 0)))
     if detection is not None:
         for result in results:
             result.update(detection.result(result["learner"]))
-    return results, [point for run in runs for point in run.points]
+    return results, [point for run in runs for point in run.points], counter.total
 
 
 def _make_detection(one: EvaluationPlan, given: dict[str, Any]) -> Detection:

@@ -40,6 +40,9 @@ PART_COLUMNS = {
 }
 """Metric -> heading, for protocols with parts."""
 
+COUNTS = ("labelled", "rejected", "missing")
+"""Counts of rows beside `rows`, each shown if it differs from what is expected of a stream in order."""
+
 PARTS = {"segments": "segments", "holdout": "tests"}
 """Protocol -> name of its parts."""
 
@@ -55,18 +58,17 @@ def show(results: list[dict[str, Any]]) -> None:
     shown = [metric for metric in columns if any(metric in result for result in results)]
     for heading in ("stream", "learner", *(["partition"] * partitioned)):
         table.add_column(heading)
-    counts = ["rows", *([PARTS[protocol]] if protocol in PARTS else [])]
-    for heading in (*counts, *(columns[metric] for metric in shown), "rows/s"):
+    counts = ["rows", *(name for name in COUNTS if any(is_telling(name, result) for result in results))]
+    parts = ["parts"] if protocol in PARTS else []
+    for heading in (*counts, *(PARTS[protocol] for _ in parts), *(columns[metric] for metric in shown), "rows/s"):
         table.add_column(heading, justify="right")
     for result in results:
         place = [str(result["partition"])] if partitioned else []
-        numbers = [f"{result['rows']:,}", *([str(result["parts"])] if protocol in PARTS else [])]
+        numbers = [f"{result[name]:,}" for name in (*counts, *parts)]
         values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in shown]
         table.add_row(result["stream"], result["learner"], *place, *numbers, *values, rate(result, results))
     console = wide_console()
     console.print(table)
-    for sentence in left_out(results):
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     show_detectors(results, console)
     if protocol in PARTS:
         show_robustness(results, console)
@@ -113,21 +115,9 @@ def rate(result: dict[str, Any], results: list[dict[str, Any]]) -> str:
     return f"{sum(r['rows'] for r in same) / seconds:,.0f}" if seconds > 0 else "-"
 
 
-def left_out(results: list[dict[str, Any]]) -> list[str]:
-    """A sentence for each stream with rows that were not evaluated, giving their number."""
-    first: dict[str, str] = {}
-    for result in results:
-        first.setdefault(result["stream"], result["learner"])
-    counts = {
-        stream: sum(r.get("rejected", 0) for r in results if (r["stream"], r["learner"]) == (stream, learner))
-        for stream, learner in first.items()
-    }
-    return [
-        f"{count:,} rows of {stream} were left out: a worker would reject them (a value that is no finite number, or a "
-        "label out of range)"
-        for stream, count in counts.items()
-        if count
-    ]
+def is_telling(count: str, result: dict[str, Any]) -> bool:
+    """Whether a count says more than `rows`: not all rows have a label, or some were rejected or had a gap."""
+    return bool(result[count] != (result["rows"] if count == "labelled" else 0))
 
 
 def show_robustness(results: list[dict[str, Any]], console: Any) -> None:

@@ -13,6 +13,7 @@ from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.options import was_typed
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import plan
+from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.grid import GridResult
@@ -108,6 +109,9 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
     total = points * sum(n for n in rows if n is not None) if None not in rows else None
     with bar("grid", total) as advance:
         results = run_grids(open_stream, grids, [one.jobs[0] for one in plans], given["jobs"], advance)
+    read = [(result.stream, result.counts) for result in results[:: len(grids)]]
+    tell_losses(read)
+    require_used(read)  # before the best point of each grid is asked for
     if given["out"]:
         from driftway.worker.evaluation.grid_page import write_grids
 

@@ -17,6 +17,7 @@ from driftway.worker.cli.event_options import made_events, schema_options
 from driftway.worker.cli.model_options import make_target
 from driftway.worker.cli.options import client_options, reading_option, was_typed
 from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.evaluation.cli.unused_rows import tell_large_loss
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.codec import FORMATS, write_json
@@ -268,15 +269,21 @@ def _train(
         raise UsageFailure(f"--labels {given['labels']}: training takes two classes")
     reading = _reading(given, target)
     tests = _test_rows(open_stream, source, given, reading)  # opened first, to report a mistyped name early
-    rows = _stream_rows(open_stream, source, given, reading) if source else _topic_rows(given, reading, resumed)
+    rows = (
+        _open(open_stream, source, given, reading, given["skip"] or 0, given["limit"])
+        if source
+        else _topic_rows(given, reading, resumed)
+    )
     started = time.monotonic()
     if resumed is None:
         partial.unlink(missing_ok=True)
     with bar(f"reading {rows.name}", rows.length) as advance:
         problem = job.read(rows, advance)
+    tell_large_loss(rows.name, rows.counts)
     if tests is not None:
         tests.begun = rows.filling
         job.require_testable(tests, problem.n_features)
+        tell_large_loss(tests.name, tests.counts)
     algorithm, learner = Spec.parse(asked["algorithm"]), Spec.parse(asked["learner"])
     procedure = job.begin(problem, algorithm, learner, given["seed"], resumed.progress if resumed else None)
 
@@ -319,12 +326,6 @@ def _reading(given: dict[str, Any], target: Target) -> ModelSettings:
             if given[option]:
                 raise UsageFailure(f"--{option} is for numeric columns: leave it or --feature out")
     return ModelSettings((Spec("perceptron"),), target, form=given["form"], **made_events(given, columns=True))
-
-
-def _stream_rows(
-    open_stream: Callable[..., Any], name: str, given: dict[str, Any], reading: ModelSettings
-) -> StreamRows:
-    return _open(open_stream, name, given, reading, given["skip"] or 0, given["limit"])
 
 
 def _test_rows(

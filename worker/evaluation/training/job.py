@@ -39,7 +39,7 @@ def read(source: RowSource, progress: Callable[[int], None] | None = None) -> Tr
         require_rows(source)
         raise Failure(f"{source.name}: {error}") from None
     except MemoryError:
-        raise Failure(f"{source.name} does not fit into memory after {source.counts.rows} rows") from None
+        raise Failure(f"{source.name} does not fit into memory after {source.counts.labelled} rows") from None
 
 
 def _counted(source: RowSource, progress: Callable[[int], None] | None) -> Iterator[tuple[Array, Array]]:
@@ -106,7 +106,8 @@ def held_out(learner: Learner, source: RowSource) -> dict[str, Any]:
         score = np.empty((len(X), learner.n_scores))
         learner.predict(X, score)
         wrong += int((predicted_class(score, learner.kind) != y).sum())
-    return {"error": wrong / source.counts.rows, "rows": source.counts.rows, "source": source.origin()}
+    rows = source.counts.labelled
+    return {"error": wrong / rows, "rows": rows, "source": source.origin()}
 
 
 def origin(source: RowSource, result: TrainingResult, test: dict[str, Any] | None) -> dict[str, Any]:
@@ -142,10 +143,12 @@ def summary(
         "source": source.origin(),
         "algorithm": report["algorithm"],
         "learner": report["learner"],
-        "rows": counts.rows,
+        "rows": counts.labelled,
         "features": report["features"],
+        "labelled": counts.labelled,
         "unlabelled": counts.unlabelled,
         "rejected": counts.rejected,
+        "missing": counts.missing,
         "first_rejected": counts.first_rejected,
         "passes": report["passes"],
         "mistakes": report["mistakes"],

@@ -7,14 +7,13 @@ usable rows and count the rows that they leave out.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.evaluation.rows import MissingValueFillers
+from driftway.worker.evaluation.rows import MissingValueFillers, RowCounter, RowCounts
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.events import Target
 
@@ -22,36 +21,17 @@ Array = NDArray[np.float64]
 Blocks = Iterator[tuple[Array, Array]]
 
 
-@dataclass
-class RowCounts:
-    """Counts of the rows that a source has yielded and left out so far.
-
-    Parameters
-    ----------
-    rows : int
-        Rows yielded, with a label and finite features.
-    unlabelled : int
-        Rows left out because they have no label.
-    rejected : int
-        Rows left out because a worker would reject them; in a file, those with a missing or infinite feature.
-    first_rejected : str or None
-        Location and reason of the first rejected row.
-    """
-
-    rows: int = 0
-    unlabelled: int = 0
-    rejected: int = 0
-    first_rejected: str | None = None
-
-
 class RowSource(Protocol):
     """A bounded source of labelled rows that yields the same rows each time it is read.
 
-    `blocks` yields X f8[n, d], finite, and y f8[n], class index 0 or 1; `counts` are complete once it is exhausted.
+    `blocks` yields X f8[n, d], finite, and y f8[n], class index 0 or 1.
     """
 
     target: Target
-    counts: RowCounts
+
+    @property
+    def counts(self) -> RowCounts:
+        """Counts of the rows read; complete once `blocks` is exhausted."""
 
     @property
     def name(self) -> str:
@@ -108,7 +88,6 @@ class StreamRows:
         reading: ModelSettings | None = None,
     ) -> None:
         self.target = target
-        self.counts = RowCounts()
         self.reading = reading
         self.begun = b""
         """State of the fill-in of missing values before the first row."""
@@ -116,8 +95,14 @@ class StreamRows:
         self._stream = stream
         self._opening = opening
         self._skip, self._limit = skip, limit
+        self._counter = RowCounter(stream, reading, row=skip)
         self._order = np.argsort(np.array(stream.feature_names)) if named else None
         self._read = 0
+
+    @property
+    def counts(self) -> RowCounts:
+        """Counts of the rows read so far."""
+        return self._counter.total
 
     @property
     def name(self) -> str:
@@ -153,7 +138,7 @@ class StreamRows:
         Failure
             The stream ends before the first row to read.
         """
-        self.counts = RowCounts()
+        self._counter = RowCounter(self._stream, self.reading, row=self._skip)
         self._fillings = None if self.reading is None else MissingValueFillers(self.reading, self._stream.n_features)
         if self._fillings is not None:
             self._fillings.begin(self.begun)
@@ -172,7 +157,6 @@ class StreamRows:
 
     def _usable(self, X: Array, y: Array, first: int) -> tuple[Array, Array]:
         """Select rows with a label and finite features; `first` is the number of the first row, for messages."""
-        counts = self.counts
         wrong = ~(np.isnan(y) | (y == 0.0) | (y == 1.0))
         if wrong.any():
             at = int(np.argmax(wrong))
@@ -180,18 +164,9 @@ class StreamRows:
                 f"label {y[at]:g} in row {first + at} of {self.name} is neither 0 nor 1: training takes two classes; "
                 "--labels A,B names them as written in the data"
             )
+        keep = self._counter.count(X, y) & ~np.isnan(y)
         X = X if self._order is None else X[:, self._order]
         X = X if self._fillings is None else self._fillings.fill(X)
-        finite, known = np.isfinite(X).all(axis=1), ~np.isnan(y)
-        if counts.first_rejected is None and not finite.all():
-            where = f"row {first + int(np.argmin(finite))}: "
-            reason: str | None = getattr(self._stream, "first_rejected", None)  # this may be a row that was skipped
-            known_reason = reason is not None and reason.startswith(where)
-            counts.first_rejected = reason if known_reason else f"{where}a feature is missing or infinite"
-        keep = finite & known
-        counts.rejected += int((~finite).sum())
-        counts.unlabelled += int((finite & ~known).sum())
-        counts.rows += int(keep.sum())
         return np.ascontiguousarray(X[keep]), y[keep]
 
     def origin(self) -> dict[str, Any]:
@@ -207,16 +182,5 @@ def require_rows(source: RowSource) -> None:
     Failure
         There is none; the message says what was left out.
     """
-    counts = source.counts
-    if counts.rows:
-        return
-    if counts.unlabelled:
-        raise Failure(
-            f"none of the {counts.unlabelled + counts.rejected} rows of {source.name} has a usable label: training "
-            "needs labelled rows"
-        )
-    if counts.rejected:
-        raise Failure(
-            f"none of the {counts.rejected} rows of {source.name} can be used; the first, {counts.first_rejected}"
-        )
-    raise Failure(f"{source.name} holds no rows")
+    if not source.counts.labelled:
+        raise Failure(source.counts.sentence(source.name))

@@ -11,9 +11,9 @@ import numpy as np
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from driftway.worker.errors import Failure, Unreachable, UsageFailure
-from driftway.worker.evaluation.rows import MissingValueFillers
+from driftway.worker.evaluation.rows import MISSING, NO_LABEL, MissingValueFillers, RowCounts
 from driftway.worker.evaluation.training.bounds import OffsetBound
-from driftway.worker.evaluation.training.rows import Blocks, RowCounts
+from driftway.worker.evaluation.training.rows import Blocks
 from driftway.worker.kafka.client_config import (
     CONSUMER_TUNING,
     PYTHON,
@@ -38,7 +38,7 @@ from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Records, Target
-from driftway.worker.wire.rejections import shown
+from driftway.worker.wire.rejections import kind_of, shown
 from driftway.worker.wire.schema.feature import REJECT
 
 
@@ -211,6 +211,7 @@ class TopicRows:
             batch = self._decoder.decode(inside)
             if fillings is None and self.part.reading is not None and self._decoder.schema is not None:
                 fillings = MissingValueFillers(self.part.reading, self._decoder.schema.n_features)
+            self.counts.missing += int(np.isnan(batch.X).any(axis=1).sum())
             if fillings is not None:
                 batch.X = fillings.fill(batch.X)
             yield self._rows(inside, batch)
@@ -222,13 +223,16 @@ class TopicRows:
     def _rows(self, records: Records, batch: Batch) -> tuple[Any, Any]:
         """The labelled rows of the records."""
         known, counts = ~np.isnan(batch.y), self.counts
-        rejected = [one for one in batch.rejected if not one.set_aside]
-        if rejected and counts.first_rejected is None:
-            bad = rejected[0]
-            counts.first_rejected = f"{self.part.topic}/{records.partition}@{bad.offset}: {shown(bad.reason)}"
+        rejected = {one.offset: one.reason for one in batch.rejected if not one.set_aside}
+        set_aside = {one.offset: one.reason for one in batch.rejected if one.set_aside}
+        unused = dict.fromkeys(batch.offsets[~known].tolist(), NO_LABEL) | set_aside | rejected
+        where = f"{self.part.topic}/{records.partition}"
+        counts.first_rejected = counts.first_rejected or _first(where, rejected)
+        counts.first_unused = counts.first_unused or _first(where, unused)
         counts.rejected += len(rejected)
+        counts.missing += sum(kind_of(reason) == MISSING for reason in rejected.values())
         counts.unlabelled += int((~known).sum())
-        counts.rows += int(known.sum())
+        counts.labelled += int(known.sum())
         return np.ascontiguousarray(batch.X[known]), batch.y[known]
 
     def _resolve(self, reader: Consumer, partition: int, deadline: Deadline) -> PartitionRange:
@@ -278,6 +282,12 @@ class TopicRows:
     def _described(self) -> str:
         parts = [f"partition {one.partition} from {one.first} to {one.end}" for one in self.ranges]
         return f"{self.part.topic}, {', '.join(parts)}"
+
+
+def _first(where: str, reasons: dict[int, str]) -> str | None:
+    """Location and reason of the smallest offset in `reasons`; None if they are empty."""
+    offset = min(reasons, default=None)
+    return None if offset is None else f"{where}@{offset}: {shown(reasons[offset])}"
 
 
 def _lost(where: str, first: int) -> str:

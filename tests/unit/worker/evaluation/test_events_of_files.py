@@ -115,7 +115,8 @@ def test_protocols_limits_and_jobs(shop: str, tmp_path: Path) -> None:
 
 def test_a_rejected_event_is_told(shop: str) -> None:
     done = run("evaluate", shop, *ASKED, "--labels", "no,yes", "--learner", "arow")
-    assert f"the first in row {WRONG}: amount is not a number" in done.stderr
+    assert f"{ROWS - 1} of the {ROWS} rows of {shop} could be used: 1 rejected; the first, row {WRONG}: " in done.stderr
+    assert "amount is not a number" in done.stderr
 
 
 def test_missing_numbers_of_a_plain_stream(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_labels_names_and_what_was_left_out(tmp_path: Path) -> None:
     assert printed[1].startswith("empirical error ")
     assert printed[2:] == [
         "left out 2 rows without label",
-        "left out 1 unusable rows; the first, row 100: a feature is missing or infinite",
+        "left out 1 unusable rows; the first, row 100: a is missing or infinite",
     ]
     model = model_file.load(out).model()
     assert model.settings.target.labels == ("no", "yes")

@@ -47,8 +47,10 @@ def test_rows_without_label_or_with_a_missing_feature_are_left_out_and_counted(d
     assert y.tolist() == [0, 1, 0, 1]
     assert X.flags.c_contiguous
     counts = rows.counts
-    assert (counts.rows, counts.unlabelled, counts.rejected) == (4, 1, 1)
-    assert counts.first_rejected == "row 3: a feature is missing or infinite"
+    assert (counts.labelled, counts.unlabelled, counts.rejected, counts.missing) == (4, 1, 1, 1)
+    assert (counts.first_unused, counts.first_rejected) == (
+        "row 2: it has no label", "row 3: a is missing or infinite"
+    )  # fmt: skip
     assert rows.origin() == {"stream": str(dirty), "from": 0, "to": 6}
     assert all_of(rows)[1].tolist() == [0, 1, 0, 1]  # counts start afresh with each reading
     assert rows.counts == counts
@@ -95,8 +97,14 @@ def test_a_label_that_is_no_class_is_named_with_its_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("a,y\n1,\n2,\n,\n", "none of the 3 rows of .* has a usable label"),
-        ("a,y\n,1\n,0\n", "none of the 2 rows of .* can be used; the first, row 0: a feature is missing"),
+        (
+            "a,y\n1,\n2,\n,\n",
+            "none of the 3 rows of .* could be used: 1 rejected, 2 without a label; the first, row 0: it has no label",
+        ),
+        (
+            "a,y\n,1\n,0\n",
+            "none of the 2 rows of .* could be used: 2 rejected; the first, row 0: a is missing or infinite",
+        ),
     ],
 )
 def test_no_usable_row_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:

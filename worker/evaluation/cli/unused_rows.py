@@ -1,0 +1,42 @@
+"""Say on standard error how many rows of a stream could not be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from driftway.worker.errors import Failure
+
+if TYPE_CHECKING:
+    from driftway.worker.evaluation.rows import RowCounts
+
+
+def tell_losses(read: Iterable[tuple[str, RowCounts]]) -> None:
+    """Print a sentence for each stream of which rows were rejected, or more than a fifth could not be used.
+
+    For those of which no row could be used, `require_used` has it.
+    """
+    for name, counts in read:
+        if counts.labelled and (counts.rejected or counts.lost_many):
+            click.echo(f"driftway: {counts.sentence(name)}", err=True)
+
+
+def tell_large_loss(name: str, counts: RowCounts) -> None:
+    """Print a sentence if more than a fifth of the rows of a stream could not be used."""
+    if counts.lost_many:
+        click.echo(f"driftway: {counts.sentence(name)}", err=True)
+
+
+def require_used(read: Iterable[tuple[str, RowCounts]]) -> None:
+    """Fail if no row of a stream could be used.
+
+    Raises
+    ------
+    Failure
+        The message has a sentence for each such stream.
+    """
+    useless = [counts.sentence(name) for name, counts in read if not counts.labelled]
+    if useless:
+        raise Failure("; ".join(useless))
