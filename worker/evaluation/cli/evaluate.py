@@ -204,7 +204,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     tell_losses(read)
     add_robustness(results)
     add_comparison(results)
-    _write_files(results, drawings, given)
+    _write_files(results, given)
     if given["as_json"]:
         click.echo(write_json(results))
     else:
@@ -212,6 +212,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
 
         show(results)
     require_used(read)
+    _draw(drawings, given)
 
 
 def _check_files(given: dict[str, Any]) -> None:
@@ -323,7 +324,7 @@ def _make_regret(one: EvaluationPlan, given: dict[str, Any]) -> Regret:
     return Regret(asked, job.target, job.standardize, job.partitions, one.stream.drift_points, job.maps)
 
 
-def _write_files(results: list[dict[str, Any]], drawings: list[StreamCurves], given: dict[str, Any]) -> None:
+def _write_files(results: list[dict[str, Any]], given: dict[str, Any]) -> None:
     if given["csv"] or given["parquet"]:
         from driftway.worker.evaluation.detection import in_columns
         from driftway.worker.evaluation.results import write_csv, write_parquet
@@ -333,6 +334,9 @@ def _write_files(results: list[dict[str, Any]], drawings: list[StreamCurves], gi
             write_csv(results, given["csv"])
         if given["parquet"]:
             write_parquet(results, given["parquet"])
+
+
+def _draw(drawings: list[StreamCurves], given: dict[str, Any]) -> None:
     if given["curves"]:
         from driftway.worker.evaluation.cli.evaluation_curves import draw_curves
 

@@ -38,7 +38,7 @@ def unlabelled(tmp_path: Path) -> Path:
 
 HALF = "100 of the 200 rows of {} could be used: 100 without a label; the first, row 1: it has no label"
 NONE = "none of the 200 rows of {} could be used: 200 without a label; the first, row 0: it has no label"
-WAYS = [(), ("--jobs", "2"), ("--partitions", "3"), ("--protocol", "segments")]
+WAYS = [(), ("--jobs", "2"), ("--partitions", "3"), ("--protocol", "segments"), ("--label-delay", "5")]
 
 
 def counts(result: dict[str, Any]) -> tuple[int, ...]:
@@ -72,6 +72,12 @@ def test_regression_and_grids_fail_too(unlabelled: Path, half: Path) -> None:
         assert (done.exit_code, done.stderr) == (1, f"driftway: {NONE.format(unlabelled)}\n")
     done = run("evaluate", half, "--grid", "pa1:C=1/2", "--grid", "arow:r=1/2")
     assert (done.exit_code, done.stderr) == (0, f"driftway: {HALF.format(half)}\n")
+
+
+def test_there_is_no_picture_of_nothing(unlabelled: Path, tmp_path: Path) -> None:
+    done = run("evaluate", unlabelled, "--learner", "arow", "--curves", tmp_path / "c.svg", "--csv", tmp_path / "c.csv")
+    assert (done.exit_code, done.stderr) == (1, f"driftway: {NONE.format(unlabelled)}\n")
+    assert [path.name for path in tmp_path.glob("c.*")] == ["c.csv"]
 
 
 def test_the_other_streams_are_shown(unlabelled: Path, half: Path) -> None:
