@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from driftway.worker.admin.schema.topic import first_values
+from driftway.worker.admin.schema.topic import first_records
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Finished, driftway
 
@@ -53,9 +53,10 @@ def test_partitions_give_equally_many_values_in_their_order(kafka: str) -> None:
     for partition, n in enumerate((40, 3, 50)):
         produce(kafka, topic, [b"%d/%d" % (partition, i) for i in range(n)], partition)
     first = [b"0/%d" % i for i in range(9)], [b"1/%d" % i for i in range(3)], [b"2/%d" % i for i in range(9)]
-    assert first_values(kafka, {}, "python", topic, 21) == [value for values in first for value in values]
-    assert len(first_values(kafka, {}, "python", topic, 1)) == 1
-    assert len(first_values(kafka, {}, "python", topic, 1000)) == 93
+    sample = first_records(kafka, {}, "python", topic, 21)
+    assert sample.values == [value for values in first for value in values]
+    assert len(first_records(kafka, {}, "python", topic, 1).values) == 1
+    assert len(first_records(kafka, {}, "python", topic, 1000).values) == 93
 
 
 def test_what_is_not_there_is_a_sentence(kafka: str) -> None:

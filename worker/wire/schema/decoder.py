@@ -8,28 +8,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.codec import parse_event, parse_exactly
+from driftway.worker.wire.codec import parse_event, parse_exactly, parse_json
 from driftway.worker.wire.columns import SPARE, TAIL, read_only
-from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, Records, Reject, Target
+from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, REGRESSION, Records, Reject, Target
 from driftway.worker.wire.json_tokens.exact import Number
 from driftway.worker.wire.schema.cell_table import (
     LARGEST_EXACT,
+    NESTED,
     NO_TEXT,
     NOTHING,
     NULL,
     NUMBER,
+    TEXT,
     CellBuffer,
     CellTable,
     ExtraText,
     put,
 )
-from driftway.worker.wire.schema.feature import BY_DIGITS
+from driftway.worker.wire.schema.debezium import decimal_in, may_hold_decimals, schema_at
+from driftway.worker.wire.schema.feature import BY_DIGITS, HASH, NUMBERS, TIME
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
-from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
+from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD, EventSchema
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
-    from driftway.worker.wire.schema.convert import Floats
+    from driftway.worker.wire.schema.conversion.convert import Floats
+    from driftway.worker.wire.schema.conversion.row_columns import Nested
     from driftway.worker.wire.schema.field_index import FieldIndex
     from driftway.worker.wire.writer import Column
 
@@ -81,7 +85,7 @@ class SchemaDecoder:
         scanned: bool = True,
         exactly: Callable[[bytes], Any] | None = parse_exactly,
     ) -> None:
-        from driftway.worker.wire.schema.row_columns import ColumnConverter
+        from driftway.worker.wire.schema.conversion.row_columns import ColumnConverter
 
         self.schema, self._loads, self._dumps, self._exactly = schema, loads, dumps, exactly
         self._places = {path: j for j, path in enumerate(schema.sources)}
@@ -93,6 +97,8 @@ class SchemaDecoder:
             self._places[path]
             for path in {schema.label, *(feature.path for feature in schema.features if feature.kind in BY_DIGITS)}
         ]
+        self._decimals = _decimal_places(schema, target, self._places) if loads is parse_json else {}
+        self._hashed = {self._places[feature.path] for feature in schema.features if feature.kind == HASH}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
         self._field_index = _build_index(schema) if scanned else None
         self._cell_buffer = CellBuffer(len(self._places))
@@ -112,23 +118,34 @@ class SchemaDecoder:
             text, plain = np.frombuffer(TAIL, np.uint8), np.zeros(n, np.bool_)
         else:
             text, plain = fields.scan_fields(records.values, self._field_index, cells)
+            if self._decimals:
+                self._leave_decimals(records, cells, plain)
             fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
         reasons: dict[int, str] = {}
+        nested: Nested = {}
         tail = ExtraText(len(text))
         for i in [] if plain.all() else np.flatnonzero(~plain).tolist():
             try:
-                self._by_python(records, i, cells, tail, ids)
+                self._by_python(records, i, cells, tail, ids, nested)
             except Reject as reject:
                 reasons[i] = str(reject)
                 cells.kind[i] = NOTHING
         for path in self._beside:
-            self._put_beside(path, records, cells, tail, ids, reasons)
+            self._put_beside(path, records, cells, tail, ids, reasons, nested)
         if tail.texts:
             text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
         labels = self._delayed_labels(cells) if late else None
-        X, y, t, set_aside = self._converter.convert(records, cells, text, reasons, labels)
+        X, y, t, set_aside = self._converter.convert(records, cells, text, reasons, nested, labels)
         late_ones = np.zeros(n, np.bool_) if labels is None else labels
         return Decoded(X, y, (text, ids), t, reasons, late_ones, set_aside)
+
+    def _leave_decimals(self, records: Records, cells: CellTable, plain: NDArray[np.bool_]) -> None:
+        """Mark events with decimals as not plain: what they are stands in the Connect schema of each event."""
+        texts = [j for j, steps in self._decimals.items() if steps is not None]
+        doubtful = (cells.kind[:, list(self._decimals)] == NESTED).any(axis=1)
+        doubtful |= (cells.kind[:, texts] == TEXT).any(axis=1)
+        for i in np.flatnonzero(plain & doubtful).tolist():
+            plain[i] = not may_hold_decimals(records.values[i] or b"")
 
     def _delayed_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""
@@ -136,7 +153,9 @@ class SchemaDecoder:
         found &= (cells.kind[:, self._id_and_label] > NULL).all(axis=1)
         return found
 
-    def _by_python(self, records: Records, i: int, cells: CellTable, tail: ExtraText, ids: Integers) -> None:
+    def _by_python(
+        self, records: Records, i: int, cells: CellTable, tail: ExtraText, ids: Integers, nested: Nested
+    ) -> None:
         """Parse event i with orjson, or another parser, and write its values into row i."""
         value = records.values[i]
         if value is None:
@@ -146,7 +165,7 @@ class SchemaDecoder:
         if self._exactly is not None and any(_is_rounded(found.get(j)) for j in self._by_digits):
             found = self._values_of(self._exactly(value))
         for j, one in found.items():
-            put(cells, i, j, one, tail)
+            self._put(cells, i, j, one, tail, nested)
         if self.schema.id.source in (ROW, ENVELOPE):
             self._put_id(name, i, tail, ids)
 
@@ -155,7 +174,10 @@ class SchemaDecoder:
 
     def _values_of(self, event: Any) -> dict[int, Any]:
         """Return place -> value of all paths into an event."""
-        return {j: self._value_of(event, path) for path, j in self._places.items() if path.source in (ROW, ENVELOPE)}
+        found = {j: self._value_of(event, path) for path, j in self._places.items() if path.source in (ROW, ENVELOPE)}
+        for j, steps in self._decimals.items():
+            found[j] = decimal_in(found[j], None if steps is None else schema_at(event.get(CONNECT_SCHEMA), steps))
+        return found
 
     def _value_of(self, event: Any, path: Path) -> Any:
         """Return the value at a path into an event; ABSENT for another path."""
@@ -166,11 +188,23 @@ class SchemaDecoder:
             return look_up(row, path.steps)
         return beside_row(event, path.steps) if path.source == ENVELOPE else ABSENT
 
+    def _put(self, cells: CellTable, i: int, j: int, value: Any, tail: ExtraText, nested: Nested) -> None:
+        put(cells, i, j, value, tail)
+        if j in self._hashed and isinstance(value, list | dict):
+            nested[i, j] = value
+
     def _put_id(self, value: Any, i: int, tail: ExtraText, ids: Integers) -> None:
         ids[:, i] = tail.add(self._dumps(None if value is ABSENT else value))
 
     def _put_beside(
-        self, path: Path, records: Records, cells: CellTable, tail: ExtraText, ids: Integers, reasons: dict[int, str]
+        self,
+        path: Path,
+        records: Records,
+        cells: CellTable,
+        tail: ExtraText,
+        ids: Integers,
+        reasons: dict[int, str],
+        nested: Nested,
     ) -> None:
         """Write values from the records' keys, headers or timestamps."""
         j = self._places[path]
@@ -182,7 +216,7 @@ class SchemaDecoder:
         for i in range(len(records)):
             value = self._beside_value(path, records, i)
             if path.source != TIMESTAMP:
-                put(cells, i, j, value, tail)
+                self._put(cells, i, j, value, tail, nested)
             if path == self.schema.id and i not in reasons:
                 self._put_id(value, i, tail, ids)
 
@@ -205,7 +239,9 @@ class SchemaDecoder:
 
 
 def _is_rounded(value: Any) -> bool:
-    """Whether other numbers may have been parsed to the same float64."""
+    """Whether other numbers, or other ones in a list, may have been parsed to the same float64."""
+    if isinstance(value, list):
+        return any(_is_rounded(one) for one in value if not isinstance(one, list))
     return isinstance(value, float) and abs(value) >= LARGEST_EXACT and not isinstance(value, Number)
 
 
@@ -237,6 +273,21 @@ def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
     payload = event.get(PAYLOAD)
     found = look_up(payload, steps) if isinstance(payload, dict) else ABSENT
     return look_up(event, steps) if found is ABSENT else found
+
+
+def _decimal_places(schema: EventSchema, target: Target, places: dict[Path, int]) -> dict[int, tuple[str, ...] | None]:
+    """Return the places where decimals of Kafka Connect are numbers.
+
+    Place -> the steps to its field in an event's Connect schema if texts are numbers there; None: only objects are.
+    """
+    if schema.earlier or not schema.envelope:
+        return {}
+    roots = {ROW: (AFTER,) if schema.envelope == DEBEZIUM else (), ENVELOPE: ()}
+    read = [(feature.path, feature.kind == NUMBERS) for feature in schema.features if feature.kind != TIME]
+    read = [*read, (schema.label, target.task == REGRESSION)]
+    found: dict[int, tuple[str, ...] | None] = {places[path]: None for path, _ in read if path.source in roots}
+    numbers = [path for path, number in read if number and path.source in roots]
+    return found | {places[path]: roots[path.source] + path.steps for path in numbers}
 
 
 def _build_index(schema: EventSchema) -> FieldIndex | None:

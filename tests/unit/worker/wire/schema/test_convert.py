@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
@@ -62,6 +63,45 @@ def test_categories(value: Any, k: int) -> None:
     hot = [float(k == j) for j in range(5)]
     assert column([value], "a:one-of=red|grün|7|true|*") == [hot]
     assert column([value], "a:one-of=red|grün|7|true") == [hot[:4]]
+
+
+SPELLINGS = [
+    [False, "false", "False", "FALSE", "f", "F", "no", "No", "NO", "n", "N", "off", "Off", "fALSE"],
+    [True, "true", "True", "TRUE", "t", "T", "yes", "Yes", "YES", "y", "Y", "on", "ON", "tRUE"],
+]
+"""Of false, and of true."""
+
+
+@pytest.mark.parametrize("truth", [0, 1])
+@pytest.mark.parametrize(
+    "names", ["false|true", "False|True", "FALSE|TRUE", "n|y", "No|Yes", "f|t", "F|T", "off|on", "no|true"]
+)
+def test_categories_of_two_truth_words_are_those_of_any_spelling(names: str, truth: int) -> None:
+    other_way = "|".join(reversed(names.split("|")))
+    for value in SPELLINGS[truth]:
+        hot = [float(truth == k) for k in range(2)]
+        assert column([value], f"a:one-of={names}") == [hot]
+        assert column([value], f"a:one-of={other_way}") == [hot[::-1]]
+        assert column([value], f"a:one-of={names}|*") == [[*hot, 0.0]]
+
+
+@pytest.mark.parametrize("value", ["", "tru", "truee", "yess", "0", "1", 0, 1, "о", "t\0", "no "])
+def test_other_texts_are_no_truth_values(value: Any) -> None:
+    assert column([value], "a:one-of=No|Yes") == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("names", ["True|False|unknown", "True|true|False", "yes", "True|yes", "a|b"])
+def test_where_other_categories_are_named_words_are_what_they_are(names: str) -> None:
+    words = names.split("|")
+    for value in [*SPELLINGS[0], *SPELLINGS[1]]:
+        text = str(value).lower() if isinstance(value, bool) else value
+        assert column([value], f"a:one-of={names}") == [[float(text == word) for word in words]]
+
+
+def test_a_schema_from_before_units_compares_texts_as_they_are() -> None:
+    old = EventSchema.of_dict({"features": ["a:one-of=True|False", "b:one-of=true|false"]})
+    values = [b'{"a":true,"b":true}', b'{"a":"true","b":"True"}', b'{"a":"True","b":"true"}']
+    assert decoded(values, old).X.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
 
 
 def test_texts_are_told_apart_at_every_length() -> None:
@@ -196,6 +236,13 @@ def test_labels_of_all_kinds() -> None:
     assert labels([-1, 1, "-1", "1", 1.0], Target("classification", 2, ("-1", "1"))) == [0, 1, 0, 1, 1]
     assert labels([True, "true", False], Target("classification", 2, ("true", "false"))) == [0, 0, 1]
     assert labels([1.5, "2.5", True, None, ""], Target("regression", 0)) == [1.5, 2.5, 1.0, None, None]
+
+
+@pytest.mark.parametrize("names", [("False", "True"), ("no", "yes"), ("N", "Y"), ("off", "on"), ("false", "true")])
+def test_labels_of_two_truth_words_are_those_of_any_spelling(names: tuple[str, str]) -> None:
+    for target, place in (Target("classification", 2, names), 1), (Target("classification", 2, names[::-1]), 0):
+        assert labels(SPELLINGS[1], target) == [place] * len(SPELLINGS[1])
+        assert labels(SPELLINGS[0], target) == [1 - place] * len(SPELLINGS[0])
 
 
 def test_labels_that_are_refused() -> None:

@@ -1,0 +1,59 @@
+"""Values as only Kafka Connect and Debezium write them in JSON: decimals, and large values that were not sent."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from decimal import Decimal
+from typing import Any
+
+from driftway.worker.wire.json_tokens.exact import number_of
+
+CONNECT_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+"""Name in the Connect schema of a field whose scale is among the schema's parameters."""
+UNAVAILABLE = "__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="
+"""What Debezium writes for a large value that has not changed and was not sent (TOAST): in texts, and in bytes."""
+STRUCT = {"scale", "value"}
+"""Fields of Debezium's io.debezium.data.VariableScaleDecimal."""
+MARKS = CONNECT_DECIMAL.encode(), b'"scale"'
+"""An event that contains neither has no decimals."""
+LARGEST_SCALE = 1 << 15
+"""More than databases have."""
+
+
+def may_hold_decimals(event: bytes) -> bool:
+    """Whether an event has to be parsed to find out if its texts and objects are decimals."""
+    return any(mark in event for mark in MARKS)
+
+
+def decimal_in(value: Any, schema: Any) -> Any:
+    """Return the number that a value is if it is a decimal, otherwise the value.
+
+    Parameters
+    ----------
+    value
+        Value in an event.
+    schema
+        Connect schema of its field; None if the event has none.
+    """
+    if isinstance(value, str) and isinstance(schema, dict) and schema.get("name") == CONNECT_DECIMAL:
+        parameters = schema.get("parameters")
+        scale: Any = parameters.get("scale") if isinstance(parameters, dict) else None
+        text: Any = value
+    elif isinstance(value, dict) and value.keys() == STRUCT:
+        scale, text = value["scale"], value["value"]
+    else:
+        return value
+    try:
+        units, places = int.from_bytes(b64decode(text, validate=True), "big", signed=True), int(scale)
+        return number_of(Decimal(f"{units}E{-places}")) if text and abs(places) <= LARGEST_SCALE else value
+    except (TypeError, ValueError):  # no base64, no scale, or more digits than Python converts
+        return value
+
+
+def schema_at(schema: Any, steps: tuple[str, ...]) -> Any:
+    """Return the Connect schema of the field at the end of the steps; None if there is none."""
+    for step in steps:
+        fields = schema.get("fields") if isinstance(schema, dict) else None
+        known = fields if isinstance(fields, list) else ()
+        schema = next((one for one in known if isinstance(one, dict) and one.get("field") == step), None)
+    return schema
