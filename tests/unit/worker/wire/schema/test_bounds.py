@@ -6,7 +6,9 @@ import pytest
 
 from tests.unit.worker.wire.test_scanner_bounds import run
 
-SUITE = tuple(f"tests/unit/worker/wire/schema/test_{part}.py" for part in ("fields", "convert", "times", "shapes"))
+SUITE = tuple(
+    f"tests/unit/worker/wire/schema/test_{part}.py" for part in ("fields", "convert", "times", "shapes", "words")
+)
 
 
 def test_fields_stay_inside_their_text(pytestconfig: pytest.Config) -> None:

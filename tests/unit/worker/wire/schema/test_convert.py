@@ -305,3 +305,20 @@ def test_nobody_asked_for_headers() -> None:
 
 def test_a_timestamp_as_label_is_refused_in_words() -> None:
     assert row([b'{"a":1}'], schema_of("a", label="@timestamp")) == f"label {STAMP} is not one of 0, 1"
+
+
+def test_texts_that_mean_missing() -> None:
+    schema = schema_of("a:missing-words=NA|-,missing=-1", "b:one-of=NA|x,missing-words=NA|-,missing=0", "c:hash=1")
+    values = [b'{"a":"%s","b":"%s","c":"NA"}' % (word, word) for word in (b"NA", b"-", b"7", b"n/a")]
+    batch = decoded([*values[:3], rb'{"a":"N\u0041","b":"\u002d","c":1}'], schema)
+    nan = math.nan
+    expected = [[nan, 1, 0, 1], [nan, nan, nan, 1], [7, 0, 0, 1], [nan, nan, nan, 1]]
+    np.testing.assert_array_equal(batch.X, expected)
+    assert row([values[3]], schema) == "a is not a number"
+    assert row([values[0]], schema_of("a:missing-words=NA")) == "a is missing"
+
+
+def test_a_label_of_that_name_is_a_label() -> None:
+    schema = schema_of("a:hash=2,missing-words=NA|-,missing=0", label="a")
+    target = Target("classification", 2, ("NA", "x"))
+    assert [row([b'{"a":"%s"}' % word], schema, target)[1] for word in (b"NA", b"x", b"-")] == [0, 1, None]

@@ -16,7 +16,7 @@ from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.feature import Feature
 from driftway.worker.wire.schema.paths import Path
 from tests.unit.worker.rows import pieces, records
-from tests.unit.worker.wire.schema.reading import assert_same, decoded, reader_of, row, schema_of, tabled
+from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
 from tests.unit.worker.wire.schema.test_convert import fnv
 
 FAST = settings(max_examples=200, deadline=None)
@@ -66,6 +66,12 @@ def test_values_are_added_up_by_the_names_of_their_fields(objects: list[dict[str
     batch = decoded(events, schema)
     assert (batch.rejected, batch.X.tolist()) == ([], expected)
     assert_same(schema, records(events))
+
+
+def test_words_are_counted_by_a_kernel() -> None:
+    """Otherwise the comparisons of the two paths would never use it."""
+    values: list[bytes | None] = [b'{"w":["a",1,true,null],"o":{"a":1,"b":{"c":"d"}}}', b'{"w":[[1]],"o":[]}']
+    assert plain(schema_of("w:hash=2", "o.*:hash=2"), values) == [True, True]
 
 
 def test_a_name_that_comes_twice_counts_once() -> None:
@@ -130,3 +136,10 @@ def test_many_events_have_the_same_words_whatever_their_form() -> None:
         json.dumps({"w": one, "é": "\\u0041"[: i % 2]}).encode() for i, one in enumerate(texts)
     ]
     np.testing.assert_array_equal(decoded(values, schema).X, [counted([(w, 1.0) for w in one], 64) for one in texts])
+
+
+def test_objects_of_more_fields_than_the_table_has_slots() -> None:
+    wide = {f"w{i}": i for i in range(5000)}
+    values: list[bytes | None] = [json.dumps({"o": one}).encode() for one in ({"a": 1}, wide, {"a": 2})]
+    rows = [counted([(name, float(value)) for name, value in one.items()], 7) for one in ({"a": 1}, wide, {"a": 2})]
+    assert decoded(values, schema_of("o.*:hash=7")).X.tolist() == rows
