@@ -14,15 +14,10 @@ UNAVAILABLE = "__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92Y
 """What Debezium writes for a large value that has not changed and was not sent (TOAST): in texts, and in bytes."""
 STRUCT = {"scale", "value"}
 """Fields of Debezium's io.debezium.data.VariableScaleDecimal."""
-MARKS = CONNECT_DECIMAL.encode(), b'"scale"'
-"""An event that contains neither has no decimals."""
+MARK = b'"scale"'
+"""An event without it has no such struct."""
 LARGEST_SCALE = 1 << 15
 """More than databases have."""
-
-
-def may_hold_decimals(event: bytes) -> bool:
-    """Whether an event has to be parsed to find out if its texts and objects are decimals."""
-    return any(mark in event for mark in MARKS)
 
 
 def decimal_in(value: Any, schema: Any) -> Any:
@@ -35,10 +30,10 @@ def decimal_in(value: Any, schema: Any) -> Any:
     schema
         Connect schema of its field; None if the event has none.
     """
-    if isinstance(value, str) and isinstance(schema, dict) and schema.get("name") == CONNECT_DECIMAL:
-        parameters = schema.get("parameters")
-        scale: Any = parameters.get("scale") if isinstance(parameters, dict) else None
-        text: Any = value
+    scale, text = scale_in(schema), value
+    if isinstance(value, str):
+        if scale is None:
+            return value
     elif isinstance(value, dict) and value.keys() == STRUCT:
         scale, text = value["scale"], value["value"]
     else:
@@ -48,6 +43,12 @@ def decimal_in(value: Any, schema: Any) -> Any:
         return number_of(Decimal(f"{units}E{-places}")) if text and abs(places) <= LARGEST_SCALE else value
     except (TypeError, ValueError):  # no base64, no scale, or more digits than Python converts
         return value
+
+
+def scale_in(schema: Any) -> Any:
+    """Return the scale in the Connect schema of a decimal; None for other fields."""
+    parameters = schema.get("parameters") if isinstance(schema, dict) else None
+    return parameters.get("scale") if isinstance(parameters, dict) and schema.get("name") == CONNECT_DECIMAL else None
 
 
 def schema_at(schema: Any, steps: tuple[str, ...]) -> Any:

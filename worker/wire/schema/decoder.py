@@ -19,13 +19,12 @@ from driftway.worker.wire.schema.cell_table import (
     NOTHING,
     NULL,
     NUMBER,
-    TEXT,
     CellBuffer,
     CellTable,
     ExtraText,
     put,
 )
-from driftway.worker.wire.schema.debezium import decimal_in, may_hold_decimals, schema_at
+from driftway.worker.wire.schema.debezium import MARK, decimal_in, schema_at
 from driftway.worker.wire.schema.feature import BY_DIGITS, HASH, NUMBERS, TIME
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD, EventSchema
@@ -85,6 +84,7 @@ class SchemaDecoder:
         scanned: bool = True,
         exactly: Callable[[bytes], Any] | None = parse_exactly,
     ) -> None:
+        from driftway.worker.wire.schema.conversion.decimals import DecimalReader
         from driftway.worker.wire.schema.conversion.row_columns import ColumnConverter
 
         self.schema, self._loads, self._dumps, self._exactly = schema, loads, dumps, exactly
@@ -100,8 +100,10 @@ class SchemaDecoder:
         self._decimals = _decimal_places(schema, target, self._places) if loads is parse_json else {}
         self._hashed = {self._places[feature.path] for feature in schema.features if feature.kind == HASH}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
-        self._field_index = _build_index(schema) if scanned else None
-        self._cell_buffer = CellBuffer(len(self._places))
+        in_text = {j: steps for j, steps in self._decimals.items() if steps is not None}
+        self._field_index = _build_index(schema, bool(in_text)) if scanned else None
+        self._cell_buffer = CellBuffer(len(self._places) + bool(in_text))
+        self._decimal_reader = DecimalReader(in_text, len(self._places)) if in_text else None
         self._converter = ColumnConverter(schema, target, self._places)
 
     def decode(self, records: Records, late: bool = False) -> Decoded:
@@ -121,6 +123,8 @@ class SchemaDecoder:
             if self._decimals:
                 self._leave_decimals(records, cells, plain)
             fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
+            if self._decimal_reader is not None:
+                self._decimal_reader.read(cells, text, plain)
         reasons: dict[int, str] = {}
         nested: Nested = {}
         tail = ExtraText(len(text))
@@ -140,12 +144,10 @@ class SchemaDecoder:
         return Decoded(X, y, (text, ids), t, reasons, late_ones, set_aside)
 
     def _leave_decimals(self, records: Records, cells: CellTable, plain: NDArray[np.bool_]) -> None:
-        """Mark events with decimals as not plain: what they are stands in the Connect schema of each event."""
-        texts = [j for j, steps in self._decimals.items() if steps is not None]
-        doubtful = (cells.kind[:, list(self._decimals)] == NESTED).any(axis=1)
-        doubtful |= (cells.kind[:, texts] == TEXT).any(axis=1)
-        for i in np.flatnonzero(plain & doubtful).tolist():
-            plain[i] = not may_hold_decimals(records.values[i] or b"")
+        """Mark events with objects that may be decimals as not plain."""
+        doubtful = plain & (cells.kind[:, list(self._decimals)] == NESTED).any(axis=1)
+        for i in np.flatnonzero(doubtful).tolist():
+            plain[i] = MARK not in (records.values[i] or b"")
 
     def _delayed_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""
@@ -290,14 +292,17 @@ def _decimal_places(schema: EventSchema, target: Target, places: dict[Path, int]
     return found | {places[path]: roots[path.source] + path.steps for path in numbers}
 
 
-def _build_index(schema: EventSchema) -> FieldIndex | None:
-    """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places."""
+def _build_index(schema: EventSchema, connect_schema: bool = False) -> FieldIndex | None:
+    """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places.
+
+    With `connect_schema`, one more place is that of the event's Connect schema.
+    """
     from driftway.worker.wire.schema.field_index import DEEPEST, NO_NAME, build_field_index
 
     ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}
     roots = ways_in.get(schema.envelope, [()])
     around: list[tuple[str, ...]] = [(), (PAYLOAD,)]
-    ways = []
+    ways: list[tuple[tuple[str, ...], int]] = [((CONNECT_SCHEMA,), len(schema.sources))] if connect_schema else []
     for place, path in enumerate(schema.sources):
         if path.source in (ROW, ENVELOPE):
             ways += [(root + path.steps, place) for root in (roots if path.source == ROW else around)]

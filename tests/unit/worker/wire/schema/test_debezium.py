@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.debezium import UNAVAILABLE
+from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
@@ -62,6 +63,29 @@ def test_precise_decimals_are_the_nearest_float64(values: list[tuple[int, int]])
     assert (batch.X.tolist(), batch.rejected) == (expected, [])
     assert batch.y.tolist() == [one for one, _ in expected]
     assert_same(schema, records(events), NUMBER)
+
+
+def test_decimals_are_read_by_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the schema changes; otherwise the comparisons of the two paths would not use it."""
+    monkeypatch.delattr(SchemaDecoder, "_by_python")
+    scales = ["2", "2", "0", None, "22", "22", "2"]
+    units = [1250, -1250, 7, 0, 2**53 - 1, -(2**53) + 1, 0]
+    texts = [in_base64(one) for one in units]
+    fields = [[] if scale is None else [field("a", scale)] for scale in scales]
+    values = [change({"id": 1, "a": text}, *own) for text, own in zip(texts, fields, strict=True)]
+    values[3] = change({"id": 1, "a": 5})
+    schema = schema_of("a", envelope="debezium")
+    assert decoded([*values], schema).X[:, 0].tolist() == [
+        12.5, -12.5, 7.0, 5.0, (2**53 - 1) / 1e22, -(2**53 - 1) / 1e22, 0.0,
+    ]  # fmt: skip
+
+
+def test_a_decimal_as_id_is_the_text_that_came() -> None:
+    schema = schema_of("a", envelope="connect", id="a")
+    events: list[bytes | None] = [flat({"a": "AOpg"}, field("a", scale)) for scale in ("2", "40")]
+    text, (starts, ends) = decoded(events, schema).ids
+    assert [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)] == [b'"AOpg"'] * 2
+    assert_same(schema, records(events))
 
 
 def test_decimals_of_variable_scale_are_numbers_in_every_kind_of_feature() -> None:
