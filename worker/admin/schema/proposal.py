@@ -19,6 +19,7 @@ The complete rules:
 - The time: a field of times that falls in at most FALLS of the steps from row to row, preferably one called ``t``,
   ``ts``, ``time`` or ``timestamp``, or else the change's own time in Debezium events. Features are its hour and
   weekday, and the age of other times.
+- Headers ``ce_..`` are fields like others if at least half of the records are CloudEvents.
 - Missing values are replaced by the running mean if any was missing, else an event that lacks one is rejected.
 """
 

@@ -14,8 +14,6 @@ UNAVAILABLE = "__debezium_unavailable_value", "X19kZWJleml1bV91bmF2YWlsYWJsZV92Y
 """What Debezium writes for a large value that has not changed and was not sent (TOAST): in texts, and in bytes."""
 STRUCT = {"scale", "value"}
 """Fields of Debezium's io.debezium.data.VariableScaleDecimal."""
-MARK = b'"scale"'
-"""An event without it has no such struct."""
 LARGEST_SCALE = 1 << 15
 """More than databases have."""
 

@@ -14,7 +14,6 @@ from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, REGRESSION, Reco
 from driftway.worker.wire.json_tokens.exact import Number
 from driftway.worker.wire.schema.cell_table import (
     LARGEST_EXACT,
-    NESTED,
     NO_TEXT,
     NOTHING,
     NULL,
@@ -24,7 +23,7 @@ from driftway.worker.wire.schema.cell_table import (
     ExtraText,
     put,
 )
-from driftway.worker.wire.schema.debezium import MARK, decimal_in, schema_at
+from driftway.worker.wire.schema.debezium import decimal_in, schema_at
 from driftway.worker.wire.schema.feature import BY_DIGITS, HASH, NUMBERS, TIME
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD, EventSchema
@@ -100,10 +99,9 @@ class SchemaDecoder:
         self._decimals = _decimal_places(schema, target, self._places) if loads is parse_json else {}
         self._hashed = {self._places[feature.path] for feature in schema.features if feature.kind == HASH}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
-        in_text = {j: steps for j, steps in self._decimals.items() if steps is not None}
-        self._field_index = _build_index(schema, bool(in_text)) if scanned else None
-        self._cell_buffer = CellBuffer(len(self._places) + bool(in_text))
-        self._decimal_reader = DecimalReader(in_text, len(self._places)) if in_text else None
+        self._field_index = _build_index(schema, bool(self._decimals)) if scanned else None
+        self._cell_buffer = CellBuffer(len(self._places) + bool(self._decimals))
+        self._decimal_reader = DecimalReader(self._decimals, len(self._places)) if self._decimals else None
         self._converter = ColumnConverter(schema, target, self._places)
 
     def decode(self, records: Records, late: bool = False) -> Decoded:
@@ -120,8 +118,6 @@ class SchemaDecoder:
             text, plain = np.frombuffer(TAIL, np.uint8), np.zeros(n, np.bool_)
         else:
             text, plain = fields.scan_fields(records.values, self._field_index, cells)
-            if self._decimals:
-                self._leave_decimals(records, cells, plain)
             fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
             if self._decimal_reader is not None:
                 self._decimal_reader.read(cells, text, plain)
@@ -142,12 +138,6 @@ class SchemaDecoder:
         X, y, t, set_aside = self._converter.convert(records, cells, text, reasons, nested, labels)
         late_ones = np.zeros(n, np.bool_) if labels is None else labels
         return Decoded(X, y, (text, ids), t, reasons, late_ones, set_aside)
-
-    def _leave_decimals(self, records: Records, cells: CellTable, plain: NDArray[np.bool_]) -> None:
-        """Mark events with objects that may be decimals as not plain."""
-        doubtful = plain & (cells.kind[:, list(self._decimals)] == NESTED).any(axis=1)
-        for i in np.flatnonzero(doubtful).tolist():
-            plain[i] = MARK not in (records.values[i] or b"")
 
     def _delayed_labels(self, cells: CellTable) -> NDArray[np.bool_]:
         """Which events have an id and a label, and none of the features."""

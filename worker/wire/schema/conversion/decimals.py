@@ -1,4 +1,4 @@
-"""Read Kafka Connect's decimals in kernels: base64 whose scale stands in the event's own Connect schema."""
+"""Read decimals in kernels: base64 whose scale stands beside it, or in the event's own Connect schema."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
 from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.columns import Integers
-from driftway.worker.wire.json_tokens.decimals import POWERS_OF_TEN, Text
-from driftway.worker.wire.json_tokens.tokens import same
+from driftway.worker.wire.json_tokens.decimals import NOWHERE, ONE, POWERS_OF_TEN, Text
+from driftway.worker.wire.json_tokens.tokens import (
+    CLOSE,
+    COMMA,
+    OPEN,
+    QUOTE,
+    integer,
+    load_word,
+    same,
+    skip,
+    string,
+)
 from driftway.worker.wire.schema.cell_table import LARGEST_EXACT, NESTED, NO_TEXT, NUMBER, TEXT, CellTable
 from driftway.worker.wire.schema.debezium import scale_in, schema_at
 from driftway.worker.wire.schema.fields import pass_over
@@ -22,6 +32,10 @@ NO_DECIMAL, ANY_SCALE = -2, -1
 """In place of a scale: the field is no decimal, or has a scale that the kernel does not read."""
 MOST_SCHEMAS = 1000
 """Connect schemas whose scales are kept."""
+SCALE_NAME, VALUE_NAME = load_word(b'"scale"'), load_word(b'"value"')
+SEVEN, SEVEN_BYTES = np.uint64(7), np.uint64(256**7 - 1)
+OTHER, READ, UNSURE = range(3)
+"""Outcomes of reading a list or object: no decimal, read, or left to Python."""
 MOST_BYTES, PAD, ABSENT = 7, 61, -1
 """Bytes that hold every number below LARGEST_EXACT; the sign that fills up the last four characters of base64."""
 ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -35,12 +49,12 @@ class DecimalReader:
     Parameters
     ----------
     steps : mapping
-        Place -> the steps to its field in an event's Connect schema.
+        Place -> the steps to its field in an event's Connect schema; None: texts are no decimals there.
     schema_place : int
         Place of the Connect schemas.
     """
 
-    def __init__(self, steps: Mapping[int, tuple[str, ...]], schema_place: int) -> None:
+    def __init__(self, steps: Mapping[int, tuple[str, ...] | None], schema_place: int) -> None:
         self._places, self._steps = np.array(list(steps), np.int64), list(steps.values())
         self._schema_place, self._known = schema_place, dict[bytes, list[int]]()
 
@@ -49,7 +63,7 @@ class DecimalReader:
         changed = np.zeros(len(plain), np.bool_)
         _mark_changes(cells, self._schema_place, text, plain, changed)
         found = [self._scales(cells, text, i) for i in np.flatnonzero(changed).tolist()]
-        if any(max(scales) > NO_DECIMAL for scales in found):
+        if found:
             _read(cells, self._places, text, np.array(found, np.int64), changed, plain)
 
     def _scales(self, cells: CellTable, text: Text, i: int) -> list[int]:
@@ -62,7 +76,8 @@ class DecimalReader:
             if len(self._known) >= MOST_SCHEMAS:
                 self._known.clear()
             schema = parse_json(raw)
-            self._known[raw] = [_readable(scale_in(schema_at(schema, steps))) for steps in self._steps]
+            fields = [None if steps is None else schema_at(schema, steps) for steps in self._steps]
+            self._known[raw] = [_readable(scale_in(one)) for one in fields]
         return self._known[raw]
 
 
@@ -101,15 +116,53 @@ def _read(cells: CellTable, places: Integers, text: Text, scales: Integers, chan
         if not plain[i]:
             continue
         for k in range(places.shape[0]):
-            place, scale = places[k], scales[row, k]
+            place, scale, outcome = places[k], scales[row, k], OTHER
+            start, end = cells.start[i, place], cells.end[i, place]
             if cells.kind[i, place] == TEXT and scale != NO_DECIMAL:
-                good, units = _units(text, cells.start[i, place], cells.end[i, place])
-                if not good or scale == ANY_SCALE or abs(units) >= LARGEST_EXACT:
-                    plain[i] = False
-                    break
-                cells.kind[i, place] = NUMBER
-                cells.start[i, place] = NO_TEXT
-                cells.number[i, place] = units / POWERS_OF_TEN[scale]
+                outcome = UNSURE if scale == ANY_SCALE else READ
+            elif cells.kind[i, place] == NESTED:
+                outcome, scale, start, end = _struct(text, np.uint64(start))
+            if outcome == READ:
+                good, units = _units(text, start, end)
+                if good and abs(units) < LARGEST_EXACT:
+                    cells.kind[i, place], cells.start[i, place] = NUMBER, NO_TEXT
+                    cells.number[i, place] = units / POWERS_OF_TEN[scale]
+                else:
+                    outcome = UNSURE
+            if outcome == UNSURE:
+                plain[i] = False
+                break
+
+
+@fragment
+def _struct(text: Text, p: np.uint64) -> tuple[int, np.int64, np.int64, np.int64]:
+    """Read the object ``{"scale": .., "value": ".."}`` at p: (outcome, scale, bounds of the value's text)."""
+    outcome, scale, start, end = OTHER, np.int64(-1), np.int64(0), np.int64(-1)
+    p = skip(text, p + ONE) if text[p] == OPEN else p
+    for k in range(2):
+        name = load8(text, p) & SEVEN_BYTES
+        is_scale = name == SCALE_NAME
+        if not is_scale and name != VALUE_NAME:
+            break
+        outcome = UNSURE
+        p = skip(text, skip(text, p + SEVEN) + ONE)
+        if is_scale:
+            p, scale = integer(text, p)
+        elif text[p] == QUOTE:
+            start = np.int64(p + ONE)
+            p = string(text, p)
+            end = np.int64(p - ONE)
+        else:
+            break
+        if p == NOWHERE:
+            break
+        p = skip(text, p)
+        if text[p] != (COMMA if k == 0 else CLOSE):
+            break
+        p = skip(text, p + ONE)
+        if k == 1 and end >= 0 and 0 <= scale < POWERS_OF_TEN.shape[0]:
+            outcome = READ
+    return outcome, scale, start, end
 
 
 @fragment

@@ -80,6 +80,59 @@ def test_decimals_are_read_by_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     ]  # fmt: skip
 
 
+def test_decimals_of_variable_scale_are_read_by_a_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(SchemaDecoder, "_by_python")
+    texts = [
+        '{"scale":1,"value":"fQ=="}',
+        '{ "value" : "fQ==" , "scale" : 22 }',
+        '["scale"]',
+        '{"a":{"scale":1}}',
+        "{}",
+    ]
+    values: list[bytes | None] = [b'{"payload":{"a":%s}}' % text.encode() for text in texts]
+    batch = decoded(values, schema_of("a", envelope="connect"))
+    assert batch.X.tolist() == [[12.5], [125 / 1e22]]
+    assert [one.reason for one in batch.rejected] == ["a is not a number"] * 3
+
+
+STRUCTS = [
+    '{"scale":2,"value":"AQ==","scale":3}',
+    '{"scale":2,"scale":2}',
+    '{"value":"AQ==","value":"Ag=="}',
+    '{"scale":2}',
+    '{"scale":2.0,"value":"AQ=="}',
+    '{"scale":-1,"value":"AQ=="}',
+    '{"scale":30,"value":"AQ=="}',
+    '{"scale":2,"value":""}',
+    '{"scale":"2","value":"AQ=="}',
+    '{"scale":2,"value":"AQ==","b":1}',
+    '{"scale":2,"value":"AQ="}',
+    '{"scale":2,"x":1}',
+    '{"scale":2,"value":null}',
+    '{"scale":2,"value":"////////////"}',
+    '{"scales":2,"value":"AQ=="}',
+    '["scale",2]',
+    '{"scale":2,"value":"AQAAAAAAAA=="}',
+    '{"scale":2,"value":"/w=="}',
+    '{"scale":0,"value":"H////////w=="}',
+    '"AQ=="',
+    '{"scale":2,"value":"A=Q="}',
+    '{"scale":2,"value":"AQ==" ,}',
+    '{"scale":2,"value":"===="}',
+    '{"scale":2,"value":"é"}',
+    '{"scale":1,"value":{"scale":1,"value":"AQ=="}}',
+    '{"scale":true,"value":"AQ=="}',
+    '{"scale":null,"value":"AQ=="}',
+]
+
+
+@pytest.mark.parametrize("text", STRUCTS)
+def test_odd_structs_are_read_as_in_python(text: str) -> None:
+    schema = schema_of("a:missing=0", "a:hash=5,as=h", "a.scale:missing=0", envelope="connect")
+    assert_same(schema, records([b'{"payload":{"a":%s}}' % text.encode()]))
+    assert_same(schema_of("a", envelope="connect"), records([b'{"payload":{"a":%s}}' % text.encode()]))
+
+
 def test_a_decimal_as_id_is_the_text_that_came() -> None:
     schema = schema_of("a", envelope="connect", id="a")
     events: list[bytes | None] = [flat({"a": "AOpg"}, field("a", scale)) for scale in ("2", "40")]
