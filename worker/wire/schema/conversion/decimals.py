@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -72,13 +73,14 @@ class DecimalReader:
             return [NO_DECIMAL] * len(self._steps)
         start = np.uint64(cells.start[i, self._schema_place])
         raw = text[start : pass_over(text, start)].tobytes()
-        if raw not in self._known:
+        digest = blake2b(raw).digest()
+        if digest not in self._known:
             if len(self._known) >= MOST_SCHEMAS:
                 self._known.clear()
             schema = parse_json(raw)
             fields = [None if steps is None else schema_at(schema, steps) for steps in self._steps]
-            self._known[raw] = [_readable(scale_in(one)) for one in fields]
-        return self._known[raw]
+            self._known[digest] = [_readable(scale_in(one)) for one in fields]
+        return self._known[digest]
 
 
 def _readable(scale: Any) -> int:

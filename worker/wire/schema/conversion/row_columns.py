@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.columns import Integers, Text
 from driftway.worker.wire.events import REGRESSION, Records, Target, shown
-from driftway.worker.wire.schema.cell_table import FALSE, LARGEST_EXACT, NESTED, NUMBER, TEXT, TRUE, CellTable
+from driftway.worker.wire.schema.cell_table import FALSE, LARGEST_EXACT, NUMBER, TEXT, TRUE, CellTable
 from driftway.worker.wire.schema.conversion import convert, times
 from driftway.worker.wire.schema.conversion.convert import (
     GOOD,
@@ -184,8 +184,6 @@ class ColumnConverter:
     ) -> None:
         """Write the sums of lists and objects; those that a kernel leaves are added up in Python."""
         cells, text, nested = given
-        if not (cells.kind[:, spot.place] == NESTED).any():
-            return
         count_words(cells, spot, text, feature.names, np.zeros(SLOTS, np.int64), np.empty(SLOTS, np.uint64), X, codes)
         columns = slice(spot.column, spot.column + spot.width)
         for i in np.flatnonzero(codes[:, spot.feature] == NEEDS_PARSER).tolist():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.conversion.word_counts import count_words
 from driftway.worker.wire.schema.feature import Feature
 from driftway.worker.wire.schema.paths import Path
 from tests.unit.worker.rows import pieces, records
@@ -143,3 +144,11 @@ def test_objects_of_more_fields_than_the_table_has_slots() -> None:
     values: list[bytes | None] = [json.dumps({"o": one}).encode() for one in ({"a": 1}, wide, {"a": 2})]
     rows = [counted([(name, float(value)) for name, value in one.items()], 7) for one in ({"a": 1}, wide, {"a": 2})]
     assert decoded(values, schema_of("o.*:hash=7")).X.tolist() == rows
+
+
+def test_a_first_list_waits_for_no_compiler() -> None:
+    schema = schema_of("w:hash=2,missing=0")
+    decoded([b"{}"], schema)
+    compiled = list(count_words.signatures)  # type: ignore[attr-defined]
+    decoded([b'{"w":["a"]}', b'{"w":["\\u0061"]}'], schema)
+    assert list(count_words.signatures) == compiled != []  # type: ignore[attr-defined]
