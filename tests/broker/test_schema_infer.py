@@ -6,8 +6,9 @@ import json
 import tomllib
 
 import pytest
+from confluent_kafka import Producer
 
-from driftway.worker.admin.schema.topic import first_values
+from driftway.worker.admin.schema.topic import first_records
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Finished, driftway
 
@@ -53,9 +54,26 @@ def test_partitions_give_equally_many_values_in_their_order(kafka: str) -> None:
     for partition, n in enumerate((40, 3, 50)):
         produce(kafka, topic, [b"%d/%d" % (partition, i) for i in range(n)], partition)
     first = [b"0/%d" % i for i in range(9)], [b"1/%d" % i for i in range(3)], [b"2/%d" % i for i in range(9)]
-    assert first_values(kafka, {}, "python", topic, 21) == [value for values in first for value in values]
-    assert len(first_values(kafka, {}, "python", topic, 1)) == 1
-    assert len(first_values(kafka, {}, "python", topic, 1000)) == 93
+    sample = first_records(kafka, {}, "python", topic, 21)
+    assert sample.values == [value for values in first for value in values]
+    assert len(first_records(kafka, {}, "python", topic, 1).values) == 1
+    assert len(first_records(kafka, {}, "python", topic, 1000).values) == 93
+
+
+@pytest.mark.parametrize("client", ["auto", "python"])
+def test_attributes_of_cloud_events_are_read_from_headers(kafka: str, client: str) -> None:
+    topic = create_topic(kafka, unique("infer"), 1)
+    producer = Producer({"bootstrap.servers": kafka})
+    for i in range(60):
+        headers = {"ce_specversion": "1.0", "ce_id": f"e{i}", "ce_type": "ab"[i % 2], "ce_source": "/shop"}
+        value = json.dumps({"amount": i * 7 % 31 / 2, "y": i % 2})
+        producer.produce(topic, value, headers=list(headers.items()))
+    producer.flush()
+    done = infer(kafka, topic, "--client", client)
+    assert done.code == 0, done
+    table = tomllib.loads(done.stdout)["event"]
+    assert table == {"label": "y", "id": "@header.ce_id", "feature": ["amount", "@header.ce_type:one-of=a|b"]}
+    assert "rejected" not in done.stdout
 
 
 def test_what_is_not_there_is_a_sentence(kafka: str) -> None:

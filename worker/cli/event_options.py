@@ -39,9 +39,10 @@ def schema_options(label: str = "Path of an event's label, with --feature.  [def
             multiple=True,
             metavar="PATH[:OPTION,..]",
             help='Field of an event to learn from, where events are not {"x": ..}: amount, payload.amount, '
-            "country:one-of=de|fr|*, merchant:hash=32, user:index=50000, created_at:time=hour|weekday|age, with "
-            "unit=s|ms|us|ns|days if it is a number, each also with missing=mean|last|0, indicator, as=NAME. Outside "
-            "the value: @key, @header.NAME, @timestamp. Repeatable.",
+            "country:one-of=de|fr|*, merchant:hash=32 (of a list: counts of its words), words.*:hash=32 (names of an "
+            "object's fields), user:index=50000, created_at:time=hour|weekday|age, with unit=s|ms|us|ns|days if it is "
+            "a number, each also with missing=mean|last|0, missing-words=NA|-, indicator, as=NAME. Outside the value: "
+            "@key, @header.NAME, @timestamp. Repeatable.",
         ),
         click.option("--label", metavar="PATH", help=label),
         click.option("--id", "id_", metavar="PATH", help="Path of an event's id, with --feature.  [default: id]"),

@@ -51,6 +51,17 @@ LARGEST_TIME = 2**63
 LONGEST_EXACT = 2**20
 """Bytes of an event up to which its numbers can be read digit by digit: each one takes a microsecond."""
 LARGEST_SHORT = 2.0**53
+BEGINNINGS = (
+    (b"\xef\xbb\xbf", "it begins with a byte order mark"),
+    (b"\xff\xfe", "it is UTF-16, JSON is UTF-8"),
+    (b"\xfe\xff", "it is UTF-16, JSON is UTF-8"),
+    (b"{\0", "it is UTF-16, JSON is UTF-8"),
+    (b"\0{", "it is UTF-16, JSON is UTF-8"),
+    (b"\x1f\x8b", "it is compressed with gzip"),
+    (b"\x28\xb5\x2f\xfd", "it is compressed with zstd"),
+    (b"\0", "it begins with byte 0, as the formats of a schema registry do, see --format"),
+)
+"""First bytes of values that are often taken for JSON, and what they say."""
 DIGEST_BYTES = 6
 """Size of a `short_digest`."""
 MAX_TEMPLATES = 1024
@@ -62,7 +73,13 @@ def parse_json(value: bytes) -> Any:
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
-        raise Reject(NOT_JSON) from None
+        raise Reject(_why_not_json(value)) from None
+
+
+def _why_not_json(value: bytes) -> str:
+    """Return the reason of a value that is not JSON, with what its first bytes say that it is."""
+    found = next((what for start, what in BEGINNINGS if value.startswith(start)), None)
+    return NOT_JSON if found is None else f"{NOT_JSON}: {found}"
 
 
 def parse_exactly(value: bytes) -> Any:

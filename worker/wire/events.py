@@ -28,7 +28,7 @@ second-order learner holds d x d numbers. --features N allows any number."""
 # Why an event is rejected. The texts are part of the wire format and do not change: `driftway audit` compares them with
 # those of old records.
 NULL_VALUE = "null value"
-NOT_JSON = "not JSON"
+NOT_JSON = "not JSON"  # a colon and what the value begins with may follow: see `codec.parse_json`
 NOT_OBJECT = "not a JSON object"
 NO_X = "no x"
 LATE_LABEL = "late label: no event waits for one, see --label-wait"
@@ -100,12 +100,15 @@ class Target:
                 return finite(value, "label")
             except Reject as reject:
                 raise RejectLabel(str(reject)) from None
-        if not isinstance(value, bool):
-            for k, name in enumerate(self.labels or range(self.n_classes)):
-                known = as_number(name) if isinstance(name, str) else name
-                # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
-                if value == known if isinstance(known, str) else _as_float(value) == known:
-                    return float(k)
+        word = ("true" if value else "false") if isinstance(value, bool) else value
+        for k, name in enumerate(self.labels or range(self.n_classes)):
+            known = as_number(name) if isinstance(name, str) else name
+            # Numbers compare as floats, as in `indices`: the kernels read 9007199254740993 as ...992.
+            if word == known if isinstance(known, str) else _as_float(word) == known:
+                return float(k)
+        k = truth_places(self.labels)[truth_in(word)] if isinstance(word, str) and truth_in(word) >= 0 else -1
+        if k >= 0:
+            return float(k)
         given = json.dumps(value) if not isinstance(value, dict | list) else "given"
         raise RejectLabel(f"label {given[:40]} is not one of {', '.join(w.decode() for w in self.words()[:-1])}")
 
@@ -350,6 +353,22 @@ def as_number(label: str) -> Any:
         return label
     number = float(label)
     return int(number) if number.is_integer() else number
+
+
+TRUTH_WORDS = ("false", "f", "no", "n", "off"), ("true", "t", "yes", "y", "on")
+"""Usual words for false and for true, in any case."""
+
+
+def truth_in(text: str) -> int:
+    """Return 0 for a word of TRUTH_WORDS that means false, 1 for one that means true, -1 for other texts."""
+    word = text.lower()
+    return next((k for k, words in enumerate(TRUTH_WORDS) if word in words), -1)
+
+
+def truth_places(names: Sequence[str]) -> tuple[int, int]:
+    """Return the places of the names for false and true if there are no other names and one for each; else -1, -1."""
+    found = [truth_in(name) for name in names]
+    return (found.index(0), found.index(1)) if sorted(found) == [0, 1] else (-1, -1)
 
 
 def _as_float(value: Any) -> float | None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.wire.events import MAX_KEY, RejectedEvent
+from driftway.worker.wire.events import MAX_KEY, NOT_JSON, RejectedEvent
 from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
@@ -121,6 +121,16 @@ def lost_part(headers: Sequence[Header]) -> str:
     if not keeps_headers(headers) or said == b"%d" % found:
         return ""
     return f"{found} headers are left of {(said or b'').decode(errors='replace')}"
+
+
+def in_earlier_words(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Return a rejection's headers with the reason as earlier versions wrote it: without what a value begins with."""
+
+    def earlier(name: str, value: bytes | None) -> bytes | None:
+        more = f"{NOT_JSON}: ".encode()
+        return NOT_JSON.encode() if name == "reason" and value is not None and value.startswith(more) else value
+
+    return tuple((name, earlier(name, value)) for name, value in headers)
 
 
 def without_own(headers: Sequence[Header]) -> tuple[Header, ...]:

@@ -15,6 +15,7 @@ from driftway.worker.wire.schema.schema import ENVELOPES
 
 if TYPE_CHECKING:
     from driftway.worker.admin.schema.scan import EventStats
+    from driftway.worker.admin.schema.topic import Sample
     from driftway.worker.wire.schema.paths import Path
 
 ROWS = 1000
@@ -52,7 +53,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     a.b."with.dot", @envelope.a, @key.a, @header.NAME or @timestamp.
 
     Comments say what was seen of each field, why others were left out, and which options suit the label. The rows
-    are read again as by a worker with that schema, and what it would reject is reported.
+    are read again as by a worker with that schema, and what it would reject is reported. Attributes of CloudEvents in
+    the headers of a topic's records (ce_type, ce_time, ..) are fields, too.
 
     \b
     Examples:
@@ -72,8 +74,9 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         key: None if given[option] is None else Path.parse(given[option])
         for key, option in (("label", "label"), ("id", "id_"), ("time", "time"))
     }
-    values = _values(obj["open_rows"](name), name, rows, given)
-    found = scan_events(values, given["envelope"], [path for path in known.values() if path is not None])
+    values, headers = _sample(obj["open_rows"](name), name, rows, given)
+    asked = [path for path in known.values() if path is not None]
+    found = scan_events(values, given["envelope"], asked, headers)
     _require_rows(found, name)
     if 2 * found.plain > found.events and given["envelope"] is None and not any(known.values()):
         click.echo(f"{name}: {render.no_schema(found)}", err=True)
@@ -84,7 +87,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     if not proposal.features:
         reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
         raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}")
-    rejected = rejections(proposal, values)
+    rejected = rejections(proposal, values, headers)
     for line in render.in_words(proposal, rejected, name):
         click.echo(line, err=True)
     if as_json:
@@ -93,15 +96,15 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         click.echo(render.as_toml(proposal, rejected), nl=False)
 
 
-def _values(file: Iterator[bytes] | None, name: str, rows: int, given: dict[str, Any]) -> list[bytes | None]:
+def _sample(file: Iterator[bytes] | None, name: str, rows: int, given: dict[str, Any]) -> Sample:
     """The first rows of a file, or of a topic."""
-    if file is not None:
-        return list(islice(file, rows))
-    from driftway.worker.admin.schema.topic import first_values
+    from driftway.worker.admin.schema.topic import Sample, first_records
     from driftway.worker.kafka.client_factory import choose_client
 
+    if file is not None:
+        return Sample(list(islice(file, rows)))
     passthrough = parse_properties(given["properties"], given["client_properties"])
-    return first_values(given["bootstrap"], passthrough, choose_client(given["client"])[0], name, rows)
+    return first_records(given["bootstrap"], passthrough, choose_client(given["client"])[0], name, rows)
 
 
 def _require_rows(found: EventStats, name: str) -> None:

@@ -11,12 +11,13 @@ from driftway.worker.admin.schema.proposal import Proposal
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records
+from driftway.worker.wire.headers import Headers
 
 
-def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[str]:
+def rejections(proposal: Proposal, values: Sequence[bytes | None], headers: Headers | None = None) -> Counter[str]:
     """Count rejected events by reason; labels that would be set aside are none.
 
-    Keys, headers and timestamps of the records are ignored.
+    Keys and timestamps of the records are ignored.
 
     Raises
     ------
@@ -25,6 +26,6 @@ def rejections(proposal: Proposal, values: Sequence[bytes | None]) -> Counter[st
     """
     n = len(values)
     nothing, zeros = ListColumn([None] * n), np.zeros(n, np.int64)
-    records = Records(0, np.arange(n), ListColumn(values), nothing, zeros)
+    records = Records(0, np.arange(n), ListColumn(values), nothing, zeros, headers)
     batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
     return Counter(one.reason for one in batch.rejected if not one.set_aside)

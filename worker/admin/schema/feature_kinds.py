@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from driftway.worker.admin.schema.scan import EventStats, FieldStats
 from driftway.worker.admin.schema.values import id_rank, is_date_name, is_time_name, unit_of
-from driftway.worker.admin.schema.wording import in_order, percent, shares
+from driftway.worker.admin.schema.wording import percent, shares, spelled_once
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.schema.feature import AGE, HASH, HOUR, NUMBERS, ONE_OF, TIME, WEEKDAY, Feature
+from driftway.worker.wire.schema.feature import (
+    AGE,
+    HASH,
+    HOUR,
+    NAMES,
+    NUMBERS,
+    ONE_OF,
+    TIME,
+    WEEKDAY,
+    Feature,
+    MissingPolicy,
+)
 from driftway.worker.wire.schema.paths import Path
 
 NEARLY_ALL = 0.95
@@ -15,12 +26,16 @@ ENOUGH = 10
 """Rows below which no field is called constant or a counter."""
 MOST_LISTED = 12
 MOST_DIFFERENT = 0.8
-NARROW, WIDE, MOST_NARROW = 32, 64, 512
+NARROW, WIDE, MOST_NARROW, MOST_WORDS = 32, 64, 512, 1024
 FALLS = 0.1
+ZERO = MissingPolicy("", 0.0)
 
 
 def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[Feature | None, str]:
     """The feature made of a field and what was seen, or None and why it is left out; the event's time is at `time`."""
+    if seen.words and seen.word_lists >= NEARLY_ALL * seen.lists and not (seen.scalars or seen.objects):
+        about = f"lists of words, {len(seen.words):,} different"
+        return _words(found, seen, str(seen.path), len(seen.words)), about
     if not seen.scalars:
         return None, "list" if seen.lists else "always empty" if seen.empties else "always null"
     if seen.lists or seen.objects:
@@ -28,7 +43,7 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
     if seen.scalars < RARE * found.rows:
         return None, f"only in {percent(seen.scalars, found.rows)}"
     if len(seen.values) == 1 and found.rows >= ENOUGH:
-        return None, "constant so far"
+        return _presence(found, seen)
     path = seen.path
     if kind := moment_of(seen, named=time == path):
         unit = unit_at(seen, named=time == path)
@@ -37,11 +52,34 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
             return Feature(path, str(path), TIME, parts=(AGE,), unit=unit), f"{kind}: how long before the event, in s"
         hours = (HOUR,) if seen.clocks or not (seen.times or unit == "days") else ()
         return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY), unit=unit), kind
-    if seen.numeric >= NEARLY_ALL * seen.scalars and id_rank(path.steps[-1]) is None:
+    if seen.numeric >= NEARLY_ALL * seen.scalars and not seen.codes and id_rank(path.steps[-1]) is None:
         if not seen.fractions and seen.rises == seen.steps == found.rows - 1 and found.rows >= ENOUGH:
             return None, "whole number, rises with every event"
         return Feature(path, str(path), NUMBERS), _amount(found, seen)
     return _category(found, seen)
+
+
+def words_of_object(found: EventStats, seen: FieldStats, different: int) -> tuple[Feature, str]:
+    """The feature made of an object with some of so many fields, and what was seen of it."""
+    return _words(found, seen, f"{seen.path}{NAMES}", different), f"object with some of {different:,} fields"
+
+
+def _words(found: EventStats, seen: FieldStats, name: str, different: int) -> Feature:
+    """The feature that hashes words, into as many columns as few share, if so many are affordable."""
+    width = min(max(NARROW, 1 << (different - 1).bit_length()), MOST_WORDS)
+    missing = ZERO if found.absent(seen) else None
+    return Feature(seen.path, name, HASH, width=width, missing=missing, names=name != str(seen.path))
+
+
+def _presence(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]:
+    """The feature of a field with one value: whether a row has it."""
+    path, (word,), lacking = seen.path, seen.values, found.rows - seen.scalars
+    number = seen.numbers + seen.truths > 0
+    kind, categories = (NUMBERS, ()) if number else (ONE_OF, (word,))
+    feature = Feature(path, str(path), kind, categories=categories, missing=ZERO)
+    if not lacking or (number and not seen.high) or not _can_be_written(feature):
+        return None, "constant so far"
+    return feature, f"{word[:40]}, not in {percent(lacking, found.rows)}"
 
 
 def _amount(found: EventStats, seen: FieldStats) -> str:
@@ -65,7 +103,7 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
         return None, f"{kind}, different in almost every event"
     text = f"{kind}, {different:,} value{'s' * (different > 1)}"
     text += f", {percent(lacking, found.rows)} missing" if lacking else ""
-    listed = Feature(path, str(path), ONE_OF, categories=tuple(in_order(seen.values)))
+    listed = Feature(path, str(path), ONE_OF, categories=tuple(spelled_once(seen.values)))
     if different <= MOST_LISTED:
         if _can_be_written(listed):
             return listed, text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from driftway.worker.admin.schema.scan import EventStats, FieldStats
-from driftway.worker.admin.schema.wording import in_order, percent, shares
+from driftway.worker.admin.schema.wording import percent, shares, spelled_once
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target, as_number
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW
 
@@ -22,7 +22,7 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
     if not seen.scalars:
         beside = seen.path.source not in (ROW, ENVELOPE)
         return "beside the value: not looked at" if beside else "in no event that was read", Target(), {}
-    words = list({as_number(word): word for word in in_order(seen.values)}.values())
+    words = list({as_number(word): word for word in spelled_once(seen.values)}.values())
     lacking = found.rows - seen.scalars
     unlabelled = f", {percent(lacking, found.rows)} without" if lacking else ""
     if set(words) <= {"0", "1"} or seen.truths == seen.scalars:

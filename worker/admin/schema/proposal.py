@@ -2,19 +2,24 @@
 
 The complete rules:
 
-- A field is a number if at least NEARLY_ALL of its values are numbers, booleans or numbers in text. Likewise it is a
-  time if they are ISO 8601 texts, or if they are numbers under a name such as ``created_at`` or ``ts_ms`` that all lie
-  between the years 2000 and 2100 in one unit, the longest such; under a name such as ``birthdate`` between 1900 and
-  2100, also in days. All other fields, and those called ``.._id``, are categories.
+- A field is a number if at least NEARLY_ALL of its values are numbers, booleans or numbers in text, and none is a code:
+  digits with a leading zero. Likewise it is a time if they are ISO 8601 texts, or if they are numbers under a name such
+  as ``created_at`` or ``ts_ms`` that all lie between the years 2000 and 2100 in one unit, the longest such. Names such
+  as ``birthdate`` allow the years from 1900 on, and days. All other fields, and those called ``.._id``, are categories.
 - A category of up to MOST_LISTED values is listed (one-of), if all of them can be written so; others are hashed, into
   NARROW columns up to MOST_NARROW values, else WIDE. Columns are few because some learners cost their square.
-- Left out: lists, fields with a single value (from ENOUGH rows on), categories with more distinct values than
+- Lists of texts are hashed, into up to MOST_WORDS columns, and so are the names of an object's fields if there are more
+  than MOST_LISTED, all numbers, that fewer than SPARSE of the events with the object have on average.
+- A field with a single value (from ENOUGH rows on) that some rows lack is a number or a category of its own, 0 where it
+  is missing.
+- Left out: other lists, fields with a single value in every row, categories with more distinct values than
   MOST_DIFFERENT of all, whole numbers that rise with every row, fields that fewer than RARE of the rows have.
 - The id: a field of whole numbers or text, called ``id``, ``uuid``, ``key`` or ``.._id``, different in every row.
 - The label: a field called ``y``, ``label``, ``target`` or ``class``.
 - The time: a field of times that falls in at most FALLS of the steps from row to row, preferably one called ``t``,
   ``ts``, ``time`` or ``timestamp``, or else the change's own time in Debezium events. Features are its hour and
   weekday, and the age of other times.
+- Headers ``ce_..`` are fields like others if at least half of the records are CloudEvents.
 - Missing values are replaced by the running mean if any was missing, else an event that lacks one is rejected.
 """
 
@@ -24,7 +29,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from driftway.worker.admin.schema.feature_kinds import NEARLY_ALL, feature_of, missing_share, moment_of, rises, unit_at
+from driftway.worker.admin.schema.feature_kinds import (
+    MOST_LISTED,
+    NEARLY_ALL,
+    feature_of,
+    missing_share,
+    moment_of,
+    rises,
+    unit_at,
+    words_of_object,
+)
 from driftway.worker.admin.schema.labels import target_of
 from driftway.worker.admin.schema.scan import AROUND, EventStats, FieldStats
 from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
@@ -33,6 +47,8 @@ from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.feature import MEAN, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
 from driftway.worker.wire.schema.schema import EventSchema, implied_unit, written_time
+
+SPARSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -117,27 +133,56 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
     features: dict[Feature, str] = {}
     left_out: dict[Path, str] = {}
     when = None if t is None else t.path
+    sparse = _sparse_objects(found, taken | ({when} if when else set()))
     for path, seen in found.paths.items():
-        if path in taken or (seen.objects and not (seen.scalars or seen.lists)):
+        if path in taken or _above(path) in sparse:
             continue
-        feature, about = feature_of(found, seen, when)
+        feature: Feature | None
+        if path in sparse:
+            feature, about = words_of_object(found, seen, sparse[path])
+        elif seen.objects and not (seen.scalars or seen.lists):
+            continue
+        else:
+            feature, about = feature_of(found, seen, when)
         if feature is None:
             left_out[path] = about
         elif columns := {column for one in features for column in one.columns} & set(feature.columns):
             left_out[path] = f"makes a column {min(columns)}, as another does: name it with as=NAME"
         else:
             features[feature] = about
-    missing = {feature.path: share for feature in features if (share := missing_share(found, feature)) > 0}
+    gaps = (feature for feature in features if feature.missing is None)
+    missing = {feature.path: share for feature in gaps if (share := missing_share(found, feature)) > 0}
     about, target, options = target_of(found, None if y is None else found.at(y.path))
     y = None if y is None else replace(y, about=about)
     return Proposal(found, features, left_out, y, name, t, target, options, missing)
+
+
+def _sparse_objects(found: EventStats, taken: set[Path]) -> dict[Path, int]:
+    """Objects of many fields that few events have, with numbers only -> how many; none with a field that is taken."""
+    fields: dict[Path, list[FieldStats]] = {}
+    for path, seen in found.paths.items():
+        fields.setdefault(_above(path), []).append(seen)
+    return {
+        above: len(inside)
+        for above, inside in fields.items()
+        if len(inside) > MOST_LISTED
+        and above in found.paths
+        and sum(seen.scalars for seen in inside) < SPARSE * len(inside) * found.paths[above].objects
+        and all(seen.numbers + seen.truths == seen.scalars and not (seen.lists or seen.objects) for seen in inside)
+        and taken.isdisjoint(seen.path for seen in inside)
+    }
+
+
+def _above(path: Path) -> Path:
+    """The path of the object that has a field."""
+    return Path(path.steps[:-1], path.source)
 
 
 def _given(found: EventStats, path: Path | None, a_time: bool = False) -> FieldChoice | None:
     """The choice of a path that the user named, with what was seen there."""
     if path is None:
         return None
-    if path.source not in (ROW, ENVELOPE):
+    if path.source not in (ROW, ENVELOPE) and path not in found.paths:
         return FieldChoice(path, "beside the value: not looked at")
     seen = found.at(path)
     if not seen.scalars:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.worker.admin.schema.values import number_in, time_in, word_of
+from driftway.worker.admin.schema.values import is_code, number_in, time_in, word_of
 from driftway.worker.wire.codec import parse_exactly
 from driftway.worker.wire.events import MAX_FEATURES, Reject
+from driftway.worker.wire.headers import Headers
+from driftway.worker.wire.schema.debezium import UNAVAILABLE, decimal_in, schema_at
 from driftway.worker.wire.schema.decoder import beside_row, row_of
-from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, ROW, Path, look_up
-from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD
+from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, Path, look_up
+from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD
 
 DEEP = 16
 """Objects are walked this many levels deep; deeper ones count as lists."""
 MOST_PATHS = MAX_FEATURES
 """Maximum number of fields scanned, so that events whose field names are data cannot exhaust memory."""
 PLAIN = {"x", "id", "t"}
+ATTRIBUTE, VERSION = "ce_", "ce_specversion"
+"""Beginning of the headers that are attributes of a CloudEvent, and the one that each CloudEvent has."""
 AROUND = Path(("source", "ts_ms"), ENVELOPE), Path(("ts_ms",), ENVELOPE)
 """In Debezium's envelope, when the row was changed, and when the connector saw the change."""
 
@@ -43,9 +47,15 @@ class FieldStats:
     """Those of `times` that have a time of day."""
     texts: int = 0
     """All other texts."""
+    codes: int = 0
+    """Those of `texts` that are digits with a leading zero."""
     empties: int = 0
     """Texts that are empty or only white space."""
     lists: int = 0
+    word_lists: int = 0
+    """Those of `lists` that hold texts only, or nothing."""
+    words: set[str] = field(default_factory=set)
+    """The texts in `word_lists`."""
     objects: int = 0
     fractions: int = 0
     """Numbers, in text or not, that are not whole."""
@@ -70,8 +80,8 @@ class FieldStats:
         return self.values.total()
 
     def add(self, value: Any) -> None:
-        """Count a value; ABSENT and null are ignored."""
-        if value is ABSENT or value is None:
+        """Count a value; ABSENT, null and what Debezium writes for it are ignored."""
+        if value is ABSENT or value is None or value in UNAVAILABLE:
             return
         if isinstance(value, bool):
             self.truths += 1
@@ -88,6 +98,9 @@ class FieldStats:
             self.objects += 1
         else:
             self.lists += 1
+            if isinstance(value, list) and all(isinstance(word, str) for word in value):
+                self.word_lists += 1
+                self.words.update(value)
 
     def _add_text(self, text: str) -> None:
         if not text.strip():
@@ -104,6 +117,7 @@ class FieldStats:
             self._measure(found[0])
         else:
             self.texts += 1
+            self.codes += is_code(text.strip())
 
     def _measure(self, size: float) -> None:
         self.low, self.high = min(self.low, size), max(self.high, size)
@@ -134,7 +148,7 @@ class EventStats:
     plain: int = 0
     """Events that need no schema: numbers under x, of the most frequent length or set of names."""
     paths: dict[Path, FieldStats] = field(default_factory=dict)
-    """Fields of the row, in order of first appearance."""
+    """Fields of the row, in order of first appearance, then headers that are attributes of CloudEvents."""
     asked: dict[Path, FieldStats] = field(default_factory=dict)
     """Fields that the user named, and those of the envelope that may be the row's time."""
     unseen: int = 0
@@ -150,16 +164,28 @@ class EventStats:
 
     def add(self, row: dict[str, Any], event: dict[str, Any]) -> None:
         """Scan a row, and the event around it."""
+        schema = event.get(CONNECT_SCHEMA) if self.envelope else None
+        schema = schema_at(schema, (AFTER,)) if self.envelope == DEBEZIUM else schema
         self.rows += 1
-        self._walk(row, ())
+        self._walk(row, (), schema)
         for path, seen in self.asked.items():
             if path.source == ROW:
-                seen.add(look_up(row, path.steps))
+                value = look_up(row, path.steps)
+                seen.add(decimal_in(value, schema_at(schema, path.steps)) if self.envelope else value)
             elif path.source == ENVELOPE:
                 seen.add(beside_row(event, path.steps))
 
-    def _walk(self, row: dict[str, Any], above: tuple[str, ...]) -> None:
-        for name, value in row.items():
+    def add_attributes(self, headers: Mapping[str, bytes | None]) -> None:
+        """Scan those headers of a record that are attributes of CloudEvents."""
+        for name, value in headers.items():
+            if name.startswith(ATTRIBUTE) and value and len(self.paths) < MOST_PATHS:
+                path = Path((name,), HEADER)
+                self.paths.setdefault(path, FieldStats(path)).add(value.decode(errors="replace"))
+
+    def _walk(self, row: dict[str, Any], above: tuple[str, ...], schema: Any) -> None:
+        for name, given in row.items():
+            inner = schema_at(schema, (name,))
+            value = decimal_in(given, inner) if self.envelope else given
             path = Path((*above, name))
             seen = self.paths.get(path)
             if seen is None:
@@ -169,12 +195,17 @@ class EventStats:
                 seen = self.paths[path] = FieldStats(path)
             if isinstance(value, dict) and len(path.steps) < DEEP:
                 seen.add(value)
-                self._walk(value, path.steps)
+                self._walk(value, path.steps, inner)
             else:
                 seen.add([] if isinstance(value, dict) else value)
 
 
-def scan_events(values: Sequence[bytes | None], envelope: str | None = None, asked: Iterable[Path] = ()) -> EventStats:
+def scan_events(
+    values: Sequence[bytes | None],
+    envelope: str | None = None,
+    asked: Iterable[Path] = (),
+    headers: Headers | None = None,
+) -> EventStats:
     """Scan events.
 
     Parameters
@@ -185,21 +216,29 @@ def scan_events(values: Sequence[bytes | None], envelope: str | None = None, ask
         Envelope of the rows; None: detect it.
     asked : iterable of Path
         Further paths to scan, which may lead into lists or beside the row.
+    headers : sequence or None
+        Headers of each record. Attributes of CloudEvents are scanned, if at least half of the records are such.
     """
     events = [_object(value) for value in values]
     objects = [event for event in events if event is not None]
     found = EventStats(_envelope(objects) if envelope is None else envelope, len(events), len(events) - len(objects))
     beside = AROUND if found.envelope == DEBEZIUM else ()
-    found.asked = {path: FieldStats(path) for path in (*asked, *beside)}
+    found.asked = {path: FieldStats(path) for path in (*asked, *beside) if path.source != HEADER}
     shapes = Counter(shape for shape in map(_shape, objects) if shape is not None)
     found.plain = max(shapes.values(), default=0)
-    for event in objects:
+    attributes = [{}] * len(events) if headers is None else [dict(own) for own in headers]
+    are_cloud_events = 2 * sum(VERSION in own for own in attributes) >= len(events)
+    for event, own in zip(events, attributes, strict=True):
+        if event is None:
+            continue
         try:
             row = row_of(event, found.envelope)
         except Reject:
             found.no_row += 1
             continue
         found.add(row, event)
+        if are_cloud_events:
+            found.add_attributes(own)
     return found
 
 

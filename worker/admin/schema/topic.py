@@ -1,16 +1,17 @@
-"""The first values of a topic."""
+"""The first records of a topic."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import READER, require_broker
-from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.kafka.log_reader.records import RecordColumns, RecordStream
 from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.wire.headers import Headers, joined_headers
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,16 @@ class SampleReader:
     group: str = field(default=READER["group.id"])
 
 
-def first_values(
-    bootstrap: str, passthrough: Mapping[str, Any], client: str, topic: str, rows: int
-) -> list[bytes | None]:
-    """Read at most `rows` values, the first ones of each partition, partition after partition.
+class Sample(NamedTuple):
+    """Records of a topic, or events of a file."""
+
+    values: Sequence[bytes | None]
+    headers: Headers | None = None
+    """Headers of each record; None: there are none."""
+
+
+def first_records(bootstrap: str, passthrough: Mapping[str, Any], client: str, topic: str, rows: int) -> Sample:
+    """Read at most `rows` records, the first ones of each partition, partition after partition.
 
     Partitions contribute equally, as far as they hold enough records.
 
@@ -49,7 +56,7 @@ def first_values(
         raise UsageFailure(f"there is no topic {topic}, nor a file of that name")
     config = SampleReader(bootstrap, dict(passthrough))
     ends = LogEnds(bootstrap, passthrough).of({topic: counts[topic]})
-    found: dict[int, list[bytes | None]] = {}
+    found: dict[int, RecordColumns] = {}
     # The shortest partition first: what it lacks is taken from the others.
     for left, (partition, end) in zip(
         range(len(ends), 0, -1),
@@ -59,7 +66,9 @@ def first_values(
         share = -(-rows // left)
         if not share:
             break
-        with RecordStream(config, client, topic, partition, end) as stream:
-            found[partition] = list(stream.columns(share).values)
-        rows -= len(found[partition])
-    return [value for partition in sorted(found) for value in found[partition]]
+        with RecordStream(config, client, topic, partition, end, headers=True) as stream:
+            found[partition] = stream.columns(share)
+        rows -= len(found[partition].offsets)
+    parts = [found[partition] for partition in sorted(found)]
+    values = [value for part in parts for value in part.values]
+    return Sample(values, joined_headers([(part.headers, len(part.offsets)) for part in parts]))

@@ -17,12 +17,14 @@ ID_WORDS = {"id", "uuid", "guid"}
 LABELS = ("y", "label", "target", "class")
 """Names of a label, the likeliest first."""
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
-"""Times as `driftway.worker.wire.schema.times` reads them."""
+"""Times as `driftway.worker.wire.schema.conversion.times` reads them."""
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """The years 2000 and 2100 in s since 1970; a number between them may be a time."""
 DATE_WORDS = {"birth", "birthdate", "birthday", "born", "date", "dob"}
 EARLIEST_DATE, YEAR = -2_208_988_800.0, 31_536_000.0
 """The year 1900 in s since 1970; a number under a name of DATE_WORDS may be a time from then on, also one in days."""
+CODE = re.compile(r"0\d+", re.ASCII)
+"""A postal code, say: a number has no leading zero."""
 UNITS = {"days": 1 / 86_400, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 """Unit -> how many of it a second has, the longest unit first."""
 
@@ -54,12 +56,17 @@ def is_date_name(name: str) -> bool:
 
 
 def number_in(text: str) -> float | None:
-    """Parse text as a finite number; None if it is not one."""
+    """Parse text as a finite number; None if it is not one, or a code."""
     stripped = text.strip()
-    if not NUMBER.fullmatch(stripped):
+    if not NUMBER.fullmatch(stripped) or is_code(stripped):
         return None
     number = float(stripped)
     return number if math.isfinite(number) else None
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is digits with a leading zero."""
+    return CODE.fullmatch(text) is not None
 
 
 def time_in(text: str) -> tuple[float, bool] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from driftway.worker.admin.schema.scan import FieldStats
-from driftway.worker.wire.events import as_number
+from driftway.worker.wire.events import as_number, truth_in
 
 
 def shares(seen: FieldStats) -> str:
@@ -33,3 +33,10 @@ def in_order(words: Mapping[str, int]) -> list[str]:
     """Sort words: numbers first, by value, then texts."""
     numbers = {word: as_number(word) for word in words}
     return sorted(words, key=lambda word: (isinstance(numbers[word], str), numbers[word]))
+
+
+def spelled_once(words: Mapping[str, int]) -> list[str]:
+    """Sort words as `in_order`; if all are truth words, the most frequent one for false, then that for true."""
+    ordered = in_order(words)
+    best = {truth_in(word): word for word in sorted(ordered, key=lambda word: words[word])}
+    return ordered if -1 in best else [best[truth] for truth in sorted(best)]

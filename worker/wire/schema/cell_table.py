@@ -15,7 +15,7 @@ from driftway.worker.wire.schema.paths import ABSENT
 NOTHING, NULL, NUMBER, FALSE, TRUE, TEXT, NESTED = range(7)
 """Kinds of value: absent, null, a number, false, true, a text, an object or a list."""
 NO_TEXT = -1
-"""Start of a NUMBER whose text is not in the batch's."""
+"""Start of a NUMBER or NESTED whose text is not in the batch's."""
 LARGEST_EXACT = 2.0**53
 """Up to here every whole number is a float64 of its own."""
 
@@ -32,7 +32,8 @@ class CellTable(NamedTuple):
     number: NDArray[np.float64]
     """f8[n, m]: value of a NUMBER; infinite if it is an integer beyond the range of float64."""
     start: Integers
-    """i8[n, m]: start of a TEXT in the batch's text, after its opening quote; also that of a NUMBER, or NO_TEXT."""
+    """i8[n, m]: start of a TEXT in the batch's text, after its opening quote; also that of a NUMBER or NESTED, or
+    NO_TEXT."""
     end: Integers
     """i8[n, m]: end of a TEXT, before its closing quote."""
 
@@ -92,7 +93,7 @@ class ExtraText:
 
 def put(cells: CellTable, i: int, j: int, value: Any, tail: ExtraText) -> None:
     """Write a Python value, as orjson or `codec.parse_exactly` parses it, into a cell."""
-    cells.kind[i, j] = kind_of(value)
+    cells.kind[i, j], cells.start[i, j] = kind_of(value), NO_TEXT
     if isinstance(value, str):
         cells.start[i, j], cells.end[i, j] = tail.add(value.encode(errors="replace"))
     elif isinstance(value, int | float) and not isinstance(value, bool):
@@ -100,7 +101,7 @@ def put(cells: CellTable, i: int, j: int, value: Any, tail: ExtraText) -> None:
             number = float(value)
         except OverflowError:
             number = math.inf
-        cells.number[i, j], cells.start[i, j] = number, NO_TEXT
+        cells.number[i, j] = number
         if abs(number) >= LARGEST_EXACT and isinstance(value, int | Number):
             cells.start[i, j], _ = tail.add(value.text if isinstance(value, Number) else b"%d" % value)
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.codec import parse_event, parse_exactly
+from driftway.worker.wire.codec import parse_event, parse_exactly, parse_json
 from driftway.worker.wire.columns import SPARE, TAIL, read_only
-from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, Records, Reject, Target
+from driftway.worker.wire.events import NOT_OBJECT, NULL_VALUE, REGRESSION, Records, Reject, Target
 from driftway.worker.wire.json_tokens.exact import Number
 from driftway.worker.wire.schema.cell_table import (
     LARGEST_EXACT,
@@ -23,13 +23,15 @@ from driftway.worker.wire.schema.cell_table import (
     ExtraText,
     put,
 )
-from driftway.worker.wire.schema.feature import BY_DIGITS
+from driftway.worker.wire.schema.debezium import decimal_in, schema_at
+from driftway.worker.wire.schema.feature import BY_DIGITS, HASH, NUMBERS, TIME
 from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
-from driftway.worker.wire.schema.schema import AFTER, CONNECT, DEBEZIUM, PAYLOAD, EventSchema
+from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD, EventSchema
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
-    from driftway.worker.wire.schema.convert import Floats
+    from driftway.worker.wire.schema.conversion.convert import Floats
+    from driftway.worker.wire.schema.conversion.row_columns import Nested
     from driftway.worker.wire.schema.field_index import FieldIndex
     from driftway.worker.wire.writer import Column
 
@@ -81,7 +83,8 @@ class SchemaDecoder:
         scanned: bool = True,
         exactly: Callable[[bytes], Any] | None = parse_exactly,
     ) -> None:
-        from driftway.worker.wire.schema.row_columns import ColumnConverter
+        from driftway.worker.wire.schema.conversion.decimals import DecimalReader
+        from driftway.worker.wire.schema.conversion.row_columns import ColumnConverter
 
         self.schema, self._loads, self._dumps, self._exactly = schema, loads, dumps, exactly
         self._places = {path: j for j, path in enumerate(schema.sources)}
@@ -93,9 +96,12 @@ class SchemaDecoder:
             self._places[path]
             for path in {schema.label, *(feature.path for feature in schema.features if feature.kind in BY_DIGITS)}
         ]
+        self._decimals = _decimal_places(schema, target, self._places) if loads is parse_json else {}
+        self._hashed = {self._places[feature.path] for feature in schema.features if feature.kind == HASH}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
-        self._field_index = _build_index(schema) if scanned else None
-        self._cell_buffer = CellBuffer(len(self._places))
+        self._field_index = _build_index(schema, bool(self._decimals)) if scanned else None
+        self._cell_buffer = CellBuffer(len(self._places) + bool(self._decimals))
+        self._decimal_reader = DecimalReader(self._decimals, len(self._places)) if self._decimals else None
         self._converter = ColumnConverter(schema, target, self._places)
 
     def decode(self, records: Records, late: bool = False) -> Decoded:
@@ -113,20 +119,23 @@ class SchemaDecoder:
         else:
             text, plain = fields.scan_fields(records.values, self._field_index, cells)
             fields.find_ids(cells, self._places[self.schema.id], text, ids, plain)
+            if self._decimal_reader is not None:
+                self._decimal_reader.read(cells, text, plain)
         reasons: dict[int, str] = {}
+        nested: Nested = {}
         tail = ExtraText(len(text))
         for i in [] if plain.all() else np.flatnonzero(~plain).tolist():
             try:
-                self._by_python(records, i, cells, tail, ids)
+                self._by_python(records, i, cells, tail, ids, nested)
             except Reject as reject:
                 reasons[i] = str(reject)
                 cells.kind[i] = NOTHING
         for path in self._beside:
-            self._put_beside(path, records, cells, tail, ids, reasons)
+            self._put_beside(path, records, cells, tail, ids, reasons, nested)
         if tail.texts:
             text = read_only(np.concatenate([text, np.frombuffer(b"".join(tail.texts) + bytes(SPARE), np.uint8)]))
         labels = self._delayed_labels(cells) if late else None
-        X, y, t, set_aside = self._converter.convert(records, cells, text, reasons, labels)
+        X, y, t, set_aside = self._converter.convert(records, cells, text, reasons, nested, labels)
         late_ones = np.zeros(n, np.bool_) if labels is None else labels
         return Decoded(X, y, (text, ids), t, reasons, late_ones, set_aside)
 
@@ -136,7 +145,9 @@ class SchemaDecoder:
         found &= (cells.kind[:, self._id_and_label] > NULL).all(axis=1)
         return found
 
-    def _by_python(self, records: Records, i: int, cells: CellTable, tail: ExtraText, ids: Integers) -> None:
+    def _by_python(
+        self, records: Records, i: int, cells: CellTable, tail: ExtraText, ids: Integers, nested: Nested
+    ) -> None:
         """Parse event i with orjson, or another parser, and write its values into row i."""
         value = records.values[i]
         if value is None:
@@ -146,7 +157,7 @@ class SchemaDecoder:
         if self._exactly is not None and any(_is_rounded(found.get(j)) for j in self._by_digits):
             found = self._values_of(self._exactly(value))
         for j, one in found.items():
-            put(cells, i, j, one, tail)
+            self._put(cells, i, j, one, tail, nested)
         if self.schema.id.source in (ROW, ENVELOPE):
             self._put_id(name, i, tail, ids)
 
@@ -155,7 +166,10 @@ class SchemaDecoder:
 
     def _values_of(self, event: Any) -> dict[int, Any]:
         """Return place -> value of all paths into an event."""
-        return {j: self._value_of(event, path) for path, j in self._places.items() if path.source in (ROW, ENVELOPE)}
+        found = {j: self._value_of(event, path) for path, j in self._places.items() if path.source in (ROW, ENVELOPE)}
+        for j, steps in self._decimals.items():
+            found[j] = decimal_in(found[j], None if steps is None else schema_at(event.get(CONNECT_SCHEMA), steps))
+        return found
 
     def _value_of(self, event: Any, path: Path) -> Any:
         """Return the value at a path into an event; ABSENT for another path."""
@@ -166,11 +180,23 @@ class SchemaDecoder:
             return look_up(row, path.steps)
         return beside_row(event, path.steps) if path.source == ENVELOPE else ABSENT
 
+    def _put(self, cells: CellTable, i: int, j: int, value: Any, tail: ExtraText, nested: Nested) -> None:
+        put(cells, i, j, value, tail)
+        if j in self._hashed and isinstance(value, list | dict):
+            nested[i, j] = value
+
     def _put_id(self, value: Any, i: int, tail: ExtraText, ids: Integers) -> None:
         ids[:, i] = tail.add(self._dumps(None if value is ABSENT else value))
 
     def _put_beside(
-        self, path: Path, records: Records, cells: CellTable, tail: ExtraText, ids: Integers, reasons: dict[int, str]
+        self,
+        path: Path,
+        records: Records,
+        cells: CellTable,
+        tail: ExtraText,
+        ids: Integers,
+        reasons: dict[int, str],
+        nested: Nested,
     ) -> None:
         """Write values from the records' keys, headers or timestamps."""
         j = self._places[path]
@@ -182,7 +208,7 @@ class SchemaDecoder:
         for i in range(len(records)):
             value = self._beside_value(path, records, i)
             if path.source != TIMESTAMP:
-                put(cells, i, j, value, tail)
+                self._put(cells, i, j, value, tail, nested)
             if path == self.schema.id and i not in reasons:
                 self._put_id(value, i, tail, ids)
 
@@ -205,7 +231,9 @@ class SchemaDecoder:
 
 
 def _is_rounded(value: Any) -> bool:
-    """Whether other numbers may have been parsed to the same float64."""
+    """Whether other numbers, or other ones in a list, may have been parsed to the same float64."""
+    if isinstance(value, list):
+        return any(_is_rounded(one) for one in value if not isinstance(one, list))
     return isinstance(value, float) and abs(value) >= LARGEST_EXACT and not isinstance(value, Number)
 
 
@@ -239,14 +267,32 @@ def beside_row(event: dict[str, Any], steps: tuple[str, ...]) -> Any:
     return look_up(event, steps) if found is ABSENT else found
 
 
-def _build_index(schema: EventSchema) -> FieldIndex | None:
-    """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places."""
+def _decimal_places(schema: EventSchema, target: Target, places: dict[Path, int]) -> dict[int, tuple[str, ...] | None]:
+    """Return the places where decimals of Kafka Connect are numbers.
+
+    Place -> the steps to its field in an event's Connect schema if texts are numbers there; None: only objects are.
+    """
+    if schema.earlier or not schema.envelope:
+        return {}
+    roots = {ROW: (AFTER,) if schema.envelope == DEBEZIUM else (), ENVELOPE: ()}
+    read = [(feature.path, feature.kind == NUMBERS) for feature in schema.features if feature.kind != TIME]
+    read = [*read, (schema.label, target.task == REGRESSION)]
+    found: dict[int, tuple[str, ...] | None] = {places[path]: None for path, _ in read if path.source in roots}
+    numbers = [path for path, number in read if number and path.source in roots]
+    return found | {places[path]: roots[path.source] + path.steps for path in numbers}
+
+
+def _build_index(schema: EventSchema, connect_schema: bool = False) -> FieldIndex | None:
+    """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places.
+
+    With `connect_schema`, one more place is that of the event's Connect schema.
+    """
     from driftway.worker.wire.schema.field_index import DEEPEST, NO_NAME, build_field_index
 
     ways_in: dict[str, list[tuple[str, ...]]] = {CONNECT: [(PAYLOAD,)], DEBEZIUM: [(PAYLOAD, AFTER), (AFTER,)]}
     roots = ways_in.get(schema.envelope, [()])
     around: list[tuple[str, ...]] = [(), (PAYLOAD,)]
-    ways = []
+    ways: list[tuple[tuple[str, ...], int]] = [((CONNECT_SCHEMA,), len(schema.sources))] if connect_schema else []
     for place, path in enumerate(schema.sources):
         if path.source in (ROW, ENVELOPE):
             ways += [(root + path.steps, place) for root in (roots if path.source == ROW else around)]

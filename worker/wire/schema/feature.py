@@ -27,12 +27,15 @@ WIDEST_HASH = 1 << 20
 MOST_INDEX = 1 << 53
 """Above this, not every whole number is a float64."""
 NUMBERS, ONE_OF, HASH, INDEX, TIME, UNIT = "number", "one-of", "hash", "index", "time", "unit"
+MISSING_WORDS = "missing-words"
 UNITS = ("s", "ms", "us", "ns", "days")
 """Of a time that is a number since 1970."""
 BY_SIZE = "by-size"
 """In place of a unit: the size of each number tells it, as it was before schemas had units."""
 BY_DIGITS = (ONE_OF, HASH, INDEX)
 """Kinds that tell numbers apart that are one and the same float64."""
+NAMES = ".*"
+"""End of a path to an object whose fields' names are hashed; a field that is called * is then written in quotes."""
 OTHERS = "*"
 """The category of all values that are not listed."""
 
@@ -97,7 +100,7 @@ class Feature:
         NUMBERS: a number, also true, false and a number in text. ONE_OF: a column for each of the `categories`, 1 in
         that of the value. HASH: `width` columns, 1 in the one selected by the value's hash. INDEX: one whole number
         below `width`: the value if it is such a number, else its hash. TIME: `parts` of a time in ISO 8601, or in
-        `unit` since 1970.
+        `unit` since 1970. A list under HASH counts its values, one hash each.
     categories : tuple of str
         For ONE_OF; OTHERS as the last one takes all values that are not listed.
     width : int
@@ -110,6 +113,11 @@ class Feature:
         Add a column with 1 where the value was missing.
     unit : str
         For TIME: one of UNITS; empty: times are text only.
+    names : bool
+        For HASH, where the path leads to an object: hash the names of its fields, and add up their values, 1 for each
+        that is no number. Written as ``PATH.*``.
+    missing_words : tuple of str
+        Texts that mean missing, unless a feature of the same path has a category of that name.
     """
 
     path: Path
@@ -121,6 +129,8 @@ class Feature:
     missing: MissingPolicy | None = None
     indicator: bool = False
     unit: str = ""
+    names: bool = False
+    missing_words: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -140,15 +150,20 @@ class Feature:
         options += [f"time={'|'.join(self.parts)}"] if self.kind == TIME else []
         options += [f"unit={self.unit}"] if self.unit else []
         options += [f"missing={self.missing}"] if self.missing is not None else []
+        options += [f"{MISSING_WORDS}={'|'.join(self.missing_words)}"] if self.missing_words else []
         options += ["indicator"] if self.indicator else []
-        options += [f"as={self.name}"] if self.name != str(self.path) else []
-        return f"{self.path}:{','.join(options)}" if options else str(self.path)
+        usual = f"{self.path}{NAMES}" if self.names else str(self.path)
+        options += [f"as={self.name}"] if self.name != usual else []
+        if self.kind == HASH and not self.names and len(self.path.steps) > 1 and self.path.steps[-1] == OTHERS:
+            usual = f'{usual.removesuffix(OTHERS)}"{OTHERS}"'
+        return f"{usual}:{','.join(options)}" if options else usual
 
     @classmethod
     def parse(cls, text: str) -> Feature:
         """Parse ``PATH[:OPTION,..]``.
 
-        Options: one-of=A|B, hash=N, index=N, time=PART|PART, unit=UNIT, missing=POLICY, indicator, as=NAME.
+        Options: one-of=A|B, hash=N, index=N, time=PART|PART, unit=UNIT, missing=POLICY,
+        missing-words=A|B, indicator, as=NAME.
 
         Raises
         ------
@@ -170,8 +185,9 @@ class Feature:
             raise UsageFailure(f"feature {text}: {' and '.join(kinds)} do not go together")
         if UNIT in given and kinds != [TIME]:
             raise UsageFailure(f"feature {text}: unit= says how a time is counted, and needs time=")
+        names = kinds == [HASH] and text[:end].rstrip().endswith(NAMES) and len(path.steps) > 1
         return cls(
-            path,
+            Path(path.steps[:-1], path.source) if names else path,
             given.get("as", str(path)),
             kinds[0] if kinds else NUMBERS,
             _categories(text, given[ONE_OF]) if ONE_OF in given else (),
@@ -180,6 +196,8 @@ class Feature:
             MissingPolicy.parse(given["missing"]) if "missing" in given else None,
             "indicator" in given,
             checked_unit(f"feature {text}", given[UNIT]) if UNIT in given else "",
+            names,
+            _missing_words(text, given[MISSING_WORDS]) if MISSING_WORDS in given else (),
         )
 
 
@@ -191,6 +209,7 @@ OPTIONS = {
     TIME: f"time={'|'.join(PARTS)}",
     UNIT: f"unit={'|'.join(UNITS)}",
     "missing": "missing=reject|mean|last|NUMBER",
+    MISSING_WORDS: f"{MISSING_WORDS}=A|B|..",
     "indicator": "indicator",
     "as": "as=NAME",
 }
@@ -200,6 +219,13 @@ def _categories(text: str, words: str) -> tuple[str, ...]:
     found = tuple(words.split("|"))
     if "" in found or len(set(found)) < len(found) or OTHERS in found[:-1]:
         raise UsageFailure(f"feature {text}: name distinct categories, separated by |, with {OTHERS} only as the last")
+    return found
+
+
+def _missing_words(text: str, words: str) -> tuple[str, ...]:
+    found = tuple(words.split("|"))
+    if "" in found or len(set(found)) < len(found):
+        raise UsageFailure(f"feature {text}: name distinct texts that mean missing, separated by |")
     return found
 
 

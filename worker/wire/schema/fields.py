@@ -130,6 +130,7 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
                 if child != NO_NAME and text[p] == OPEN:
                     if place != NO_NAME:
                         cells.kind[i, place] = NESTED
+                        cells.start[i, place] = np.int64(p)
                     rows += child == tree.row
                     tree.stack[depth] = node
                     depth += 1
@@ -174,6 +175,7 @@ def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int, tree:
         return end
     if text[p] == OPEN or text[p] == OPEN_LIST:
         cells.kind[i, place] = NESTED
+        cells.start[i, place] = np.int64(p)
         return pass_over(text, p)
     eight = load8(text, p) & FOUR_BYTES
     cells.kind[i, place] = NULL if eight == tokens.NULL else TRUE if eight == tokens.TRUE else FALSE

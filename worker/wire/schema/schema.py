@@ -22,11 +22,11 @@ from driftway.worker.wire.schema.paths import ENVELOPE, ROW, TIMESTAMP, Path
 
 CONNECT, DEBEZIUM = "connect", "debezium"
 ENVELOPES = (CONNECT, DEBEZIUM)
-PAYLOAD, AFTER = "payload", "after"
+CONNECT_SCHEMA, PAYLOAD, AFTER = "schema", "payload", "after"
 USUAL_TIME = Path(("t",))
 DEBEZIUM_UNITS = {"ts_ms": "ms", "ts_us": "us", "ts_ns": "ns"}
 UNITS = "units"
-"""Key of a written schema whose numbers are times only in a unit; see `EventSchema.by_size`."""
+"""Key of a written schema whose numbers are times only in a unit; see `EventSchema.earlier`."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class EventSchema:
         Every feature has an indicator.
     unit : str
         Unit of numbers at `time`, one of `feature.UNITS`; empty: only text is a time there.
-    by_size : bool
-        Read numbers without a unit as times, in a unit that the size of each one tells: schemas in states and model
-        files from before units keep this meaning.
+    earlier : bool
+        Keep the meaning of schemas in states and model files from before units: a number without a unit is a time, in
+        the unit that its size tells; texts are never decimals, gaps, or truth values in another spelling.
 
     Raises
     ------
@@ -66,7 +66,7 @@ class EventSchema:
     missing: MissingPolicy = field(default_factory=MissingPolicy)
     indicators: bool = False
     unit: str = ""
-    by_size: bool = False
+    earlier: bool = False
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -162,9 +162,9 @@ class EventSchema:
     def unit_at(self, path: Path, unit: str) -> str:
         """Return the unit of numbers at a path: the given one, or else what the schema makes of them.
 
-        Empty: numbers are no times. BY_SIZE: see `by_size`.
+        Empty: numbers are no times. BY_SIZE: see `earlier`.
         """
-        return unit or (BY_SIZE if self.by_size else implied_unit(path))
+        return unit or (BY_SIZE if self.earlier else implied_unit(path))
 
     def lenient(self) -> EventSchema:
         """Return this schema with 0 for every missing value."""
@@ -177,7 +177,7 @@ class EventSchema:
         result: dict[str, Any] = {"features": [str(feature) for feature in self.features]}
         result |= {name: str(path) for name, (usual, path) in paths.items() if path != Path((usual,), ROW)}
         result |= {"time": self.written_time} if self.written_time != str(USUAL_TIME) else {}
-        result |= {} if self.by_size else {UNITS: True}
+        result |= {} if self.earlier else {UNITS: True}
         result |= {"envelope": self.envelope} if self.envelope else {}
         result |= {"missing": str(self.missing)} if self.missing != MissingPolicy() else {}
         return result | ({"indicators": True} if self.indicators else {})
@@ -196,7 +196,7 @@ class EventSchema:
             others = ", ".join(sorted(fields.keys() - known))
             raise UsageFailure(f"a schema of events with {others} is from a newer version")
         rest = {key: value for key, value in fields.items() if key not in ("features", UNITS)}
-        return replace(cls.parse(fields["features"], **rest), by_size=UNITS not in fields)
+        return replace(cls.parse(fields["features"], **rest), earlier=UNITS not in fields)
 
     def continuing(self, written: Any) -> EventSchema | None:
         """Return this schema as a state from before units goes on with it; None if `written` is not that schema.
@@ -209,7 +209,7 @@ class EventSchema:
             theirs = EventSchema.of_dict(written)
         except (UsageFailure, KeyError, TypeError, ValueError, AttributeError):
             return None
-        before = replace(self, by_size=True)
+        before = replace(self, earlier=True)
         if self.unit and not theirs.unit:
             theirs = replace(theirs, unit=self.unit)
         if len(theirs.features) == len(self.features):

@@ -184,6 +184,22 @@ def test_a_rejection_is_compared_with_its_headers() -> None:
         found.require(faces)
 
 
+def test_what_an_event_begins_with_may_be_missing_in_the_reason() -> None:
+    """Earlier versions did not say it."""
+    model = Model(ModelSettings((Spec.parse("arow"),), n_features=1), 3)
+    (bad,) = model.advance(records([b"\x1f\x8b?"], first=6)).rejected
+    assert bad.reason == "not JSON: it is compressed with gzip"
+    listed = Listed()
+    found = RejectionComparison(listed, "IN/3", (0, 10), "")  # type: ignore[arg-type]
+    ((key, raw, headers),) = faces = found.identities([bad])
+    for reason in (b"not JSON", headers[0][1]):
+        listed.written = [Written(0, key, raw, [("reason", reason), *headers[1:]])]
+        found.require(faces)
+    listed.written = [Written(0, key, raw, [("reason", b"not JSON: it is UTF-16"), *headers[1:]])]
+    with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
+        found.require(faces)
+
+
 HEADED = [("t", b"x" * 70), ("t", None)], [], [("a", b""), ("b", b"1"), ("a", b"2")]
 
 

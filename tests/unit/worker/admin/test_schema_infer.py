@@ -213,6 +213,8 @@ def test_extra_fields_and_dirt_are_told() -> None:
         (["1", "0"], {}, "0 50 %, 1 50 %"),
         ([True, False], {}, "false 50 %, true 50 %"),
         (["true", "false"], {"labels": "false,true"}, "say --labels false,true"),
+        (["True", "False", "true", "True"], {"labels": "False,True"}, "say --labels False,True"),
+        (["01", "02"], {"labels": "01,02"}, "say --labels 01,02"),
         ([0, 1, 2, 1], {"classes": "3"}, "say --classes 3"),
         ([1, -1], {"labels": "-1,1"}, "say --labels -1,1"),
         (["up", "no way"], {"labels": "no way,up"}, "say --labels 'no way,up'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from typing import Any
@@ -30,6 +31,7 @@ from tests.unit.worker.rows import reason, records, tabled
 BINARY = Target()
 DIRECTIONS = Target("classification", 2, ("DOWN", "UP"))
 SIGNS = Target("classification", 2, ("-1", "1"))
+TRUTHS = Target("classification", 2, ("False", "True"))
 NUMBER = Target("regression", 0)
 
 
@@ -38,6 +40,15 @@ NUMBER = Target("regression", 0)
     [
         (None, "null value"),
         (b"", "not JSON"),
+        (b'\xef\xbb\xbf{"x":[1,2]}', "not JSON: it begins with a byte order mark"),
+        ('{"x":[1,2]}'.encode("utf-16"), "not JSON: it is UTF-16, JSON is UTF-8"),
+        ('{"x":[1,2]}'.encode("utf-16-le"), "not JSON: it is UTF-16, JSON is UTF-8"),
+        ('{"x":[1,2]}'.encode("utf-16-be"), "not JSON: it is UTF-16, JSON is UTF-8"),
+        (gzip.compress(b'{"x":[1,2]}'), "not JSON: it is compressed with gzip"),
+        (
+            b'\0\0\0\0\5{"x":[1,2]}',
+            "not JSON: it begins with byte 0, as the formats of a schema registry do, see --format",
+        ),
         (b"{", "not JSON"),
         (b'{"x":[1,2]', "not JSON"),
         (b'{"x":[1,2]}}', "not JSON"),
@@ -48,7 +59,6 @@ NUMBER = Target("regression", 0)
         (b'{"x":[1,2],}', "not JSON"),
         (b'{"x":[1,2],"id":"\xff"}', "not JSON"),
         (b'{"x":[1,2],"id":"\\ud800"}', "not JSON"),
-        (b'\xef\xbb\xbf{"x":[1,2]}', "not JSON"),
         (b"[1,2]", "not a JSON object"),
         (b"17", "not a JSON object"),
         (b"null", "not a JSON object"),
@@ -149,6 +159,13 @@ def test_named_features_are_mapped_by_sorted_name() -> None:
         (Target("classification", 3), ["2", "0"], [2, 0], ["0", "1", "2"]),
         (DIRECTIONS, ['"DOWN"', '"UP"', r'"U\u0050"', "null"], [0, 1, 1, None], ['"DOWN"', '"UP"']),
         (SIGNS, ["-1", "1", "-1.0", "1e0"], [0, 1, 0, 1], ["-1", "1"]),
+        (TRUTHS, ["true", "false", '"True"', '"true"', '"FALSE"', '"n"'], [1, 0, 1, 1, 0, 0], ['"False"', '"True"']),
+        (
+            Target("classification", 3, ("true", "no", "x")),
+            ["true", '"no"', '"x"'],
+            [0, 1, 2],
+            ['"true"', '"no"', '"x"'],
+        ),
         (Target("classification", 2, ("2.5", "b")), ["2.5", '"b"', "25e-1"], [0, 1, 0], ["2.5", '"b"']),
         (Target("classification", 2, ("inf", "nan")), ['"inf"', '"nan"'], [0, 1], ['"inf"', '"nan"']),
         (Target("classification", 2, ("1_0", "\u0663")), ['"1_0"', '"\u0663"'], [0, 1], ['"1_0"', '"\\u0663"']),
@@ -170,6 +187,13 @@ def test_labels_are_read_and_written_in_the_users_words(
         (DIRECTIONS, "1", 'label 1 is not one of "DOWN", "UP"'),
         (DIRECTIONS, '"up"', 'label "up" is not one of "DOWN", "UP"'),
         (SIGNS, "0", "label 0 is not one of -1, 1"),
+        (TRUTHS, "1", 'label 1 is not one of "False", "True"'),
+        (TRUTHS, '"tru"', 'label "tru" is not one of "False", "True"'),
+        (
+            Target("classification", 2, ("False", "maybe")),
+            "false",
+            'label false is not one of "False", "maybe"',
+        ),
         (SIGNS, '"1"', 'label "1" is not one of -1, 1'),
         (NUMBER, '"1"', "label is not a number"),
         (NUMBER, "true", "label is not a number"),

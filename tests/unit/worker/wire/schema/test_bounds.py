@@ -6,10 +6,12 @@ import pytest
 
 from tests.unit.worker.wire.test_scanner_bounds import run
 
-SUITE = tuple(f"tests/unit/worker/wire/schema/test_{part}.py" for part in ("fields", "convert", "times", "shapes"))
+SUITES = ("fields", "convert", "times", "shapes"), ("words", "debezium")
 
 
-def test_fields_stay_inside_their_text(pytestconfig: pytest.Config) -> None:
-    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *SUITE)
+@pytest.mark.parametrize("suite", SUITES)
+def test_fields_stay_inside_their_text(pytestconfig: pytest.Config, suite: tuple[str, ...]) -> None:
+    paths = (f"tests/unit/worker/wire/schema/test_{part}.py" for part in suite)
+    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

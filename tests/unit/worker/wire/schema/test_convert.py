@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
@@ -62,6 +63,45 @@ def test_categories(value: Any, k: int) -> None:
     hot = [float(k == j) for j in range(5)]
     assert column([value], "a:one-of=red|grün|7|true|*") == [hot]
     assert column([value], "a:one-of=red|grün|7|true") == [hot[:4]]
+
+
+SPELLINGS = [
+    [False, "false", "False", "FALSE", "f", "F", "no", "No", "NO", "n", "N", "off", "Off", "fALSE"],
+    [True, "true", "True", "TRUE", "t", "T", "yes", "Yes", "YES", "y", "Y", "on", "ON", "tRUE"],
+]
+"""Of false, and of true."""
+
+
+@pytest.mark.parametrize("truth", [0, 1])
+@pytest.mark.parametrize(
+    "names", ["false|true", "False|True", "FALSE|TRUE", "n|y", "No|Yes", "f|t", "F|T", "off|on", "no|true"]
+)
+def test_categories_of_two_truth_words_are_those_of_any_spelling(names: str, truth: int) -> None:
+    other_way = "|".join(reversed(names.split("|")))
+    for value in SPELLINGS[truth]:
+        hot = [float(truth == k) for k in range(2)]
+        assert column([value], f"a:one-of={names}") == [hot]
+        assert column([value], f"a:one-of={other_way}") == [hot[::-1]]
+        assert column([value], f"a:one-of={names}|*") == [[*hot, 0.0]]
+
+
+@pytest.mark.parametrize("value", ["", "tru", "truee", "yess", "0", "1", 0, 1, "о", "t\0", "no "])
+def test_other_texts_are_no_truth_values(value: Any) -> None:
+    assert column([value], "a:one-of=No|Yes") == [[0.0, 0.0]]
+
+
+@pytest.mark.parametrize("names", ["True|False|unknown", "True|true|False", "yes", "True|yes", "a|b"])
+def test_where_other_categories_are_named_words_are_what_they_are(names: str) -> None:
+    words = names.split("|")
+    for value in [*SPELLINGS[0], *SPELLINGS[1]]:
+        text = str(value).lower() if isinstance(value, bool) else value
+        assert column([value], f"a:one-of={names}") == [[float(text == word) for word in words]]
+
+
+def test_a_schema_from_before_units_compares_texts_as_they_are() -> None:
+    old = EventSchema.of_dict({"features": ["a:one-of=True|False", "b:one-of=true|false"]})
+    values = [b'{"a":true,"b":true}', b'{"a":"true","b":"True"}', b'{"a":"True","b":"true"}']
+    assert decoded(values, old).X.tolist() == [[0, 0, 1, 0], [0, 0, 0, 0], [1, 0, 1, 0]]
 
 
 def test_texts_are_told_apart_at_every_length() -> None:
@@ -198,6 +238,13 @@ def test_labels_of_all_kinds() -> None:
     assert labels([1.5, "2.5", True, None, ""], Target("regression", 0)) == [1.5, 2.5, 1.0, None, None]
 
 
+@pytest.mark.parametrize("names", [("False", "True"), ("no", "yes"), ("N", "Y"), ("off", "on"), ("false", "true")])
+def test_labels_of_two_truth_words_are_those_of_any_spelling(names: tuple[str, str]) -> None:
+    for target, place in (Target("classification", 2, names), 1), (Target("classification", 2, names[::-1]), 0):
+        assert labels(SPELLINGS[1], target) == [place] * len(SPELLINGS[1])
+        assert labels(SPELLINGS[0], target) == [1 - place] * len(SPELLINGS[0])
+
+
 def test_labels_that_are_refused() -> None:
     reason = "is not one of"
     assert labels([2, "2", "", "yes", [], {}, 0.5], Target()) == [
@@ -258,3 +305,20 @@ def test_nobody_asked_for_headers() -> None:
 
 def test_a_timestamp_as_label_is_refused_in_words() -> None:
     assert row([b'{"a":1}'], schema_of("a", label="@timestamp")) == f"label {STAMP} is not one of 0, 1"
+
+
+def test_texts_that_mean_missing() -> None:
+    schema = schema_of("a:missing-words=NA|-,missing=-1", "b:one-of=NA|x,missing-words=NA|-,missing=0", "c:hash=1")
+    values = [b'{"a":"%s","b":"%s","c":"NA"}' % (word, word) for word in (b"NA", b"-", b"7", b"n/a")]
+    batch = decoded([*values[:3], rb'{"a":"N\u0041","b":"\u002d","c":1}'], schema)
+    nan = math.nan
+    expected = [[nan, 1, 0, 1], [nan, nan, nan, 1], [7, 0, 0, 1], [nan, nan, nan, 1]]
+    np.testing.assert_array_equal(batch.X, expected)
+    assert row([values[3]], schema) == "a is not a number"
+    assert row([values[0]], schema_of("a:missing-words=NA")) == "a is missing"
+
+
+def test_a_label_of_that_name_is_a_label() -> None:
+    schema = schema_of("a:hash=2,missing-words=NA|-,missing=0", label="a")
+    target = Target("classification", 2, ("NA", "x"))
+    assert [row([b'{"a":"%s"}' % word], schema, target)[1] for word in (b"NA", b"x", b"-")] == [0, 1, None]

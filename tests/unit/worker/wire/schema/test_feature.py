@@ -41,6 +41,8 @@ def features(draw: Any) -> Feature:
         tuple(draw(st.lists(st.sampled_from(sorted(PARTS)), min_size=1, unique=True))) if kind == TIME else (),
         draw(st.one_of(st.none(), POLICIES)),
         draw(st.booleans()),
+        missing_words=tuple(draw(st.lists(WORDS, max_size=2, unique=True))),
+        names=kind == HASH and draw(st.booleans()),
     )
 
 
@@ -97,6 +99,9 @@ def test_columns(text: str, columns: tuple[str, ...]) -> None:
         ("a:time=noon", "feature a:time=noon: parts of a time are hour, weekday, day, month, age, seconds, "),
         ("a:time=hour|hour", "feature a:time=hour|hour: parts of a time are"),
         ("a:missing=often", "missing values: 'often' is not reject, mean, last or a number"),
+        ("a:missing-words=", "feature a:missing-words=: 'missing-words=' is not one of"),
+        ("a:missing-words=-||", "feature a:missing-words=-||: name distinct texts that mean missing, separated by |"),
+        ("a:missing-words=-|-", "feature a:missing-words=-|-: name distinct texts"),
         ("a:missing=nan", "missing values: 'nan' is not"),
         ("a:missing=1e999", "missing values: '1e999' is not"),
         ("", "path '': a field's name is expected"),

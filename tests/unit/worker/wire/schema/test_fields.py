@@ -33,7 +33,11 @@ SCHEMAS = [
     schema_of(*FEATURES, envelope="debezium", label="label", id="@envelope.source.id", time="@envelope.source.at"),
     schema_of("amount", "@envelope.amount:as=other,missing=0", id="@envelope.key", label="@key", time="@timestamp"),
     schema_of("amount:missing=0", "@key.a:hash=3,missing=0", id="@key", label="place.label", time="place"),
-]
+    schema_of(
+        "amount:missing=0,missing-words=Ulm|12.5", "place.*:hash=3,missing=0", "place.city:missing=0", "tags:hash=4",
+        "größe:hash=4,missing=0", label="label", id="key",
+    ),
+]  # fmt: skip
 NAMES = [
     "amount",
     "place",
@@ -152,7 +156,7 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=["none", "connect", "debezium", "both", "key"])
+@pytest.mark.parametrize("schema", SCHEMAS, ids=["none", "connect", "debezium", "both", "key", "words"])
 @pytest.mark.parametrize("place", PLACES)
 def test_every_hostile_value_in_every_place(place: str, schema: EventSchema) -> None:
     values = [place.replace("%s", value).encode() for value in HOSTILE]

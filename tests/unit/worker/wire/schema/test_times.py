@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import SPARE
 from driftway.worker.wire.scanner import NO_TIME
-from driftway.worker.wire.schema import times
+from driftway.worker.wire.schema.conversion import times
+from driftway.worker.wire.schema.conversion.times import NOT_A_TIME
 from driftway.worker.wire.schema.feature import BY_SIZE, UNITS
 from driftway.worker.wire.schema.schema import EventSchema
-from driftway.worker.wire.schema.times import NOT_A_TIME
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
@@ -179,7 +179,7 @@ def test_units_may_be_added_to_a_state_from_before_them(feature: str, time: str,
     assert (found is not None) == continued
     assert ours.continuing(ours.as_dict()) is None
     if found is not None:
-        assert found.by_size
+        assert found.earlier
         again = ours.continuing(found.as_dict())
         assert again == found
         assert row([b'{"made":"2026-11-24T00:00:01Z","at":1700000000}'], found)[3] == 1_700_000_000_000

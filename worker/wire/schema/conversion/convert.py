@@ -9,12 +9,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
-from driftway.worker.wire.events import as_number
-from driftway.worker.wire.json_tokens.decimals import LOWER_E, MINUS, PLUS, POINT, UPPER_E, Text, Words, read_number
-from driftway.worker.wire.json_tokens.tokens import same
+from driftway.worker.wire.events import TRUTH_WORDS, as_number, truth_places
+from driftway.worker.wire.json_tokens.decimals import (
+    ALL_ONES,
+    EIGHT,
+    LOWER_E,
+    MINUS,
+    PLUS,
+    POINT,
+    THREE,
+    UPPER_E,
+    Text,
+    Words,
+    read_number,
+)
+from driftway.worker.wire.json_tokens.tokens import load_word, same
 from driftway.worker.wire.schema.cell_table import (
     FALSE,
     LARGEST_EXACT,
@@ -26,8 +38,8 @@ from driftway.worker.wire.schema.cell_table import (
     TRUE,
     CellTable,
 )
+from driftway.worker.wire.schema.conversion.times import NO_UNIT, NOT_A_TIME
 from driftway.worker.wire.schema.feature import OTHERS
-from driftway.worker.wire.schema.times import NO_UNIT, NOT_A_TIME
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
@@ -36,7 +48,12 @@ Codes = NDArray[np.int8]
 GOOD, MISSING, WRONG, INFINITE, NEEDS_PARSER, WITHOUT_UNIT = range(6)
 """Outcomes of reading a value: read, missing, of a wrong kind, not finite, left to Python, or a time whose unit is not
 known."""
-WORD_OF_FALSE, WORD_OF_TRUE = b"false", b"true"
+JSON_TRUTHS = b"false", b"true"
+TRUTHS = np.array([load_word(word.encode()) for words in TRUTH_WORDS for word in words])
+"""The words of TRUTH_WORDS, those for false first."""
+FALSE_WORDS, LONGEST_TRUTH = len(TRUTH_WORDS[0]), 5
+LOWER_CASE = load_word(b" " * 8)
+"""The bits that make letters small."""
 OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 HASHED_NUMBER, HASHED_DIGITS = np.uint64(1), np.uint64(2)
 """Hashed before the bits or the digits of a number, so that numbers and texts have different hashes."""
@@ -58,22 +75,32 @@ class Categories(NamedTuple):
     """u8[k]: `digits_hash` of the numbers beyond LARGEST_EXACT, which may be one and the same float64."""
     truth: Integers
     """i8[2]: indices of the categories of false and true; -1: none."""
+    any_spelling: bool
+    """Whether texts that are truth words in another spelling are those categories, too."""
     others: int
     """Index of the category of all other values; -1: none."""
 
     @classmethod
-    def of(cls, names: tuple[str, ...], with_others: bool = True) -> Categories:
-        """Build categories in this order; if `with_others`, OTHERS stands for all values that are not listed."""
+    def of(cls, names: tuple[str, ...], with_others: bool = True, any_spelling: bool = True) -> Categories:
+        """Build categories in this order; if `with_others`, OTHERS stands for all values that are not listed.
+
+        If one name is a word for false, another one for true, and there are no others, these are the categories of all
+        such words; not without `any_spelling`.
+        """
         texts = [name.encode() for name in names]
         bounds = np.cumsum([0, *map(len, texts)], dtype=np.uint64)
         numbers = [as_number(name) for name in names]
         values = [math.nan if isinstance(number, str) else float(number) for number in numbers]
         pairs = zip(names, values, strict=True)
         digits = [_digits_of(name) if abs(value) >= LARGEST_EXACT else 0 for name, value in pairs]
-        truth = [texts.index(word) if word in texts else -1 for word in (WORD_OF_FALSE, WORD_OF_TRUE)]
         others = names.index(OTHERS) if with_others and OTHERS in names else -1
+        truth = list(truth_places([name for k, name in enumerate(names) if k != others])) if any_spelling else [-1, -1]
+        any_spelling = truth[0] >= 0
+        if not any_spelling:
+            truth = [texts.index(word) if word in texts else -1 for word in JSON_TRUTHS]
         all_text = np.frombuffer(b"".join(texts) + bytes(SPARE), np.uint8)
-        return cls(all_text, bounds, np.array(values), np.array(digits, np.uint64), np.array(truth, np.int64), others)
+        numbers_and_digits = np.array(values), np.array(digits, np.uint64)
+        return cls(all_text, bounds, *numbers_and_digits, np.array(truth, np.int64), any_spelling, others)
 
 
 class FeatureSlot(NamedTuple):
@@ -161,7 +188,11 @@ def read_categories(
         out[i] = known.others
         codes[i, spot.feature] = GOOD
         if kind == TEXT:
-            found = _index_of(text, cells.start[i, spot.place], cells.end[i, spot.place], known)
+            start, end = cells.start[i, spot.place], cells.end[i, spot.place]
+            found = _index_of(text, start, end, known)
+            if found < 0 and known.any_spelling:
+                truth = _truth_in(text, start, end)
+                found = known.truth[truth] if truth >= 0 else -1
             if found >= 0:
                 out[i] = found
         elif kind == NUMBER:
@@ -188,6 +219,19 @@ def _index_of(text: Text, start: int, end: int, known: Categories) -> int:
         first, last = known.bounds[k], known.bounds[k + 1]
         if last - first == size and (size == np.uint64(0) or same(text, np.uint64(start), known.text, first, last)):
             return k
+    return -1
+
+
+@fragment
+def _truth_in(text: Text, start: int, end: int) -> int:
+    """Return `events.truth_in` of text[start:end]."""
+    size = end - start
+    if 0 < size <= LONGEST_TRUTH:
+        beyond = (EIGHT - np.uint64(size)) << THREE
+        word = (load8(text, np.uint64(start)) | LOWER_CASE) & (ALL_ONES >> beyond)
+        for k in range(TRUTHS.shape[0]):
+            if TRUTHS[k] == word:
+                return 1 if k >= FALSE_WORDS else 0
     return -1
 
 
@@ -235,9 +279,13 @@ def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out
         else:
             codes[i, spot.feature] = WRONG if kind == NESTED else MISSING
             continue
-        # FNV's low bits alone are poor: fold the high ones in.
-        h ^= h >> np.uint64(32)
-        out[i] = np.int64(h % np.uint64(count))
+        out[i] = place_of(h, count)
+
+
+@fragment
+def place_of(h: np.uint64, count: int) -> int:
+    """Return a hash modulo `count`. FNV's low bits alone are poor, so the high ones are folded in."""
+    return np.int64((h ^ (h >> np.uint64(32))) % np.uint64(count))  # type: ignore[return-value]
 
 
 @fragment

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.columns import Integers, Text
 from driftway.worker.wire.events import REGRESSION, Records, Target, shown
-from driftway.worker.wire.schema import convert, times
 from driftway.worker.wire.schema.cell_table import FALSE, LARGEST_EXACT, NUMBER, TEXT, TRUE, CellTable
-from driftway.worker.wire.schema.convert import (
+from driftway.worker.wire.schema.conversion import convert, times
+from driftway.worker.wire.schema.conversion.convert import (
     GOOD,
     INFINITE,
     MISSING,
     NEEDS_PARSER,
     WITHOUT_UNIT,
+    WRONG,
     Categories,
     Codes,
     FeatureSlot,
     FeatureSlots,
     Floats,
 )
+from driftway.worker.wire.schema.conversion.missing_words import MissingWords, clear_missing_words
+from driftway.worker.wire.schema.conversion.word_counts import SLOTS, count_words, word_counts
+from driftway.worker.wire.schema.debezium import UNAVAILABLE
 from driftway.worker.wire.schema.feature import AGE, HASH, INDEX, NUMBERS, ONE_OF, PARTS, REJECT, TIME, Feature
+from driftway.worker.wire.schema.fields import pass_over
 from driftway.worker.wire.schema.paths import Path
 from driftway.worker.wire.schema.schema import EventSchema
 
+Nested: TypeAlias = dict[tuple[int, int], Any]
+"""Event and place -> the list or object that was parsed there."""
 MICROS = 1000
 """Per millisecond."""
 NOT_OF_KIND = {
@@ -81,10 +89,13 @@ class ColumnConverter:
             spots.append(FeatureSlot(places[feature.path], j, column, len(feature.columns)))
             column += spots[-1].width
         self._width = column
+        self._missing_words = _missing_words(schema, target, places)
         pairs = list(zip(schema.features, spots, strict=True))
         self._numbers = FeatureSlots.of([spot for feature, spot in pairs if feature.kind == NUMBERS])
         self._others = [
-            (feature, spot, Categories.of(feature.categories)) for feature, spot in pairs if feature.kind != NUMBERS
+            (feature, spot, Categories.of(feature.categories, any_spelling=not schema.earlier))
+            for feature, spot in pairs
+            if feature.kind != NUMBERS
         ]
         self._needed = np.array([schema.policy(feature).word == REJECT for feature in schema.features])
         self._aging = any(AGE in feature.parts for feature in schema.features)
@@ -95,12 +106,17 @@ class ColumnConverter:
         cells: CellTable,
         text: Text,
         reasons: dict[int, str],
+        nested: Nested,
         labels: NDArray[np.bool_] | None = None,
     ) -> Converted:
-        """Convert all events; unusable ones get a reason unless they have one. Features of `labels` are ignored."""
+        """Convert all events; unusable ones get a reason unless they have one.
+
+        `nested` has the lists and objects in cells of features that hash them. Features of `labels` are ignored.
+        """
         n = len(records)
         X, codes = np.empty((n, self._width)), np.empty((n, len(self._features)), np.int8)
         t = np.empty(n, np.int64)
+        clear_missing_words(cells, text, self._missing_words)
         times.read_times(cells, self._time, text, self._micros_in(self._schema.time, self._schema.unit), t)
         for i in np.flatnonzero(t == times.NO_UNIT).tolist():
             reasons.setdefault(i, f"{shown(str(self._schema.time))} {WHY[WITHOUT_UNIT]}")
@@ -118,8 +134,12 @@ class ColumnConverter:
                 convert.read_hashes(cells, spot, text, feature.width, index, codes)
             if feature.kind == INDEX:
                 convert.write_index(cells, spot, feature.width, index, codes, X)
-            else:
-                convert.one_hot(index, spot, codes, X)
+                continue
+            if feature.names:  # of scalars, which have no fields
+                codes[codes[:, spot.feature] == GOOD, spot.feature] = WRONG
+            convert.one_hot(index, spot, codes, X)
+            if feature.kind == HASH:
+                self._count_words(feature, spot, (cells, text, nested), X, codes)
         if labels is not None:
             codes[labels] = GOOD
         if codes.any():
@@ -157,6 +177,21 @@ class ColumnConverter:
             else:
                 times.WRITERS[part](found, X, column)
             column += len(PARTS[part])
+
+    @staticmethod
+    def _count_words(
+        feature: Feature, spot: FeatureSlot, given: tuple[CellTable, Text, Nested], X: Floats, codes: Codes
+    ) -> None:
+        """Write the sums of lists and objects; those that a kernel leaves are added up in Python."""
+        cells, text, nested = given
+        count_words(cells, spot, text, feature.names, np.zeros(SLOTS, np.int64), np.empty(SLOTS, np.uint64), X, codes)
+        columns = slice(spot.column, spot.column + spot.width)
+        for i in np.flatnonzero(codes[:, spot.feature] == NEEDS_PARSER).tolist():
+            value = nested.get((i, spot.place))
+            if value is None:
+                start = np.uint64(cells.start[i, spot.place])
+                value = parse_json(text[start : pass_over(text, start)].tobytes())
+            X[i, columns], codes[i, spot.feature] = word_counts(value, feature.width, feature.names)
 
     def _micros_in(self, path: Path, unit: str) -> float:
         """Return how many us a number at a path counts, or what `times` takes in place of that."""
@@ -207,3 +242,16 @@ def _classes(target: Target) -> Categories:
     if not target.labels and target.n_classes == 2:
         known.truth[:] = 0, 1
     return known
+
+
+def _missing_words(schema: EventSchema, target: Target, places: Mapping[Path, int]) -> MissingWords:
+    """Return the texts that mean missing: no class of a label, and no category of a field."""
+    found: dict[int, set[str]] = {}
+    if not schema.earlier:
+        found = {places[path]: set(UNAVAILABLE) for path in (schema.label, *(one.path for one in schema.features))}
+    for feature in schema.features:
+        found.setdefault(places[feature.path], set()).update(feature.missing_words)
+    for feature in schema.features:
+        found[places[feature.path]].difference_update(feature.categories)
+    found.get(places[schema.label], set()).difference_update(target.labels)
+    return MissingWords.of({place: sorted(words) for place, words in found.items()})

@@ -1,0 +1,117 @@
+"""`driftway schema infer`: codes, truth words, decimals, words, presence, and attributes of CloudEvents."""
+
+from __future__ import annotations
+
+import random
+from base64 import b64encode
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from driftway.worker.admin.schema.dry_run import rejections
+from driftway.worker.admin.schema.proposal import propose
+from driftway.worker.admin.schema.render import as_toml
+from driftway.worker.admin.schema.scan import scan_events
+from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.paths import Path
+from tests.unit.worker.admin.orders import Row, orders, table_of, texts
+from tests.unit.worker.admin.test_schema_infer import checked, read_by
+
+
+def test_codes_with_leading_zeros_are_categories() -> None:
+    table, toml, _ = checked(
+        orders(lambda row, i: {**row, "zip": f"{i * 7 % 90:05}" if i % 50 == 0 else str(10_000 + i % 90)})
+    )
+    assert table["feature"][-1] == "zip:hash=32"
+    assert "# text, 94 values" in toml
+
+
+def test_truth_words_are_listed_once() -> None:
+    spellings = ["Yes", "no", "YES", "Yes", "no", "No"]
+    table, _, _ = checked(orders(lambda row, i: {**row, "paid": spellings[i % 6]}))
+    assert table["feature"][-1] == "paid:one-of=no|Yes"
+
+
+def test_decimals_and_values_that_were_not_sent() -> None:
+    amount = {"type": "bytes", "name": "org.apache.kafka.connect.data.Decimal", "parameters": {"scale": "2"}}
+    fields = [{**amount, "field": "amount"}, {"type": "string", "field": "note"}]
+    schema = {"type": "struct", "fields": [{"type": "struct", "field": "after", "fields": fields}]}
+
+    def change(row: Row, i: int) -> Row:
+        units = b64encode((i * 37 % 900 - 300).to_bytes(2, "big", signed=True)).decode()
+        fee = {"scale": i % 3, "value": units}
+        note = "__debezium_unavailable_value" if i % 5 == 0 else "ab"[i % 2]
+        after = {"amount": units, "fee": fee, "note": note, "y": i % 2}
+        return {
+            "schema": schema,
+            "payload": {"before": None, "after": after, "op": "c", "ts_ms": 1_790_000_000_000 + i},
+        }
+
+    table, toml, _ = checked(orders(change))
+    assert table["feature"] == ["amount", "fee", "note:one-of=a|b"]
+    assert "# number, -3 to 5." in toml
+    assert "# text, 2 values, 20 % missing" in toml
+    _, toml, _ = checked(orders(change), label="amount")
+    assert "say --task regression" in toml
+
+
+def test_lists_of_words_are_hashed() -> None:
+    def change(row: Row, i: int) -> Row:
+        words = [f"w{i * k % 150}" for k in range(1, 6)]
+        return {**row, "words": words, "tags": ["a", "b"][: i % 3] if i % 10 else None, "mixed": [i, "a"]}
+
+    table, toml, proposal = checked(orders(change))
+    assert table["feature"][-2:] == ["words:hash=256", "tags:hash=32,missing=0"]
+    assert "# lists of words, 150 different" in toml
+    assert proposal.left_out[Path(("mixed",))] == "list"
+    assert "missing" not in table
+
+
+def test_the_names_of_many_fields_that_come_now_and_then_are_hashed() -> None:
+    rng = random.Random(3)
+    rows = [{"x": {f"w{rng.randrange(2000)}": 1 for _ in range(20)}, "y": i % 2} for i in range(300)]
+    table, toml, _ = checked(texts(rows))
+    assert (table["feature"], table["label"]) == (["x.*:hash=1024"], "y")
+    assert "# object with some of 1,9" in toml
+    assert "left out" not in toml
+
+
+def test_whether_a_field_is_there_is_a_feature() -> None:
+    rows: list[Row] = [{"words": {["bad", "good"][i * i % 2]: 1, "the": 1}, "y": i % 2} for i in range(50)]
+    for i in range(0, 50, 5):
+        rows[i] |= {"promo": "x", "flag": True, "zero": 0, "none": None}
+    table, toml, proposal = checked(texts(rows))
+    assert table["feature"] == [
+        "words.bad:missing=0", "promo:one-of=x,missing=0", "flag:missing=0", "words.good:missing=0",
+    ]  # fmt: skip
+    assert "# x, not in 80 %" in toml
+    assert proposal.left_out[Path(("words", "the"))] == proposal.left_out[Path(("zero",))] == "constant so far"
+    assert "missing" not in table
+    read = read_by(table, Target(), texts(rows))
+    assert np.nan_to_num(read.X[:2]).tolist() == [[1, 1, 1, 0], [0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("share", [1, 3])
+def test_attributes_of_cloud_events_are_fields(share: int) -> None:
+    values = texts({"amount": i % 7, "y": i % 2} for i in range(60))
+
+    def attributes(i: int) -> list[tuple[str, bytes | None]]:
+        at = datetime(2026, 1, 5, i // 60, i % 60, tzinfo=UTC).isoformat()
+        known = {"specversion": "1.0", "id": f"e{i}", "source": f"/shop/{i % 3}", "type": "ab"[i % 2], "time": at}
+        return [("trace", b"x"), *((f"ce_{name}", one.encode()) for name, one in known.items())]
+
+    headers = [attributes(i) if i % share == 0 else [] for i in range(60)]
+    found = scan_events(values, headers=headers)
+    proposal = propose(found)
+    rejected = rejections(proposal, values, headers)
+    table = table_of(as_toml(proposal, rejected))
+    assert not rejected
+    features = ["@header.ce_source:one-of=/shop/0|/shop/1|/shop/2", "@header.ce_type:one-of=a|b"]
+    if share == 3:
+        assert table["feature"] == ["amount"]
+    else:
+        assert (table["id"], table["time"]) == ("@header.ce_id", "@header.ce_time")
+        assert table["feature"] == ["amount", *features, "@header.ce_time:time=hour|weekday"]
+    assert propose(scan_events(values, headers=[own[:1] for own in headers])).id is None
+    assert propose(found, label=Path.parse("@header.ce_type")).options == ({"labels": "a,b"} if share == 1 else {})
