@@ -147,13 +147,11 @@ def open_stream(name: str, **options: Any) -> Any:
     return open_events(name, **options) if options.pop("raw", False) else opened(name, **options)
 
 
-def open_rows(name: str) -> Any:
+def open_rows(name: str, **options: Any) -> Any:
     """Open a file's rows as JSON text, for a command of the worker; None if the name does not mean a file."""
     from driftway.producers.streams import means_file, open_events
 
-    if not means_file(name):
-        return None
-    return (row for block in open_events(name).blocks() for row in block.to_list() if row is not None)
+    return open_events(name, **options) if means_file(name) else None
 
 
 def write_table(name: str, **request: Any) -> Any:

@@ -12,6 +12,7 @@ import click
 
 from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
+from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 
@@ -42,6 +43,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
 
     With --raw the rows of a file are sent as they are, each as a JSON object of its columns, for workers whose
     --feature options say what to learn from; files of JSON lines (.jsonl, .ndjson, .json, also .gz) are always sent so.
+    With --labels the labels are written as the classes that they name, whatever their spelling in the file.
 
     Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always produces the same
     partitions; with --key the partition is determined by the key's murmur2 hash, as in Kafka's Java clients. Without
@@ -77,26 +79,29 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     from driftway.producers.streams import holds_events, open_events, open_stream
     from driftway.producers.streams.ground_truth import WithGroundTruth
 
-    given["raw"] = given["raw"] or holds_events(stream, given["data_dir"])
+    lines = holds_events(stream, given["data_dir"])
+    given["raw"] = given["raw"] or lines
     _check(given)
     _check_delayed(given)
     if given["raw"]:
-        _check_raw(ctx, given)
+        _check_raw(ctx, given, lines)
     labels = None if given["labels"] is None else tuple(given["labels"].split(","))
     properties = parse_properties(given["properties"], given["client_properties"])
     late = None
     if given["label_delay"] is not None:
         late = DelayedLabels(given["label_delay"], given["seed"], labels)
-    common = {"data_dir": given["data_dir"], "drop": given["drop"]}
+    common = {"data_dir": given["data_dir"], "drop": given["drop"], **given_file_options(given)}
     opened: Stream | EventFile
     if given["raw"]:
-        opened = open_events(stream, **common)
+        opened = open_events(stream, label=given["label"] or "y", labels=labels, **common)
     else:
         asked = {name: given[name] for name in ("seed", "label", "inject")}
         opened = open_stream(stream, labels=labels, **asked, **common)
         opened = WithGroundTruth(opened) if given["truth"] else opened
         opened = DelayColumn(opened, late.column) if late is not None and late.column is not None else opened
         opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened
+    if not given["quiet"]:
+        tell_notes(opened)
     encoding = Encoding(given["format"], given["named"], given["key"], labels)
     work = Replay(
         opened,
@@ -175,8 +180,8 @@ def _check_delayed(given: Mapping[str, Any]) -> None:
         raise UsageFailure("--label-delay column:NAME does not go with --inject, which would change that column, too")
 
 
-def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:
-    """Refuse options that would change events sent with --raw.
+def _check_raw(ctx: click.Context, given: Mapping[str, Any], lines: bool) -> None:
+    """Refuse options that would change events sent with --raw; `lines`: they are JSON lines, sent unchanged.
 
     Raises
     ------
@@ -185,11 +190,15 @@ def _check_raw(ctx: click.Context, given: Mapping[str, Any]) -> None:
     """
     if given["format"] != "json":
         raise UsageFailure("--format packed is for rows of numbers; --raw sends rows as JSON")
-    for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column", "labels"):
+    for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column"):
         if given[name]:
             raise UsageFailure(f"--{name.replace('_', '-')} changes rows, but --raw sends them as they are: remove it")
-    if ctx.get_parameter_source("label") is click.core.ParameterSource.COMMANDLINE:
-        raise UsageFailure("--label is for rows of numbers; with --raw, give --label to the worker")
+    for name in ("label", "labels") if lines else ():
+        # A file of defaults may say it for the worker.
+        if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            raise UsageFailure(
+                f"--{name} is for files with columns; JSON lines are sent as they are: give it to the worker"
+            )
 
 
 def _schedule(given: Mapping[str, Any]) -> Schedule | None:
@@ -215,6 +224,7 @@ def _delivery(stream: str, given: Mapping[str, Any]) -> Delivery:
     everything = {"stream": stream, **given}
     facts = {name: everything[name] for name in SAME_REPLAY}
     facts |= {name: facts[name] or None for name in ("raw", "drop")}  # position files of older versions lack them
+    facts |= {"label": facts["label"] or "y", **given_file_options(given)}
     return Delivery(
         given["partition"],
         None if given["transactional"] is None else TransactionOption.parse(given["transactional"]),

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from driftway.producers.cli.injecting import inject_option
+from driftway.worker.cli.file_options import file_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS
 
 FOREVER = "forever"
@@ -52,13 +53,16 @@ WHICH = (
         "row.",
     ),
     inject_option,
-    click.option("--label", default="y", show_default=True, metavar="NAME", help="Label column of a file."),
+    click.option(
+        "--label", metavar="NAME", help="Label column of a file.  [y; of an ARFF file the last one, if it is nominal]"
+    ),
     click.option(
         "--labels",
         metavar="A,B",
         help="Labels in class order; events contain them, as `driftway worker --labels` reads them.",
     ),
     click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable."),
+    file_options,
     click.option(
         "--data-dir", metavar="DIR", help="Folder of the files that are named without a path.  [$DRIFTWAY_DATA]"
     ),

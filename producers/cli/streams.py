@@ -18,6 +18,7 @@ from driftway.producers.cli.injecting import (
     truth_lines,
     truth_of,
 )
+from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
 from driftway.worker.errors import UsageFailure
 
 SHOWN_FEATURES = 12
@@ -26,9 +27,12 @@ MORE = "driftway streams NAME describes any of these; driftway streams fetch NAM
 
 @click.command()
 @click.argument("name", nargs=-1)
-@click.option("--label", default="y", show_default=True, metavar="NAME", help="Label column of a file.")
+@click.option(
+    "--label", metavar="NAME", help="Label column of a file.  [y; of an ARFF file the last one, if it is nominal]"
+)
 @click.option("--labels", metavar="A,B", help="Class names in index order, for a label column of text.")
 @click.option("--data-dir", metavar="DIR", help="Folder of the files that are named without a path.  [$DRIFTWAY_DATA]")
+@file_options
 @inject_option
 @click.option("--json", is_flag=True, help="Print JSON on stdout.")
 def streams(name: tuple[str, ...], **given: Any) -> None:
@@ -74,8 +78,14 @@ def streams(name: tuple[str, ...], **given: Any) -> None:
 
     labels = None if given["labels"] is None else given["labels"].split(",")
     opened = open_stream(
-        words[0], label=given["label"], labels=labels, data_dir=given["data_dir"], inject=given["inject"]
+        words[0],
+        label=given["label"],
+        labels=labels,
+        data_dir=given["data_dir"],
+        inject=given["inject"],
+        **given_file_options(given),
     )
+    tell_notes(opened)
     facts = {**_describe(opened), "catalogue": fetching.entry_of(words[0])}
     click.echo(json.dumps(facts) if given["json"] else _as_page(facts))
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from driftway.producers.streams.catalogue import CATALOGUE
 from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.files import (
     ENDINGS,
     LINES,
@@ -45,11 +46,12 @@ def open_stream(
     *,
     seed: int = 1,
     rows: int | None = None,
-    label: str = "y",
+    label: str | None = None,
     labels: Sequence[str] | None = None,
     data_dir: str | None = None,
     drop: Sequence[str] = (),
     inject: Sequence[str] = (),
+    reading: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Stream:
     """Open a stream by name.
@@ -57,17 +59,17 @@ def open_stream(
     Parameters
     ----------
     name : str
-        ``GENERATOR`` or ``GENERATOR:option=value,...`` (one option is ``seed``), a path that ends in .csv,
-        .arff or .parquet (each also .gz), the name of such a file in the data folder, or a fetched name of
-        the catalogue; the first of these that exists. A generator takes precedence over a file of the data
-        folder; add the file's suffix to open the file. The archive's generators are called ``archive:2CDT``
-        or ``archive:2CDT:option=value``; ``2CDT`` alone is the file.
+        ``GENERATOR`` or ``GENERATOR:option=value,...`` (one option is ``seed``), a path of a file, the name of
+        a file in the data folder, or a fetched name of the catalogue; the first of these that exists. Files end
+        as `files.ENDINGS` says; those of JSON lines must have the plain form, ``{"x": .., "y": ..}``. A generator
+        takes precedence over a file of the data folder; add the file's suffix to open the file. The archive's
+        generators are called ``archive:2CDT`` or ``archive:2CDT:option=value``; ``2CDT`` alone is the file.
     seed : int
         Seed of a generator, 0 <= seed < 2**64.
     rows : int or None
         A generator's length (its stages scale with it); for a file, the number of rows to read.
-    label : str
-        A file's label column.
+    label : str or None
+        A file's label column; None: that of the file's format, else ``y``.
     labels : sequence of str or None
         Class names in index order; required if the label column is text.
     data_dir : str or None
@@ -77,6 +79,8 @@ def open_stream(
     inject : sequence of str
         Drift and data errors to inject, in order, as ``KIND:option=value,...``; see
         `driftway.producers.streams.injection`.
+    reading : mapping or None
+        How to read a file, see `FileOptions`.
     **options
         A generator's options, as numbers or text; they take precedence over those in `name`.
 
@@ -89,7 +93,7 @@ def open_stream(
         raise UsageFailure(f"rows must be at least 1, got {rows}")
     data_folder(data_dir)  # reports a missing folder even if no file is looked up in it
     if inject:
-        files = {"label": label, "labels": labels, "data_dir": data_dir, "drop": drop}
+        files = {"label": label, "labels": labels, "data_dir": data_dir, "drop": drop, "reading": reading}
         return open_injected(open_stream, name, inject, seed=seed, rows=rows, **files, **options)
     names = None if labels is None else check_labels(labels)
     text = re.sub(r"\s*:\s*", ":", name.strip())
@@ -108,24 +112,41 @@ def open_stream(
     if options:
         raise UsageFailure(f"{path} is a file; only generators take {', '.join(options)}")
     entry = fetched_entry(path)
-    reading = label, names, drop
-    stream = open_file(path, *reading) if entry is None else open_fetched(entry, path, *reading)
+    how = label, names, drop, FileOptions.parse(reading or {})
+    stream = open_file(path, *how) if entry is None else open_fetched(entry, path, *how)
     stream.name = name
     return stream if rows is None else FirstRows(stream, rows)
 
 
-def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] = ()) -> EventFile:
+def open_events(
+    name: str,
+    *,
+    data_dir: str | None = None,
+    drop: Sequence[str] = (),
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+    values: Mapping[str, Collection[str]] | None = None,
+    only: Collection[str] | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> EventFile:
     """Open a file to read its rows unchanged, each as a JSON text, as `driftway replay --raw` sends them.
 
     Parameters
     ----------
     name : str
-        A path that ends in .csv, .arff, .parquet, .jsonl, .ndjson or .json (each also .gz), the name of such a file in
-        the data folder, or a fetched name of the catalogue.
+        A path of a file, the name of a file in the data folder, or a fetched name of the catalogue.
     data_dir : str or None
         The data folder; default the environment variable DRIFTWAY_DATA.
     drop : sequence of str
         Columns to leave out.
+    label, labels : str or None, sequence of str or None
+        The label's column, and class names in index order: labels are written as the classes that they name.
+    values : mapping or None
+        Column -> its categories, which are no words for missing values there.
+    only : collection of str or None
+        Columns besides which none need be read; None: all are.
+    reading : mapping or None
+        How to read the file, see `FileOptions`.
 
     Raises
     ------
@@ -139,7 +160,8 @@ def open_events(name: str, *, data_dir: str | None = None, drop: Sequence[str] =
     path = find_file(name, data_dir)
     if path is None:
         raise UsageFailure(_unknown(name, data_dir))
-    file = open_raw(path, drop)
+    names = None if labels is None else check_labels(labels)
+    file = open_raw(path, drop, label, names, values, only, FileOptions.parse(reading or {}))
     file.name = name
     return file
 

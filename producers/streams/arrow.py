@@ -1,14 +1,14 @@
-"""Shared by the CSV and Parquet readers: access to pyarrow, and conversion of its batches to blocks."""
+"""Shared by the CSV and Parquet readers: access to pyarrow, and conversion of its columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from driftway.producers.streams.labels import LabelReader
-from driftway.producers.streams.stream import Array, Block
+from driftway.producers.streams.stream import Array
 from driftway.worker.errors import UsageFailure
 
 
@@ -25,22 +25,6 @@ def require_pyarrow(path: str) -> Any:
     except ImportError:
         raise UsageFailure(f"reading {path} needs pyarrow: pip install 'driftway[files]'") from None
     return pyarrow
-
-
-def to_block(batch: Any, features: Sequence[str], label: str, reader: LabelReader) -> Block:
-    """Turn a record batch into rows; nulls become NaN.
-
-    Raises
-    ------
-    UsageFailure
-        `reader` refuses a label.
-    """
-    n = batch.num_rows
-    X = np.empty((n, len(features)))
-    for column, name in enumerate(features):
-        X[:, column] = to_floats(batch.column(name))
-    labels = batch.column(label)
-    return Block(X, _read_labels(labels, reader) if is_text(labels.type) else to_floats(labels))
 
 
 def to_floats(column: Any) -> Array:
@@ -77,12 +61,27 @@ def is_number(kind: Any) -> bool:
     return any(test(kind) for test in tests)
 
 
-def _read_labels(column: Any, reader: LabelReader) -> Array:
-    """Read text labels by their distinct values, so that Python handles only a few strings."""
+def coded(column: Any, read: Callable[[str], float]) -> Array:
+    """Read a column of text as f8[n] by its distinct values, so that Python handles only a few; null -> NaN."""
     import pyarrow as pa
 
-    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    values = np.array([reader.read(text) for text in coded.dictionary.to_pylist()] + [np.nan])
-    codes = coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
+    found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    values = np.array([np.nan if text is None else read(text) for text in found.dictionary.to_pylist()] + [np.nan])
+    codes = found.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)
     floats: Array = values[codes]
     return floats
+
+
+def read_labels(column: Any, reader: LabelReader) -> Array:
+    """Read a column of labels, of text or numbers, as f8[n]; null -> NaN.
+
+    Raises
+    ------
+    UsageFailure
+        `reader` refuses a label.
+    """
+    import pyarrow as pa
+
+    if is_text(column.type):
+        return coded(column, reader.read)
+    return to_floats(column) if reader.labels is None else coded(column.cast(pa.string()), reader.read)

@@ -33,10 +33,12 @@ def kept_columns(path: Path, columns: Sequence[str], drop: Sequence[str]) -> tup
     UsageFailure
         No column is left, or there is no such column.
     """
+    known = set(columns)
     for name in drop:
-        if name not in columns:
+        if name not in known:
             raise UsageFailure(f"{path} has no column {name!r} for --drop; columns: {some_of(columns)}")
-    kept = tuple(column for column in columns if column not in drop)
+    dropped = set(drop)
+    kept = tuple(column for column in columns if column not in dropped)
     if not kept:
         raise UsageFailure(f"{path} has no column left after --drop")
     return kept

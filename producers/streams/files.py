@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from driftway.producers.streams.catalogue import CATALOGUE, Entry, fetched_file
+from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.event_files.event_file import EventFile
+from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.stream import Stream
+from driftway.producers.streams.tables.table import Table
 from driftway.worker.errors import UsageFailure
 
-LINES = (".jsonl.gz", ".jsonl", ".ndjson.gz", ".ndjson", ".json.gz", ".json")
-SUFFIXES = (".csv.gz", ".csv", ".arff.gz", ".arff", ".parquet.gz", ".parquet", *LINES)
+TABLES = (".csv", ".tsv", ".arff", ".parquet", ".arrow", ".feather", ".svm", ".libsvm", ".svmlight")
+EVENTS = (".jsonl", ".ndjson", ".json")
+COMPRESSED = {".parquet": (".gz",), ".arrow": (), ".feather": ()}
+"""Format -> how its files may be compressed, if not by gzip and bzip2."""
+SUFFIXES = tuple(
+    f"{base}{packed}" for base in (*TABLES, *EVENTS) for packed in (*COMPRESSED.get(base, (".gz", ".bz2")), "")
+)
 """In the order in which they are tried for a bare name."""
-ENDINGS = ".csv, .arff, .parquet, .jsonl, .ndjson or .json, each also .gz"
+LINES = tuple(suffix for suffix in SUFFIXES if suffix.startswith(EVENTS))
+ENDINGS = (
+    ".csv, .tsv, .arff, .svm, .libsvm, .svmlight, .jsonl, .ndjson or .json, each also .gz or .bz2, .parquet, also .gz, "
+    ".arrow or .feather"
+)
 
 DATA_VARIABLE = "DRIFTWAY_DATA"
 
@@ -77,7 +89,7 @@ def suffix_of(name: str) -> str:
 
 
 def open_fetched(
-    entry: Entry, path: Path, label: str, labels: Sequence[str] | None, drop: Sequence[str] = ()
+    entry: Entry, path: Path, label: str | None, labels: Sequence[str] | None, drop: Sequence[str], options: FileOptions
 ) -> Stream:
     """Open a fetched file; unlike for other files, its length, task and number of classes are known.
 
@@ -86,16 +98,23 @@ def open_fetched(
     UsageFailure
         The reader refuses the file.
     """
-    indices = tuple(map(str, range(entry.classes))) if entry.classes and label == "y" else None
-    stream = open_file(path, label, indices if labels is None else labels, drop)
+    own = label in (None, "y")
+    indices = tuple(map(str, range(entry.classes))) if entry.classes and own else None
+    stream = open_file(path, label, indices if labels is None else labels, drop, options)
     stream.rows = entry.rows
-    stream.task = entry.task if label == "y" else stream.task
+    stream.task = entry.task if own else stream.task
     stream.source = f"{entry.citation}; {entry.address}; licence: {entry.licence}"
     return stream
 
 
-def open_file(path: Path, label: str, labels: Sequence[str] | None, drop: Sequence[str] = ()) -> Stream:
-    """Open a file by its suffix.
+def open_file(
+    path: Path,
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    options: FileOptions = FileOptions(),  # noqa: B008 - frozen
+) -> Stream:
+    """Open a file by its suffix, to read its rows as numbers.
 
     Raises
     ------
@@ -104,50 +123,85 @@ def open_file(path: Path, label: str, labels: Sequence[str] | None, drop: Sequen
     """
     if not path.is_file():
         raise UsageFailure(f"there is no file {path}")
-    suffix = suffix_of(path.name).removesuffix(".gz")
-    if suffix == ".csv":
-        from driftway.producers.streams.csv_file import CsvFile
+    how_else = (
+        f"{path} contains events: give the features to learn from with --feature; driftway schema infer {path} "
+        "proposes them"
+    )
+    if suffix_of(path.name) in LINES:
+        from driftway.producers.streams.event_files.plain_events import PlainEvents
 
-        return CsvFile(path, label, labels, drop)
-    if suffix == ".parquet":
-        from driftway.producers.streams.parquet_file import ParquetFile
+        return PlainEvents(open_raw(path, drop), labels, how_else)
+    missing = MissingWords(options.missing_values, {label or "y": labels or ()})
+    table = _open_table(path, options, missing)
+    if table.is_plain_form():
+        from driftway.producers.streams.event_files.plain_events import PlainEvents
+        from driftway.producers.streams.event_files.table_rows import TableRows
 
-        return ParquetFile(path, label, labels, drop)
-    if suffix == ".arff":
-        from driftway.producers.streams.arff_file import ArffFile
+        return PlainEvents(TableRows(table, "y", labels, drop), labels, how_else)
+    from driftway.producers.streams.table_stream import TableStream
 
-        return ArffFile(path, label, labels, drop)
-    if suffix in LINES:
-        raise UsageFailure(
-            f"{path} contains events: give the features to learn from with --feature; driftway schema infer {path} "
-            "proposes them"
-        )
-    raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")
+    return TableStream(table, label, labels, drop, missing)
 
 
-def open_raw(path: Path, drop: Sequence[str] = ()) -> EventFile:
+def open_raw(
+    path: Path,
+    drop: Sequence[str] = (),
+    label: str | None = None,
+    labels: Sequence[str] | None = None,
+    values: Mapping[str, Collection[str]] | None = None,
+    only: Collection[str] | None = None,
+    options: FileOptions = FileOptions(),  # noqa: B008 - frozen
+) -> EventFile:
     """Open a file by its suffix, to read its rows as JSON texts.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    drop : sequence of str
+        Columns to leave out.
+    label, labels : str or None, sequence of str or None
+        The label's column, and class names in index order.
+    values : mapping or None
+        Column -> its categories, which are no words for missing values there.
+    only : collection of str or None
+        Columns besides which none need be read; None: all are.
+    options : FileOptions
+        What the user says about the file.
 
     Raises
     ------
     UsageFailure
         The suffix is unknown, or the reader refuses the file.
     """
-    suffix = suffix_of(path.name).removesuffix(".gz")
-    if suffix == ".csv":
-        from driftway.producers.streams.event_files.csv_rows import CsvRows
-
-        return CsvRows(path, drop)
-    if suffix == ".parquet":
-        from driftway.producers.streams.event_files.parquet_rows import ParquetRows
-
-        return ParquetRows(path, drop)
-    if suffix == ".arff":
-        from driftway.producers.streams.event_files.arff_rows import ArffRows
-
-        return ArffRows(path, drop)
-    if suffix in LINES:
+    if suffix_of(path.name) in LINES:
         from driftway.producers.streams.event_files.json_lines import JsonLines
 
         return JsonLines(path, drop)
+    from driftway.producers.streams.event_files.table_rows import TableRows
+
+    kept = {**(values or {}), **({} if label is None or labels is None else {label: labels})}
+    table = _open_table(path, options, MissingWords(options.missing_values, kept))
+    return TableRows(table, label, labels, drop, only)
+
+
+def _open_table(path: Path, options: FileOptions, missing: MissingWords) -> Table:
+    """Open a file with columns by its suffix."""
+    base = next((one for one in TABLES if suffix_of(path.name).startswith(one)), None)
+    if base in (".csv", ".tsv"):
+        from driftway.producers.streams.tables.csv_table import CsvTable
+
+        return CsvTable(path, options, missing)
+    if base == ".arff":
+        from driftway.producers.streams.tables.arff_table import ArffTable
+
+        return ArffTable(path, options)
+    if base in (".parquet", ".arrow", ".feather"):
+        from driftway.producers.streams.tables.arrow_table import ArrowTable
+
+        return ArrowTable(path, missing)
+    if base is not None:
+        from driftway.producers.streams.tables.svmlight_table import SvmlightTable
+
+        return SvmlightTable(path, options)
     raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")

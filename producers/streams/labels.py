@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from driftway.producers.streams import cells
 from driftway.worker.errors import UsageFailure
-
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
-"""Texts for a missing value in text files, unless a class has that name."""
 
 
 class LabelReader:
@@ -20,16 +18,48 @@ class LabelReader:
         File and column, for error messages.
     labels : sequence of str or None
         Class names in index order; None: labels are plain numbers.
+    missing : collection of str
+        Words for a missing label, unless a class has that name.
+    decimal : str
+        Decimal mark of numbers.
     """
 
-    def __init__(self, where: str, labels: Sequence[str] | None) -> None:
-        self._where = where
-        self._labels = None if labels is None else tuple(labels)
-        self._index = {label: float(index) for index, label in enumerate(labels or ())}
-        # The same class may be written 1, +1 or 1.0, so numbers are compared by value.
-        self._numeric = {
-            number: float(index) for index, label in enumerate(labels or ()) if not math.isnan(number := _number(label))
-        }
+    def __init__(
+        self,
+        where: str,
+        labels: Sequence[str] | None,
+        missing: Collection[str] = cells.MISSING,
+        decimal: str = ".",
+    ) -> None:
+        self._where, self._missing, self._decimal = where, missing, decimal
+        self.labels = None if labels is None else tuple(labels)
+        names = [] if labels is None else list(labels)
+        self._index = {name: k for k, name in enumerate(names)}
+        # The same class may be written 1, +1 or 1.0, so numbers are compared by value; truth values likewise.
+        self._numeric = {value: k for k, name in enumerate(names) if not math.isnan(value := _plain_number(name))}
+        truths = [cells.truth(name) for name in names]
+        self._truths = {value: k for k, value in enumerate(truths)} if set(truths) == {False, True} else {}
+
+    def class_of(self, text: str) -> int | None:
+        """The index of the class that a text names; None if it is missing.
+
+        Raises
+        ------
+        UsageFailure
+            The text is not one of the classes.
+        """
+        word = text.strip()
+        found = self._index.get(word)
+        if found is None and word in self._missing:
+            return None
+        if found is None:
+            plain = word if self._decimal == "." else word.replace(self._decimal, ".")
+            found = self._numeric.get(_plain_number(plain))
+        if found is None and (value := cells.truth(word)) is not None:
+            found = self._truths.get(value)
+        if found is None:
+            raise UsageFailure(f"{self._where} holds {word!r}, which is none of {', '.join(self.labels or ())}")
+        return found
 
     def read(self, text: str | None) -> float:
         """Class index or number of `text`; NaN if it is missing.
@@ -39,23 +69,17 @@ class LabelReader:
         UsageFailure
             The text is not one of the classes, or not a number if no classes were named.
         """
-        if text is None:
+        if text is None or (self.labels is None and text.strip() in self._missing):
             return math.nan
-        text = text.strip()
-        if text in self._index:
-            return self._index[text]
-        if text in MISSING:
-            return math.nan
-        number = _number(text)
-        if self._labels is None:
-            if math.isnan(number):
-                raise UsageFailure(
-                    f"{self._where} holds {text!r}, which is not a number: name the classes in order, --labels A,B"
-                )
-            return number
-        if number in self._numeric:
-            return self._numeric[number]
-        raise UsageFailure(f"{self._where} holds {text!r}, which is none of {', '.join(self._labels)}")
+        if self.labels is not None:
+            found = self.class_of(text)
+            return math.nan if found is None else float(found)
+        number = cells.number(text, self._decimal)
+        if math.isnan(number):
+            raise UsageFailure(
+                f"{self._where} holds {text.strip()!r}, which is not a number: name the classes in order, --labels A,B"
+            )
+        return number
 
 
 def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
@@ -72,8 +96,6 @@ def check_labels(labels: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
+def _plain_number(text: str) -> float:
+    """The number that a text is; NaN for words, truth values included."""
+    return float(text) if cells.NUMBER.fullmatch(text) else math.nan

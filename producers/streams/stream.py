@@ -72,6 +72,8 @@ class Stream(ABC):
         ``classification`` or ``regression``, if known.
     source : str
         Where the rows come from: a citation or a file.
+    notes : tuple of str
+        What was guessed about a file or left out, in words.
     injections : tuple of str
         What was injected, in order, as ``KIND:option=value,...``; empty if nothing was.
     """
@@ -84,6 +86,7 @@ class Stream(ABC):
     drift_points: tuple[int, ...] = ()
     task: Task | None = None
     source: str = ""
+    notes: tuple[str, ...] = ()
     injections: tuple[str, ...] = ()
 
     @property
@@ -146,6 +149,7 @@ def copy_schema(stream: Stream, of: Stream, injection: str = "") -> None:
     stream.labels = of.labels
     stream.task = of.task
     stream.source = of.source
+    stream.notes = of.notes
     stream.injections = (*of.injections, injection) if injection else of.injections
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.soak.mutations --count 100000`: read many mutated snapshots, model files and records.
+"""`python -m tests.soak.mutations --count 100000`: read many mutated snapshots, model files and records, or files.
 
 Each must be read or refused in a sentence, within 2 s and 300 MB. The seed makes every run repeatable: a failing case
 is named by its subject and number.
@@ -12,10 +12,12 @@ import json
 import random
 import re
 import resource
+import tempfile
 import time
 import traceback
 from pathlib import Path
 
+from tests.support.mutated_files import file_subjects
 from tests.support.mutations import MEGABYTES, SECONDS, Subject, subjects
 
 KILOBYTES = 1024
@@ -70,10 +72,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=40)
+    parser.add_argument("--files", action="store_true", help="Read files that people bring, in place of stored values.")
     given = parser.parse_args()
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_BYTES, ADDRESS_BYTES))
-    wrong, figures = run(given.count, given.seed, subjects())
+    with tempfile.TemporaryDirectory() as folder:
+        made = file_subjects(Path(folder)) if given.files else subjects()
+        wrong, figures = run(given.count, given.seed, made)
     print("\n".join(wrong[:MOST_TOLD]))
     print(json.dumps(figures))
     return int(bool(wrong))

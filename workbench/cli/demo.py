@@ -32,7 +32,9 @@ UNKNOWN_RATE = 2_500
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option("--rows", type=click.IntRange(1), help="Length of a generator; its concepts are stretched to fit.")
 @click.option("--limit", type=click.IntRange(1), help="Replay at most this many rows.")
-@click.option("--label", default="y", show_default=True, help="Label column of a file.")
+@click.option(
+    "--label", metavar="NAME", help="Label column of a file.  [y; of an ARFF file the last one, if it is nominal]"
+)
 @click.option("--labels", metavar="A,B,..", help="Class names in index order, for a label column of text.")
 @click.option("--classes", type=click.IntRange(2), help="Number of classes.  [default: 2]")
 @click.option(
@@ -112,11 +114,10 @@ def _make_plan(open_stream: Callable[..., Any], given: dict[str, Any]) -> DemoPl
         spec,
         "--seed",
         given["seed"],
-        "--label",
-        given["label"],
         "--partitions",
         given["partitions"],
     )
+    replay += ("--label", given["label"]) if given["label"] else ()
     replay += ("--rate", rate, "--format", "json")
     replay += ("--labels", given["labels"]) if names else ()
     replay += ("--limit", limit) if limit is not None else ()

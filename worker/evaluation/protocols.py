@@ -25,6 +25,7 @@ from driftway.worker.evaluation.rows import (
     chosen_rows,
     count_rows,
     first_rows,
+    holds_events,
     open_rows,
 )
 from driftway.worker.settings import ModelSettings
@@ -129,7 +130,7 @@ class Job:
         """Fill-in of missing values for the rows that the job reads; None if not needed."""
         if self.reading is None:
             return None
-        return MissingValueFillers(self.reading, stream.n_features, self.partitions, self.skip)
+        return MissingValueFillers(self.reading, stream.n_features, self.partitions, self.skip, holds_events(stream))
 
     def counter(self, stream: Any) -> RowCounter:
         """A counter of the rows that the job reads."""

@@ -17,7 +17,7 @@ from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.rejections import kind_of, shown
 from driftway.worker.wire.schema.feature import AGE
-from driftway.worker.wire.schema.paths import HEADER, KEY, TIMESTAMP
+from driftway.worker.wire.schema.paths import HEADER, KEY, ROW, TIMESTAMP, Path
 from driftway.worker.wire.schema.schema import EventSchema
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class EventRowSource:
             if path.source in BESIDE:
                 raise UsageFailure(f"{file.name} holds nothing but the events: {path} exists in topics only")
         self.name: str = file.name
+        self.notes: tuple[str, ...] = file.notes
         self.rows: int | None = file.rows
         self.feature_names = self._events.columns
         self.reasons: dict[int, str] = {}
@@ -129,7 +130,27 @@ def open_rows(
     """
     if events is None:
         return open_stream(name, **opening)
-    return EventRowSource(open_stream(name, raw=True, data_dir=opening.get("data_dir")), events, target)
+    file = open_stream(
+        name,
+        raw=True,
+        label=_field(events.label),
+        labels=target.labels or None,
+        values=_categories(events),
+        only=None if events.envelope else {path.steps[0] for path in events.sources if path.source == ROW},
+        **{key: opening[key] for key in ("data_dir", "reading") if key in opening},
+    )
+    return EventRowSource(file, events, target)
+
+
+def _field(path: Path) -> str | None:
+    """The name of a field that stands in the row itself."""
+    return path.steps[0] if path.source == ROW and len(path.steps) == 1 else None
+
+
+def _categories(events: EventSchema) -> dict[str, tuple[str, ...]]:
+    """Field -> its categories, where they are named."""
+    named = ((_field(feature.path), feature.categories) for feature in events.features)
+    return {field: categories for field, categories in named if field is not None and categories}
 
 
 def count_rows(stream: Any, limit: int | None = None) -> int:
@@ -277,10 +298,10 @@ class RowCounter:
         reasons: dict[int, str] = getattr(self.stream, "reasons", {})
         missing: Flags = np.asarray(~np.isfinite(X).all(axis=1))
         rejected = missing.copy() if self.reading is None else np.zeros(len(y), np.bool_)
-        if self.reading is not None and self.reading.events is not None:
-            rejected = np.asarray(np.isinf(X).any(axis=1))
+        if holds_events(self.stream):
+            rejected |= np.asarray(np.isinf(X).any(axis=1))
             for i in np.flatnonzero(rejected).tolist():
-                missing[i] = kind_of(reasons[self.row + i]) == MISSING
+                missing[i] &= kind_of(reasons.get(self.row + i, MISSING)) == MISSING
         unlabelled = np.isnan(y)
         for p, part in enumerate(self.parts):
             mine = slice((p - self.row) % self.partitions, None, self.partitions)
@@ -300,10 +321,15 @@ class RowCounter:
         i = int(np.argmax(which))
         reason = reasons.get(self.row + i, NO_LABEL)
         bad = np.flatnonzero(~np.isfinite(X[i]))
-        if len(bad) and self.reading is None:
+        if len(bad) and self.reading is None and self.row + i not in reasons:
             column = bad[0] if self.columns is None else self.columns[bad[0]]
             reason = f"{self.stream.feature_names[column]} is missing or infinite"
         return f"row {self.row + i}: {shown(reason)}"
+
+
+def holds_events(stream: Any) -> bool:
+    """Whether the rows of a stream are decoded from events, some of which may be rejected."""
+    return hasattr(stream, "reasons")
 
 
 class MissingValueFillers:
@@ -319,12 +345,16 @@ class MissingValueFillers:
         Number of partitions, >= 1.
     row : int
         Number of the first row to come.
+    of_events : bool
+        Whether infinite features mark a rejected event; infinite numbers of other streams would arrive as null on a
+        topic.
     """
 
-    def __init__(self, settings: ModelSettings, n_features: int, partitions: int = 1, row: int = 0) -> None:
+    def __init__(
+        self, settings: ModelSettings, n_features: int, partitions: int = 1, row: int = 0, of_events: bool = False
+    ) -> None:
         self.row = row
-        # Rows of events are infinite if rejected; infinite numbers of a stream would arrive as null on a topic.
-        self._infinite_is_missing = settings.events is None
+        self._infinite_is_missing = settings.events is None and not of_events
         schema = Schema(n_features)
         made = [make_imputer(settings, schema) for _ in range(partitions)]
         self._of: list[Imputer] = [one for one in made if one is not None]

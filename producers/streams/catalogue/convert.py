@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from driftway.producers.streams.arff_file import ATTRIBUTE
+from driftway.producers.streams.arff_text import read_attribute
 from driftway.producers.streams.catalogue.entry import Entry
 from driftway.producers.streams.stream import Stream
 from driftway.worker.errors import Failure
@@ -73,8 +73,8 @@ def _read_header(entry: Entry, file: TextIO) -> list[str]:
         for line in map(str.strip, file):
             if line.lower() == "@data":
                 return names
-            if found := ATTRIBUTE.match(line):
-                names.append(found[1].strip("'\""))
+            if line.lower().startswith("@attribute"):
+                names.append(read_attribute(Path(entry.name), line).name)
         raise Failure(f"{entry.name} is not ARFF: it has no @data")
     if entry.header:
         return next(file, "").strip().split(entry.separator)

@@ -63,7 +63,10 @@ def fetch(entry: Entry, progress: Progress | None = None) -> Path:
 
 def _fill(entry: Entry, home: Path, progress: Progress) -> Path:
     from driftway.producers.streams.catalogue.convert import check, convert
-    from driftway.producers.streams.csv_file import CsvFile
+    from driftway.producers.streams.cells import MissingWords
+    from driftway.producers.streams.file_options import FileOptions
+    from driftway.producers.streams.table_stream import TableStream
+    from driftway.producers.streams.tables.csv_table import CsvTable
 
     for abandoned in home.glob(f"{STAGING}*"):  # we hold the lock, so none is in use
         shutil.rmtree(abandoned, ignore_errors=True)
@@ -75,7 +78,8 @@ def _fill(entry: Entry, home: Path, progress: Progress) -> Path:
         made = staging / f"{entry.name}.csv.gz"
         convert(entry, paths, made)
         try:
-            check(entry, CsvFile(made))
+            words = MissingWords()
+            check(entry, TableStream(CsvTable(made, FileOptions(), words), None, None, (), words))
         except UsageFailure as failure:
             raise Failure(f"{entry.address} is not the data set {entry.name}: {failure}") from None
         os.replace(made, home / made.name)

@@ -20,11 +20,14 @@ class EventFile(ABC):
         Length, if known without reading everything.
     columns : tuple of str or None
         Names of the fields of every event, if the file has columns.
+    notes : tuple of str
+        What was guessed about the file or left out, in words.
     """
 
     name: str = ""
     rows: int | None = None
     columns: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
     @abstractmethod
     def chunks(self) -> Iterator[list[bytes]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import codecs
-import gzip
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from driftway.producers.streams.compressed import UNREADABLE, cannot_read, open_binary
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.worker.errors import UsageFailure
 
@@ -16,14 +15,14 @@ CHUNK_BYTES = 1 << 20
 
 
 class JsonLines(EventFile):
-    """A .jsonl, .ndjson or .json file, plain or gzipped; each line is an event, unchanged even if it is not JSON.
+    """A .jsonl, .ndjson or .json file, plain or compressed; each line is an event, unchanged even if it is not JSON.
 
     Blank lines are skipped.
 
     Parameters
     ----------
     path : Path
-        The file; gzipped if its name ends in ``.gz``.
+        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
     drop : sequence of str
         Must be empty: events are sent unchanged.
 
@@ -43,15 +42,12 @@ class JsonLines(EventFile):
 
     def chunks(self) -> Iterator[list[bytes]]:
         try:
-            with self._open() as file:
+            with open_binary(self._path) as file:
                 if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
                     file.seek(0)
                 while lines := file.readlines(CHUNK_BYTES):
                     events = [line for line in (line.rstrip(b"\r\n") for line in lines) if line.strip()]
                     if events:
                         yield events
-        except (OSError, EOFError) as error:
-            raise UsageFailure(f"cannot read {self._path}: {getattr(error, 'strerror', None) or error}") from None
-
-    def _open(self) -> gzip.GzipFile | io.BufferedReader:
-        return gzip.open(self._path) if self._path.suffix == ".gz" else open(self._path, "rb")
+        except UNREADABLE as error:
+            raise cannot_read(self._path, error) from None

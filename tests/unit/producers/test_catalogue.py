@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from driftway.cli import main
 from driftway.producers.streams import GENERATORS, open_stream
 from driftway.producers.streams.catalogue import CATALOGUE
-from driftway.producers.streams.csv_file import CsvFile
+from driftway.producers.streams.files import open_file
 from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
 
@@ -47,7 +47,7 @@ def test_an_entry_is_whole_and_claims_no_more_than_it_knows(name: str) -> None:
 def test_the_table_says_what_the_real_file_holds(name: str, real_streams: RealStreams) -> None:
     path, entry = real_streams.file(name), CATALOGUE[name]
     rows, classes, sums = 0, set(), hashlib.sha256()
-    for X, y in CsvFile(path).blocks():
+    for X, y in open_file(path).blocks():
         rows += len(y)
         classes.update(y.tolist() if entry.classes else ())
         sums.update(np.hstack([X, y[:, None]]).astype("<f8").tobytes())

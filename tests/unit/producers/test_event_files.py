@@ -67,9 +67,9 @@ def test_a_column_is_decided_by_its_last_rows_too(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i},true,{i},,{i}\n" for i in range(200_000))
     path = write(tmp_path / "long.csv", f"a,b,c,d,e,y\n{rows}1.5,x,maybe,true,,99999999999999999999\n")
     first, *_, last = events(path)
-    assert first == {"a": 0.0, "b": "0", "c": "true", "d": "0", "e": None, "y": "0"}
+    assert first == {"a": 0.0, "b": "0", "c": "true", "d": 0, "e": None, "y": "0"}
     assert isinstance(first["a"], float)
-    assert last == {"a": 1.5, "b": "x", "c": "maybe", "d": "true", "e": None, "y": "99999999999999999999"}
+    assert last == {"a": 1.5, "b": "x", "c": "maybe", "d": 1, "e": None, "y": "99999999999999999999"}
 
 
 def test_blocks_do_not_depend_on_their_size(tmp_path: Path) -> None:

@@ -97,14 +97,12 @@ def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
     ("options", "said"),
     [
         (["--format", "packed"], "--format packed is for rows of numbers; --raw sends rows as JSON"),
-        (["--label", "y"], "--label is for rows of numbers; with --raw, give --label to the worker"),
         *(
             (given, f"{given[0]} changes rows, but --raw sends them as they are: remove it")
             for given in (
                 ["--inject", "label_noise:share=0.1"],
                 ["--missing-labels", "0.5"],
                 ["--time-column", "amount"],
-                ["--labels", "0,1"],
                 ["--shuffle"],
                 ["--named"],
                 ["--truth"],
@@ -114,6 +112,20 @@ def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
 )
 def test_what_would_change_rows_is_refused(path: str, options: list[str], said: str) -> None:
     assert sentence(path, "--raw", *options) == said
+
+
+def test_labels_are_written_as_the_classes_that_they_name(tmp_path: Path) -> None:
+    table = tmp_path / "regions.csv"
+    table.write_text("sold,region\n1,EU\n0,NA\n1,\n")
+    done = replay(str(table), "--raw", "--label", "region", "--labels", "EU,NA")
+    assert [json.loads(line)["region"] for line in done.output.splitlines()] == ["EU", "NA", None]
+    table.write_text("sold,paid\n1,TRUE\n0,no\n1,1.0\n")
+    done = replay(str(table), "--raw", "--label", "paid", "--labels", "false,true")
+    assert [json.loads(line)["paid"] for line in done.output.splitlines()] == ["true", "false", "1.0"]
+    lines = tmp_path / "regions.jsonl"
+    lines.write_text('{"region":"EU"}\n')
+    said = "--labels is for files with columns; JSON lines are sent as they are: give it to the worker"
+    assert sentence(str(lines), "--labels", "EU,NA") == said
 
 
 def test_only_files_have_rows_as_they_stand() -> None:

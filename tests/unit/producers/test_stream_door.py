@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from driftway.producers.streams import GENERATORS, open_stream
+from driftway.producers.streams import ENDINGS, GENERATORS, open_stream
 from driftway.worker.errors import UsageFailure
 from tests.support.real_streams import RealStreams
 
@@ -41,7 +41,7 @@ def test_a_generator_wins_over_a_file_and_the_suffix_means_the_file(tmp_path: Pa
 
 def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
-    endings = ".csv, .arff, .parquet, .jsonl, .ndjson or .json, each also .gz"
+    endings = ENDINGS
     ending = f"A file's name ends in {endings}"
     odd = tmp_path / "rows.txt"
     odd.write_text("a,y\n")

@@ -189,7 +189,13 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
         ("x.csv", "", {}, "x.csv is empty"),
         ("x.csv.gz", "", {}, "x.csv.gz is empty"),
         ("x.csv", "a,y\n", {}, "x.csv has a header but no rows"),
-        ("x.csv", "1,2\n3,4\n", {}, "x.csv has no header row: its first line is all numbers"),
+        (
+            "x.csv",
+            "1,2\n3,4\n",
+            {},
+            "x.csv has no label column 'y'; name it with --label; columns: c0, c1; its first line looks like a row, so "
+            "that it has no header: the columns are called c0, c1, .., or as --columns A,B,.. names them",
+        ),
         ("x.csv", "a,a,y\n1,2,3\n", {}, "x.csv has two columns named 'a'"),
         (
             "x.csv",
@@ -225,14 +231,14 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.arff",
             "@attribute a string\n@attribute y real\n@data\nt,1\n",
             {},
-            "x.arff: feature attribute 'a' is string; only numeric and nominal attributes can be features"
+            "x.arff: feature attribute 'a' is text; only numeric and nominal attributes can be features"
             + LEAVE.format("x.arff"),
         ),
         (
             "x.arff",
-            "@attribute a real\n@attribute y real\n@data\n{0 1}\n",
+            "@attribute a real\n@attribute y real\n@data\n{2 1}\n",
             {},
-            "x.arff has sparse rows ({index value, ...}); only dense ones can be read",
+            "x.arff: a sparse row names attribute '2', of 2",
         ),
         (
             "x.arff",
@@ -244,13 +250,13 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.arff",
             "@attribute a {u,v}\n@attribute y real\n@data\nw,2\n",
             {},
-            "x.arff: feature attribute 'a' holds 'w', which is not one of its declared values",
+            "x.arff: attribute 'a' holds 'w', which is not one of its declared values",
         ),
         (
             "x.arff",
             "@attribute a real\n@attribute b real\n@data\n1,2\n",
             {"label": "z"},
-            "x.arff has no label attribute 'z'; available: a, b",
+            "x.arff has no label column 'z'; name it with --label; columns: a, b",
         ),
         ("x.parquet", "", {}, "x.parquet is empty"),
     ],
@@ -275,7 +281,8 @@ def test_a_cut_gzip_is_one_sentence(write: Writer) -> None:
 
 
 def test_a_ragged_csv_is_one_sentence(write: Writer) -> None:
-    assert refusal(write("x.csv", "a,b,y\n1,2,3\n1,2\n")).startswith("cannot read x.csv: ")
+    sentence = "x.csv: a row has 2 of 3 cells: '1,2'; if it is no row, take it out of the file"
+    assert refusal(write("x.csv", "a,b,y\n1,2,3\n1,2\n")) == sentence
 
 
 def test_columns_are_left_out(write: Writer, tmp_path: Path) -> None:
@@ -298,7 +305,10 @@ def test_columns_are_left_out(write: Writer, tmp_path: Path) -> None:
 def test_parquet_faults_name_the_column(tmp_path: Path) -> None:
     path = str(tmp_path / "x.parquet")
     parquet.write_table(pa.table({"a": ["t"], "y": [1]}), path)
-    assert refusal(path) == "x.parquet: feature column 'a' holds string, not numbers" + LEAVE.format("x.parquet")
+    assert refusal(path) == "x.parquet: feature column 'a' holds 't', which is not a number" + LEAVE.format("x.parquet")
+    parquet.write_table(pa.table({"a": [[1.0]], "y": [1]}), path)
+    sentence = "x.parquet: feature column 'a' holds list<element: double>, not numbers"
+    assert refusal(path) == sentence + LEAVE.format("x.parquet")
     parquet.write_table(pa.table({"a": [1.0], "b": [1]}), path)
     assert refusal(path).startswith("x.parquet has no label column 'y'")
     parquet.write_table(pa.table({"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())}), path)

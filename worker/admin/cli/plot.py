@@ -27,7 +27,7 @@ READ_SECONDS = 120.0
 )
 @click.option("--stream", metavar="STREAM", help="The replayed stream, to mark its known drifts and count its rows.")
 @click.option("--rows", type=click.IntRange(1), help="Length of that stream, if it was replayed with one.")
-@click.option("--label", default="y", show_default=True, help="Label column of a file given with --stream.")
+@click.option("--label", metavar="NAME", help="Label column of a file given with --stream.  [default: as in replay]")
 @click.pass_obj
 def plot(obj: dict[str, Any], /, **given: Any) -> None:
     """Draw rolling accuracy over rows, with the no-change and majority baselines, from an input's accuracy points.

@@ -10,6 +10,7 @@ import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import schema_options
+from driftway.worker.cli.file_options import file_options
 from driftway.worker.cli.model_options import SHARING, target_options
 from driftway.worker.cli.warm_start_options import warm_options
 from driftway.worker.errors import UsageFailure
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 )
 @schema_options("Label column of a file; with --feature the path of an event's label.  [default: y]")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable.")
+@file_options
 @click.option("--skip", type=click.IntRange(1), help="Skip this many rows at the beginning.")
 @click.option("--limit", type=click.IntRange(1), help="Take at most this many rows, after those of --skip.")
 @click.option(
@@ -127,9 +129,10 @@ if TYPE_CHECKING:
 def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> None:
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
-    STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF or Parquet, also gzipped. With --feature a
-    file's rows are events, as `driftway replay --raw` sends them, read as by a worker with the same options; the file
-    may then also contain a JSON text per line (.jsonl, .ndjson, .json).
+    STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF, Parquet, Arrow, LIBSVM, or JSON lines with
+    events in the plain form. How a CSV file is written is found out, and said where it is not what RFC 4180 has. With
+    --feature a file's rows are events, as `driftway replay --raw` sends them, read as by a worker with the same
+    options.
     A stream that knows its task and classes sets them, unless --task, --classes or --labels say otherwise: generators,
     streams from `driftway streams fetch`, nominal labels of ARFF.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events
+from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
 from driftway.worker.cli.options import was_given
 from driftway.worker.cli.warm_start_options import warm_start_plan
@@ -116,16 +117,18 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
     reading = made_events(given, columns=True) if warm_plan is None else warm_plan.reading
     opening = {
         "seed": given["seed"],
-        "label": given["label"] or "y",
+        "label": given["label"],
         "labels": target.labels or None,
         "data_dir": given["data_dir"],
         "inject": given["inject"],
         "drop": given["drop"],
+        **given_file_options(given),
     }
     labelled, events = target, reading.get("events")
     if events is not None:
         require_events(given)
     stream = open_rows(open_stream, name, opening, labelled, events)
+    tell_notes(stream)
     if warm_plan is None:
         target = _target_of(stream, task, given["classes"], target)
         learners = given["learner"] or (DEFAULT_LEARNER,)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +12,11 @@ import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events, schema_options
+from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
 from driftway.worker.cli.model_options import make_target
 from driftway.worker.cli.options import client_options, reading_option, was_typed
 from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.evaluation.cli.progress_line import progress_line
 from driftway.worker.evaluation.cli.unused_rows import tell_large_loss
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import ModelSettings
@@ -25,7 +25,6 @@ from driftway.worker.wire.events import CLASSIFICATION, Target
 
 if TYPE_CHECKING:
     from driftway.learners import Spec
-    from driftway.learners.online_to_batch.procedure import TrainingProgress
     from driftway.worker.evaluation.training.resume_file import ResumeFile
     from driftway.worker.evaluation.training.rows import StreamRows
     from driftway.worker.evaluation.training.topic import TopicRows
@@ -79,6 +78,7 @@ OPTIONS = {
 )
 @schema_options("Label column of a file; with --feature the path of an event's label.  [default: y]")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable.")
+@file_options
 @click.option("--labels", metavar="A,B", help="The two labels as written in the data, in class order.")
 @click.option("--skip", type=click.IntRange(0), help="Skip this many rows of SOURCE.")
 @click.option("--limit", type=click.IntRange(1), help="Take at most this many rows of SOURCE, after those of --skip.")
@@ -269,11 +269,8 @@ def _train(
         raise UsageFailure(f"--labels {given['labels']}: training takes two classes")
     reading = _reading(given, target)
     tests = _test_rows(open_stream, source, given, reading)  # opened first, to report a mistyped name early
-    rows = (
-        _open(open_stream, source, given, reading, given["skip"] or 0, given["limit"])
-        if source
-        else _topic_rows(given, reading, resumed)
-    )
+    skip, limit = given["skip"] or 0, given["limit"]
+    rows = _open(open_stream, source, given, reading, skip, limit) if source else _topic_rows(given, reading, resumed)
     started = time.monotonic()
     if resumed is None:
         partial.unlink(missing_ok=True)
@@ -291,7 +288,7 @@ def _train(
         ResumeFile(asked, rows.origin(), progress).write(partial)
 
     read, stop = time.monotonic(), StopSignal()
-    with _watched(f"{algorithm.text} on {rows.name}") as show, stop.listening():
+    with progress_line(f"{algorithm.text} on {rows.name}") as show, stop.listening():
         finished = run(procedure, save, show, given["save_interval"], stop)
     if not finished:
         raise Failure(
@@ -351,11 +348,20 @@ def _open(
     from driftway.worker.evaluation.training.rows import StreamRows
 
     target = reading.target
-    opening = {"seed": given["seed"], "label": given["label"] or "y", "labels": target.labels or None}
-    more = {"drop": list(given["drop"])} if given["drop"] else {}
+    opening = {"seed": given["seed"], "label": given["label"], "labels": target.labels or None}
+    more = ({"drop": list(given["drop"])} if given["drop"] else {}) | given_file_options(given)
     stream = open_rows(open_stream, name, {**opening, **more, "data_dir": given["data_dir"]}, target, reading.events)
+    tell_notes(stream)
     read = reading if is_read(reading) else None
-    return StreamRows(stream, target, {"stream": name, **opening, **more}, skip, limit, given["named"], read)
+    return StreamRows(
+        stream,
+        target,
+        {"stream": name, **opening, "label": given["label"] or stream.label_name, **more},
+        skip,
+        limit,
+        given["named"],
+        read,
+    )
 
 
 def _topic_rows(given: dict[str, Any], reading: ModelSettings, resumed: ResumeFile | None) -> TopicRows:
@@ -373,27 +379,3 @@ def _topic_rows(given: dict[str, Any], reading: ModelSettings, resumed: ResumeFi
     if resumed is not None:  # the log may have grown since, so that a time stands for other offsets now
         ranges = [PartitionRange(one["partition"], one["from"], one["to"]) for one in resumed.origin["ranges"]]
     return TopicRows(given["bootstrap"], passthrough, part, reading.target, ranges, choose_client(given["client"])[0])
-
-
-@contextlib.contextmanager
-def _watched(name: str) -> Iterator[Callable[[TrainingProgress], None]]:
-    """Show a progress line on a terminal; yields a callable for each `TrainingProgress`."""
-    if not sys.stderr.isatty():
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Line
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Line(*columns, console=Console(stderr=True), transient=True) as line:
-        task = line.add_task(name, total=None)
-
-        def show(now: TrainingProgress) -> None:
-            error = "" if now.error is None else f", error {100.0 * now.error:.2f} %"
-            text = (
-                f"{name}: {now.what}, {now.passes:,} passes, {now.remaining:,} left, {now.mistakes:,} mistakes{error}"
-            )
-            line.update(task, description=text)
-
-        yield show

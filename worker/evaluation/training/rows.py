@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.evaluation.rows import MissingValueFillers, RowCounter, RowCounts
+from driftway.worker.evaluation.rows import MissingValueFillers, RowCounter, RowCounts, holds_events
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.events import Target
 
@@ -139,7 +139,9 @@ class StreamRows:
             The stream ends before the first row to read.
         """
         self._counter = RowCounter(self._stream, self.reading, row=self._skip)
-        self._fillings = None if self.reading is None else MissingValueFillers(self.reading, self._stream.n_features)
+        if self.reading is not None:
+            events = holds_events(self._stream)
+            self._fillings = MissingValueFillers(self.reading, self._stream.n_features, of_events=events)
         if self._fillings is not None:
             self._fillings.begin(self.begun)
         row, end = 0, None if self._limit is None else self._skip + self._limit

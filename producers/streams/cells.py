@@ -1,0 +1,80 @@
+"""What the text of a file's cell means: nothing, a truth value, a number, or text.
+
+Every reader of files asks here, so that a cell means the same wherever its file is read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+MISSING = (
+    "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "NULL", "null", "None",
+)  # fmt: skip
+"""Words for a missing value in any column, unless a class or category has that name."""
+MISSING_AMONG_NUMBERS = ("-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown")
+"""Further words for a missing value in a column whose other cells are all numbers."""
+TRUE, FALSE = ("true", "yes", "t", "y", "on"), ("false", "no", "f", "n", "off")
+"""Words for truth values, in any case; only the first of each is also a number, 1 or 0."""
+NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE | re.ASCII)
+GROUPED = {
+    ".": re.compile(r"[+-]?\d{1,3}(?:[,' \u00a0\u202f]\d{3})+(?:\.\d*)?", re.ASCII),
+    ",": re.compile(r"[+-]?\d{1,3}(?:[.' \u00a0\u202f]\d{3})+(?:,\d*)?", re.ASCII),
+}
+"""Decimal mark -> a number with marks or blanks between thousands."""
+NO_DIGIT = re.compile(r"[,.' \u00a0\u202f]")
+CODE = re.compile(r"[+-]?0\d+", re.ASCII)
+"""Digits with leading zeros: a code, which stays text unless a number is asked for."""
+
+
+def truth(text: str) -> bool | None:
+    """The truth value that a word stands for; None if it stands for none."""
+    word = text.strip().lower()
+    return True if word in TRUE else False if word in FALSE else None
+
+
+def number(text: str, decimal: str = ".") -> float:
+    """The number that a cell holds, ``true`` and ``false`` as 1 and 0; NaN if it holds none.
+
+    ``12.5 %`` is 12.5, and ``1,234.5`` is 1234.5; with a decimal comma ``1.234,5`` is.
+    """
+    word = text.strip()
+    if word.endswith("%"):
+        word = word[:-1].rstrip()
+    plain = word if decimal == "." else word.replace(decimal, ".")
+    if NUMBER.fullmatch(plain):
+        return float(plain)
+    if GROUPED[decimal].fullmatch(word):
+        whole, _, fraction = word.partition(decimal)
+        return float(f"{NO_DIGIT.sub('', whole)}.{fraction}")
+    return {TRUE[0]: 1.0, FALSE[0]: 0.0}.get(word.lower(), math.nan)
+
+
+@dataclass(frozen=True)
+class MissingWords:
+    """Which texts are missing values.
+
+    Parameters
+    ----------
+    words : tuple of str or None
+        Those that the user named, for all columns; None: the usual ones.
+    kept : mapping
+        Column -> words that are values there: its classes or categories.
+    """
+
+    words: tuple[str, ...] | None = None
+    kept: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def everywhere(self) -> list[str]:
+        """The words for a missing value in every column."""
+        words = MISSING if self.words is None else ("", *self.words)
+        kept = {word for words in self.kept.values() for word in words}
+        return [word for word in dict.fromkeys(words) if word not in kept]
+
+    def of(self, column: str, among_numbers: bool = False) -> frozenset[str]:
+        """The words for a missing value in a column; `among_numbers`: all its other cells are numbers."""
+        words = MISSING if self.words is None else ("", *self.words)
+        more = MISSING_AMONG_NUMBERS if among_numbers and self.words is None else ()
+        return frozenset((*words, *more)).difference(self.kept.get(column, ()))

@@ -1,0 +1,249 @@
+"""How a CSV file is written: its separator, decimal mark, header and comments, told from its beginning.
+
+RFC 4180 leaves all of it open, and spreadsheets choose by language.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from driftway.producers.streams import cells
+from driftway.producers.streams.compressed import HEAD_BYTES, head_of
+from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
+from driftway.producers.streams.file_options import FileOptions
+from driftway.worker.errors import UsageFailure
+
+NAMES_OF_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+COMMENT, SINGLE, DOUBLE = "#", "'", '"'
+SAMPLE_ROWS, SAMPLE_CELLS = 200, 100_000
+SHARE = 0.9
+"""Part of the sample's rows that must have as many cells as most for a separator to be believed."""
+WITHOUT_NAME, UNNAMED = "column {}", "Unnamed: 0"
+"""What a column without a name is called here, and what pandas calls the first one when it reads it."""
+FEWEST_ROWS = 3
+"""Rows below which nobody can tell a header from a row by the other rows."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a CSV file is written.
+
+    Parameters
+    ----------
+    encoding : str
+        As Python names it.
+    separator : str
+        Between cells.
+    decimal : str
+        ``.`` or ``,``.
+    columns : tuple of str
+        A name for each cell of a row; unique.
+    left_out : frozenset of str
+        Those of them that are no data: the index of a data frame, an empty last column.
+    skipped : int
+        Lines before the first row: blank lines, comments and the header.
+    quote : str
+        Around cells with separators or newlines.
+    blanks : bool
+        Whether blanks follow the separators, which are no part of the cells.
+    newlines : bool
+        Whether the sample has a newline in quotes.
+    line_bytes : int
+        Length of the longest line of the sample.
+    notes : tuple of str
+        What was found, in words, where it is not what RFC 4180 has.
+    """
+
+    encoding: str = UTF8
+    separator: str = ","
+    decimal: str = "."
+    columns: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    skipped: int = 0
+    quote: str = DOUBLE
+    blanks: bool = False
+    newlines: bool = False
+    line_bytes: int = 0
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+
+def dialect_of(path: Path, given: FileOptions) -> Dialect:
+    """Find out how a CSV file is written; what is given is not asked.
+
+    Raises
+    ------
+    UsageFailure
+        The file is empty, has no rows, has two columns of one name, or cannot be read.
+    """
+    encoding = given.encoding or encoding_of(path)
+    head = head_of(path)
+    lines = head.decode(encoding, errors="replace").splitlines(keepends=True)
+    if len(head) >= HEAD_BYTES and len(lines) > 1:
+        lines = lines[:-1]  # it may be cut
+    notes = [] if encoding == UTF8 or given.encoding else [f"its text is read as {in_words(encoding)}"]
+    before = 0
+    while before < len(lines) and (not lines[before].strip() or lines[before].startswith(COMMENT)):
+        before += 1
+    if before == len(lines):
+        raise UsageFailure(f"{path} is empty")
+    if any(line.startswith(COMMENT) for line in lines):
+        notes.append(f"lines that begin with {COMMENT} are left out")
+    kept = [line for line in lines[before:] if not line.startswith(COMMENT)]
+    separator = given.separator or _separator(kept)
+    if separator != "," and not given.separator:
+        notes.append(f"its cells are separated by {NAMES_OF_SEPARATORS.get(separator, repr(separator))}")
+    sample = _Sample(kept, separator)
+    if not sample.rows:
+        raise UsageFailure(f"cannot read {path}: its first line has a cell of more than 128 KiB")
+    if sample.has_single_quotes():
+        sample = _Sample(kept, separator, SINGLE)
+        notes.append("its quotes are single ones")
+    decimal = given.decimal or ("," if separator != "," and _has_decimal_commas(sample.rows[1:]) else ".")
+    if decimal == "," and not given.decimal:
+        notes.append("its numbers have decimal commas")
+    without_header = bool(given.columns) and not _is_header(given.columns, sample.rows[0])
+    columns, left_out = _columns(path, given, sample, decimal, without_header, notes)
+    if len(sample.rows) == 1 and not without_header:
+        raise UsageFailure(f"{path} has a header but no rows")
+    skipped = before + (0 if without_header or sample.first_is_row else sample.lines_of_header)
+    return Dialect(
+        encoding,
+        separator,
+        decimal,
+        columns,
+        left_out,
+        skipped,
+        sample.quote,
+        sample.blanks,
+        sample.newlines,
+        max(map(len, kept)),
+        tuple(notes),
+    )
+
+
+class _Sample:
+    """The first rows of a file, in cells; `rows` has the header, too."""
+
+    def __init__(self, lines: Sequence[str], separator: str, quote: str = DOUBLE) -> None:
+        self.quote = quote
+        self.rows: list[list[str]] = []
+        self.lines_of_header = 0
+        self.first_is_row = False
+        reader = csv.reader(lines, delimiter=separator, quotechar=quote, skipinitialspace=True)
+        count = 0
+        try:
+            for row in reader:
+                if row:
+                    self.rows.append(row)
+                    self.lines_of_header = self.lines_of_header or reader.line_num
+                    count += len(row)
+                if len(self.rows) > (SAMPLE_ROWS if count < SAMPLE_CELLS else FEWEST_ROWS):
+                    break
+        except csv.Error:  # a cell of more than 128 KiB: what was read is enough
+            pass
+        self.newlines = any("\n" in cell or "\r" in cell for row in self.rows for cell in row)
+        widths = Counter(len(row) for row in self.rows[1:])
+        self.width = widths.most_common(1)[0][0] if widths else len(self.rows[0]) if self.rows else 0
+        body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
+        self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
+
+    def has_single_quotes(self) -> bool:
+        """Whether all cells of a column are in single quotes."""
+        rows = [row for row in self.rows[1:] if len(row) == self.width]
+        return len(rows) >= FEWEST_ROWS and any(
+            all(len(row[i]) > 1 and row[i][0] == row[i][-1] == SINGLE for row in rows) for i in range(self.width)
+        )
+
+
+def _separator(lines: Sequence[str]) -> str:
+    """The separator that gives the most rows the same number of cells, above one."""
+    best, most = ",", (0.0, 0)
+    for separator in (",", *(one for one in NAMES_OF_SEPARATORS if one != " ")):
+        rows = _Sample(lines, separator).rows
+        if not rows:
+            continue
+        width, count = Counter(map(len, rows)).most_common(1)[0]
+        found = (count / len(rows) if width > 1 else 0.0, width)
+        if found[0] >= SHARE and found > most:
+            best, most = separator, found
+    return best
+
+
+def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether more cells are numbers with a decimal comma than with a decimal point."""
+    counts = Counter[str]()
+    for text in (cell.strip() for row in rows for cell in row):
+        for mark in ",.":
+            if text.count(mark) == 1 and cells.NUMBER.fullmatch(text.replace(mark, ".")):
+                counts[mark] += 1
+    return counts[","] > counts["."]
+
+
+def _is_header(names: Sequence[str], row: Sequence[str]) -> bool:
+    """Whether a row only repeats the names that were given."""
+    return [cell.strip() for cell in row] == list(names)
+
+
+def _columns(
+    path: Path, given: FileOptions, sample: _Sample, decimal: str, without_header: bool, notes: list[str]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The names of the columns, and those that hold no data."""
+    if given.columns:
+        if len(given.columns) != sample.width:
+            raise UsageFailure(f"--columns names {len(given.columns)} columns, the rows of {path} have {sample.width}")
+        return given.columns, frozenset()
+    header = [cell.strip() for cell in sample.rows[0]]
+    if _looks_like_a_row(sample, decimal):
+        sample.first_is_row = True
+        notes.append(
+            "its first line looks like a row, so that it has no header: the columns are called c0, c1, .., or as "
+            "--columns A,B,.. names them"
+        )
+        return tuple(f"c{i}" for i in range(sample.width)), frozenset()
+    left_out = set[str]()
+    if sample.width == len(header) + 1:
+        if all(not row[-1].strip() for row in sample.rows[1:] if len(row) == sample.width):
+            header.append("")  # a comma at the end of each row
+        else:
+            header.insert(0, "")  # the names of rows, as R writes them
+    for i in range(len(header)):
+        if header[i] and (i or header[i] != UNNAMED):
+            continue
+        header[i] = WITHOUT_NAME.format(i + 1)
+        empty = all(not row[i].strip() for row in sample.rows[1:] if len(row) > i)
+        if i == 0 or empty:
+            left_out.add(header[i])
+            notes.append(
+                "its last column has neither a name nor values and is left out"
+                if empty
+                else "its first column has no name and is left out as the index of a data frame"
+            )
+    seen = set[str]()
+    for name in header:
+        if name in seen:
+            raise UsageFailure(f"{path} has two columns named {name!r}")
+        seen.add(name)
+    return tuple(header), frozenset(left_out)
+
+
+def _looks_like_a_row(sample: _Sample, decimal: str) -> bool:
+    """Whether the first line is no header: every column of numbers has a number there, too, and there is one."""
+    first, rest = sample.rows[0], [row for row in sample.rows[1:] if len(row) == sample.width]
+    if all(not math.isnan(cells.number(cell, decimal)) for cell in first):
+        return True
+    if len(first) != sample.width or len(rest) < FEWEST_ROWS:
+        return False
+    with_number = {i for i, cell in enumerate(first) if _is_number(cell, decimal)}
+    if not with_number:  # usual, and then there is no need to look at all columns
+        return False
+    numeric = {i for i in range(sample.width) if all(_is_number(row[i], decimal) for row in rest)}
+    return bool(numeric) and numeric <= with_number
+
+
+def _is_number(cell: str, decimal: str) -> bool:
+    return not math.isnan(cells.number(cell, decimal))

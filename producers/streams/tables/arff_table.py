@@ -1,0 +1,157 @@
+"""ARFF files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftway.producers.streams import arff_dates, cells
+from driftway.producers.streams.arff_text import DATE, NOMINAL, NUMBER, ArffText, Attribute
+from driftway.producers.streams.columns import not_numbers
+from driftway.producers.streams.encoding import UTF8, in_words
+from driftway.producers.streams.file_options import FileOptions
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import BLOCK_ROWS, Block
+from driftway.producers.streams.tables.table import Table
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.codec import exact_number
+
+LARGEST = (1 << 64) - 1
+"""Largest integer of orjson."""
+DEFAULT_LABEL = "y"
+
+
+class ArffTable(Table):
+    """An ARFF file, plain or compressed; nominal values are numbers by their place in the declaration.
+
+    Parameters
+    ----------
+    path : Path
+        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+    options : FileOptions
+        What the user says about it.
+
+    Raises
+    ------
+    UsageFailure
+        The file is missing, empty or not ARFF, or two attributes have one name.
+
+    Source
+    ------
+    Weka's ARFF format; the weights of rows are not used.
+    """
+
+    def __init__(self, path: Path, options: FileOptions) -> None:
+        self.path, self._encoding = path, options.encoding
+        with self._open() as file:
+            self._attributes, encoding = file.attributes, file.encoding
+            first = next(file.rows(), None)
+            weighted = file.weighted
+        if first is None:
+            raise UsageFailure(f"{path} has a header but no rows")
+        self._at = {attribute.name: i for i, attribute in enumerate(self._attributes)}
+        self.columns = tuple(self._at)
+        self.classes = {one.name: one.values for one in self._attributes if one.kind == NOMINAL}
+        last = self.columns[-1]
+        self.label = last if last in self.classes or DEFAULT_LABEL not in self._at else DEFAULT_LABEL
+        self.notes = [] if encoding == UTF8 or options.encoding else [f"its text is read as {in_words(encoding)}"]
+        if weighted:
+            self.notes.append("the weights of its rows are left out")
+        if DEFAULT_LABEL in self._at and self.label != DEFAULT_LABEL:
+            self.notes.append(f"its label is the last attribute, {last!r}; --label {DEFAULT_LABEL} takes the other")
+
+    def check_numbers(self, features: Sequence[str]) -> None:
+        for name in features:
+            kind = self._attributes[self._at[name]].kind
+            if kind not in (NUMBER, NOMINAL):
+                raise UsageFailure(
+                    f"{self.path}: feature attribute {name!r} is {kind}; only numeric and nominal attributes can be "
+                    f"features{not_numbers(self.path)}"
+                )
+
+    def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
+        places, label_at = [self._at[name] for name in features], self._at[label]
+        named = self._attributes[label_at]
+        codes = [_codes(attribute) for attribute in self._attributes]
+        for rows in self._chunks():
+            X = np.empty((len(rows), len(places)))
+            for i, row in enumerate(rows):
+                try:
+                    X[i] = [
+                        math.nan if (cell := row[j]) is None else codes[j][cell] if codes[j] else float(cell)
+                        for j in places
+                    ]
+                except (KeyError, ValueError):
+                    X[i] = [self._number(self._attributes[j], row[j], codes[j]) for j in places]
+            yield Block(X, np.array([reader.read(self._declared(named, row[label_at])) for row in rows]))
+
+    def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
+        places = [self._at[name] for name in columns]
+        for rows in self._chunks():
+            yield [[self._value(self._attributes[j], row[j]) for row in rows] for j in places]
+
+    def _open(self) -> ArffText:
+        return ArffText(self.path, self._encoding)
+
+    def _chunks(self) -> Iterator[list[list[str | None]]]:
+        """The rows, in lists of at most BLOCK_ROWS, and of fewer if they are wide."""
+        most = max(1, min(BLOCK_ROWS, BLOCK_ROWS * 100 // len(self._attributes)))
+        rows: list[list[str | None]] = []
+        with self._open() as file:
+            for row in file.rows():
+                rows.append(row)
+                if len(rows) == most:
+                    yield rows
+                    rows = []
+        if rows:
+            yield rows
+
+    def _number(self, attribute: Attribute, cell: str | None, codes: dict[str, float]) -> float:
+        """A cell as a number, which may be spelled in another way."""
+        if cell is None:
+            return math.nan
+        if codes:
+            return codes[self._declared(attribute, cell) or ""]
+        value = cells.number(cell)
+        if math.isnan(value):
+            raise UsageFailure(f"{self.path}: attribute {attribute.name!r} holds {cell!r}, which is not a number")
+        return value
+
+    def _declared(self, attribute: Attribute, cell: str | None) -> str | None:
+        """The declared value that a cell of a nominal attribute means, which may be spelled in another way."""
+        if cell is None or attribute.kind != NOMINAL or cell in attribute.values:
+            return cell
+        try:
+            found = LabelReader("", attribute.values, ()).class_of(cell)
+        except UsageFailure:
+            raise UsageFailure(
+                f"{self.path}: attribute {attribute.name!r} holds {cell!r}, which is not one of its declared values"
+            ) from None
+        return attribute.values[found or 0]
+
+    def _value(self, attribute: Attribute, cell: str | None) -> Any:
+        if cell is None:
+            return None
+        if attribute.kind == DATE:
+            return _moment(cell, attribute.form)
+        if attribute.kind != NUMBER:
+            return self._declared(attribute, cell)
+        if cell.isdecimal() and cell.isascii():
+            return int(cell) if int(cell) <= LARGEST else exact_number(Decimal(cell))
+        return self._number(attribute, cell, {})
+
+
+def _codes(attribute: Attribute) -> dict[str, float]:
+    return {value: float(i) for i, value in enumerate(attribute.values)}
+
+
+def _moment(cell: str, form: str) -> datetime | str:
+    """A date, or the text as it is if it does not have the declared form."""
+    found = arff_dates.parse(cell, form)
+    return cell if found is None else found

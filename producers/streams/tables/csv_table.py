@@ -1,0 +1,218 @@
+"""CSV files, parsed by pyarrow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftway.producers.streams import cells
+from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats
+from driftway.producers.streams.cells import MissingWords
+from driftway.producers.streams.columns import not_numbers
+from driftway.producers.streams.compressed import COMPRESSIONS, UNREADABLE
+from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
+from driftway.producers.streams.file_options import FileOptions
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import Array, Block
+from driftway.producers.streams.tables import csv_kinds
+from driftway.producers.streams.tables.table import Table
+from driftway.worker.errors import UsageFailure
+
+BLOCK_BYTES, WIDE_BLOCK_BYTES, MOST_BLOCK_BYTES = 1 << 20, 1 << 25, 1 << 30
+"""Bytes of text that are parsed together, pyarrow's default: they bound the reader's memory. More for long lines, since
+each column costs some work per block, and still more if a single line is longer."""
+ROWS_TOGETHER = 256
+CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?.*invalid value '(.*)'", re.DOTALL)
+
+
+class CsvTable(Table):
+    """A CSV file, plain or compressed.
+
+    A column of numbers is parsed by pyarrow, rounded correctly, as Python's ``float`` is. From the first cell on that
+    is no plain number, the column is read as text, and each cell by `driftway.producers.streams.cells`.
+
+    Parameters
+    ----------
+    path : Path
+        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+    options : FileOptions
+        What the user says about it.
+    missing : MissingWords
+        Words for missing values.
+
+    Raises
+    ------
+    UsageFailure
+        The file is missing, or has no rows or two columns of one name.
+
+    Source
+    ------
+    RFC 4180, and what spreadsheets and data frames write instead.
+    """
+
+    def __init__(self, path: Path, options: FileOptions, missing: MissingWords) -> None:
+        self._arrow = require_pyarrow(str(path))
+        self.path, self._missing = path, missing
+        self._dialect = dialect_of(path, options)
+        self.left_out = self._dialect.left_out
+        self.columns = tuple(name for name in self._dialect.columns if name not in self.left_out)
+        self.decimal = self._dialect.decimal
+        self.classes, self.notes = {}, list(self._dialect.notes)
+        self._newlines = self._dialect.newlines
+        self._block_bytes = max(BLOCK_BYTES, min(self._dialect.line_bytes * ROWS_TOGETHER, WIDE_BLOCK_BYTES))
+        self._texts = set[str]()
+        """Columns of numbers of which some cell is no plain number."""
+        self._known: tuple[tuple[str, ...], list[str]] | None = None
+        """Columns and their kinds."""
+        self._refused: Any = None
+        """The last row with a wrong number of cells."""
+
+    def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
+        columns = [*features, label]
+        plain = features if reader.labels is not None else columns
+        for batch in self._batches(columns, plain):
+            texts = [i for i, name in enumerate(features) if name in self._texts]
+            if texts or len(features) != batch.num_columns - 1:
+                X = np.empty((batch.num_rows, len(features)))
+                for i, name in enumerate(features):
+                    X[:, i] = self._as_numbers(batch.column(i), name)
+            else:
+                tensor = batch.select(range(len(features))).to_tensor(null_to_nan=True, row_major=True)
+                X = tensor.to_numpy()
+            y = batch.column(len(features))
+            yield Block(X, read_labels(y, reader))
+
+    def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
+        kinds = self._kinds(tuple(columns))
+        for batch in self._batches(columns, ()):
+            yield csv_kinds.values(self._cells(batch, columns), kinds, self.decimal)
+
+    def _kinds(self, columns: tuple[str, ...]) -> list[str]:
+        """Kind of each column, for which the file is read once in full."""
+        if self._known is not None and self._known[0] == columns:
+            return self._known[1]
+        usual, kept = self._missing.of("", among_numbers=True), self._missing.kept
+        own = {i: self._missing.of(name, among_numbers=True) for i, name in enumerate(columns) if name in kept}
+        kinds = csv_kinds.ColumnKinds(len(columns), self.decimal, lambda i: own.get(i, usual))
+        for batch in self._batches(columns, ()):
+            kinds.add(self._cells(batch, columns))
+        self._known = columns, kinds.found()
+        return self._known[1]
+
+    def _batches(self, columns: Sequence[str], numbers: Collection[str]) -> Iterator[Any]:
+        """Record batches of text, and of f8 for `numbers` that are plain ones.
+
+        What was assumed about the file may turn out to be wrong on the way. Then it is read again from its start, and
+        the rows that were yielded already are skipped.
+        """
+        given = 0
+        while True:
+            seen = 0
+            try:
+                for batch in self._open(columns, [name for name in numbers if name not in self._texts]):
+                    rest = batch.slice(given - seen) if seen < given else batch
+                    seen += batch.num_rows
+                    if rest.num_rows:
+                        given = seen
+                        yield rest
+                return
+            except self._arrow.ArrowInvalid as error:
+                if not self._learned_from(str(error)):
+                    raise UsageFailure(self._explained(str(error))) from None
+            except (self._arrow.ArrowException, LookupError, *UNREADABLE) as error:
+                raise UsageFailure(self._explained(str(error))) from None
+
+    def _learned_from(self, message: str) -> bool:
+        """Assume something else about the file, which an error contradicts; return whether there is anything left."""
+        found = CONVERSION.search(message)
+        if found is not None and (name := self._dialect.columns[int(found[1])]) not in self._texts:
+            self._texts.add(name)
+        elif "straddl" in message or "block size" in message:
+            self._block_bytes *= 4
+            return self._block_bytes <= MOST_BLOCK_BYTES
+        elif not self._newlines and found is None:
+            self._newlines = True
+        else:
+            return False
+        return True
+
+    def _explained(self, message: str) -> str:
+        refused = self._refused
+        if refused is not None:
+            text = refused.text if len(refused.text) <= 60 else f"{refused.text[:60]}.."
+            return (
+                f"{self.path}: a row has {refused.actual_columns} of {refused.expected_columns} cells: {text!r}; if it "
+                "is no row, take it out of the file"
+            )
+        if "invalid UTF8" in message:
+            return f"{self.path} is not UTF-8 in all of its rows: name its encoding with --encoding"
+        return f"cannot read {self.path}: {message.splitlines()[0] if message else 'damaged'}"
+
+    def _open(self, columns: Sequence[str], numbers: Collection[str]) -> Iterator[Any]:
+        from pyarrow import csv
+
+        pa, dialect = self._arrow, self._dialect
+        plain = set(numbers)
+        types = {name: pa.float64() if name in plain else pa.string() for name in columns}
+        encoding = "utf8" if dialect.encoding == "utf-8-sig" else dialect.encoding
+        with csv.open_csv(
+            pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix)),
+            # One thread: the other cores are left to the broker, and errors keep their row numbers.
+            read_options=csv.ReadOptions(
+                use_threads=False, block_size=self._block_bytes, encoding=encoding,
+                column_names=list(dialect.columns), skip_rows=dialect.skipped,
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=self._newlines,
+                invalid_row_handler=self._take_refused,
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=types, include_columns=list(columns), decimal_point=dialect.decimal,
+                null_values=self._missing.everywhere(), strings_can_be_null=True,
+            ),
+        ) as batches:  # fmt: skip
+            yield from batches
+
+    def _take_refused(self, row: Any) -> str:
+        if row.text.lstrip().startswith(COMMENT):
+            return "skip"
+        self._refused = row
+        return "error"
+
+    def _as_numbers(self, column: Any, name: str) -> Array:
+        """A column as f8[n]; NaN where missing."""
+        if not self._arrow.types.is_string(column.type):
+            return to_floats(column)
+        words = self._missing.of(name, among_numbers=True)
+        return coded(column, lambda text: self._number(text, name, words))
+
+    def _number(self, text: str, name: str, words: Collection[str]) -> float:
+        if text.strip() in words:
+            return np.nan
+        value = cells.number(text, self.decimal)
+        if np.isnan(value):
+            again = ": its own name, so that the header stands in the file twice" if text.strip() == name else ""
+            why = again or not_numbers(self.path)
+            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text!r}, which is not a number{why}")
+        return value
+
+    def _cells(self, batch: Any, columns: Sequence[str]) -> list[Any]:
+        """Columns of text, null where missing."""
+        from pyarrow import compute
+
+        found = list(batch.columns)
+        if self._dialect.blanks:
+            found = [compute.utf8_trim_whitespace(column) for column in found]
+        everywhere = frozenset(self._missing.everywhere())
+        # Words that are values in some column are no null values for the parser.
+        kept = {word for words in self._missing.kept.values() for word in words}
+        if kept & self._missing.of("") - everywhere:
+            for i, name in enumerate(columns):
+                more = self._arrow.array(sorted(self._missing.of(name) - everywhere), self._arrow.string())
+                if len(more):
+                    found[i] = compute.if_else(compute.is_in(found[i], more), None, found[i])
+        return found

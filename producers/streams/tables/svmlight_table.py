@@ -1,0 +1,153 @@
+"""LIBSVM and SVMlight files: a label, then pairs INDEX:VALUE of the features that are not 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from driftway.producers.streams.compressed import UNREADABLE, cannot_read, open_text
+from driftway.producers.streams.file_options import FileOptions
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import BLOCK_ROWS, Block
+from driftway.producers.streams.tables.table import Table
+from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.events import as_number
+
+LABEL, FEATURES = "y", "x"
+BLOCK_CELLS = 1 << 20
+"""Numbers per block, 8 MiB, so that wide rows come in blocks of few."""
+MOST_CLASSES = 1000
+MOST_INDEX = 10_000_000
+
+
+class SvmlightTable(Table):
+    """A file of LIBSVM or SVMlight, plain or compressed. Its length, width and labels follow from a first reading.
+
+    Labels −1 and 1, 0 to K−1 or 1 to K are classes, others are numbers. Features are called by their index, from the
+    smaller of 1 and the first one on. ``qid`` and what follows ``#`` are left out.
+
+    Parameters
+    ----------
+    path : Path
+        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+    options : FileOptions
+        What the user says about it.
+
+    Raises
+    ------
+    UsageFailure
+        The file is missing or empty, a line does not have this form, or there are more features than the user says.
+
+    Source
+    ------
+    C.-C. Chang, C.-J. Lin: LIBSVM, README; T. Joachims: SVMlight, Source files.
+    """
+
+    label = LABEL
+
+    def __init__(self, path: Path, options: FileOptions) -> None:
+        self.path = path
+        low, high, self.rows, labels = math.inf, -1, 0, set[str]()
+        for label, pairs in self._lines():
+            self.rows += 1
+            if len(labels) <= MOST_CLASSES:
+                labels.add(label)
+            if pairs:
+                low, high = min(low, pairs[0][0]), max(high, pairs[-1][0])
+        if not self.rows:
+            raise UsageFailure(f"{path} is empty")
+        if high < 0:
+            raise UsageFailure(f"{path} has no feature in any row")
+        self._first = min(1, int(low))
+        found = high - self._first + 1
+        self._width = options.width or found
+        if found > self._width:
+            raise UsageFailure(f"{path} has {found:,} features, more than --width {self._width:,}")
+        high = self._first + self._width - 1
+        self.columns = (*(str(index) for index in range(self._first, high + 1)), LABEL)
+        names = _classes(labels)
+        self.classes = {} if names is None else {LABEL: names}
+        self.notes = [] if self._first else ["its features are counted from 0"]
+        if names is not None:
+            self.notes.append(f"its classes are {', '.join(names[:12])}{', ..' if len(names) > 12 else ''}")
+
+    def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
+        kept = [int(name) - self._first for name in features]
+        whole = len(kept) == self._width
+        most = max(1, BLOCK_CELLS // self._width)
+        x, y = np.zeros((most, self._width)), np.empty(most)
+        count = 0
+        for text, pairs in self._lines():
+            for index, value in pairs:
+                x[count, index - self._first] = value
+            y[count] = reader.read(text)
+            count += 1
+            if count == most:
+                yield Block(x if whole else np.ascontiguousarray(x[:, kept]), y)
+                x, y, count = np.zeros((most, self._width)), np.empty(most), 0
+        if count:
+            yield Block(x[:count] if whole else np.ascontiguousarray(x[:count, kept]), y[:count])
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The features that are not 0, as one object, and the label."""
+        return FEATURES, LABEL
+
+    def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
+        found: dict[str, list[Any]] = {FEATURES: [], LABEL: []}
+        for label, pairs in self._lines():
+            found[FEATURES].append({str(index): value for index, value in pairs})
+            found[LABEL].append(as_number(label))
+            if len(found[LABEL]) == BLOCK_ROWS:
+                yield [found[name] for name in columns]
+                found = {FEATURES: [], LABEL: []}
+        if found[LABEL]:
+            yield [found[name] for name in columns]
+
+    def _lines(self) -> Iterator[tuple[str, list[tuple[int, float]]]]:
+        """Label and pairs of each row, by index."""
+        try:
+            with open_text(self.path, "utf-8-sig") as file:
+                for number, line in enumerate(file, 1):
+                    words = line.partition("#")[0].split()
+                    if words:
+                        yield words[0], self._pairs(words[1:], number)
+        except UNREADABLE as error:
+            raise cannot_read(self.path, error) from None
+
+    def _pairs(self, words: Sequence[str], number: int) -> list[tuple[int, float]]:
+        pairs, last = [], -1
+        for word in words:
+            index, _, value = word.partition(":")
+            if index == "qid":
+                continue
+            try:
+                pair = int(index), float(value)
+            except ValueError:
+                raise UsageFailure(
+                    f"{self.path}: line {number} holds {word[:60]!r}, which is not INDEX:VALUE"
+                ) from None
+            if not last < pair[0] <= MOST_INDEX:
+                why = "does not rise" if pair[0] <= last else f"is above {MOST_INDEX:,}"
+                raise UsageFailure(f"{self.path}: line {number} has the index {pair[0]}, which {why}")
+            pairs.append(pair)
+            last = pair[0]
+        return pairs
+
+
+def _classes(labels: set[str]) -> tuple[str, ...] | None:
+    """The names of the classes, in order; None if the labels are numbers."""
+    try:
+        numbers = sorted({float(label) for label in labels})
+    except ValueError:
+        return None if len(labels) > MOST_CLASSES else tuple(sorted(labels))
+    count = len(numbers)
+    if count < 2 or count > MOST_CLASSES or any(not number.is_integer() for number in numbers):
+        return None
+    if numbers in ([-1.0, 1.0], [float(k) for k in range(count)], [float(k) for k in range(1, count + 1)]):
+        return tuple(f"{number:.0f}" for number in numbers)
+    return None

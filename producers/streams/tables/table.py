@@ -1,0 +1,91 @@
+"""The interface of every file with columns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from driftway.producers.streams.labels import LabelReader
+from driftway.producers.streams.stream import Block
+
+
+class Table(ABC):
+    """A file with named columns, read from its first row as often as needed.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    columns : tuple of str
+        Names, in the file's order; no two are the same.
+    classes : dict
+        Column -> its values in declared order, where the file declares them.
+    left_out : frozenset of str
+        Further columns of the file, which hold no data.
+    decimal : str
+        Decimal mark of numbers.
+    label : str or None
+        The column that the file's format makes the label, if nobody names one.
+    rows : int or None
+        Length, if known without reading everything.
+    notes : list of str
+        What was guessed or left out, in words.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    classes: dict[str, tuple[str, ...]]
+    left_out: frozenset[str] = frozenset()
+    decimal: str = "."
+    label: str | None = None
+    rows: int | None = None
+    notes: list[str]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of what `values` reads; the columns, unless there are too many of them."""
+        return self.columns
+
+    def is_plain_form(self) -> bool:
+        """Whether the rows are events as workers read them without a schema: the features are a list under ``x``."""
+        return False
+
+    def check_numbers(self, features: Sequence[str]) -> None:  # noqa: B027 - CSV knows nothing before
+        """Check what is known before the first row is read.
+
+        Raises
+        ------
+        UsageFailure
+            A column cannot be read as numbers.
+        """
+
+    @abstractmethod
+    def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
+        """Read columns as numbers, in blocks of any size.
+
+        Parameters
+        ----------
+        features : sequence of str
+            The columns of X.
+        label : str
+            The column of y.
+        reader : LabelReader
+            Reads its texts.
+
+        Raises
+        ------
+        UsageFailure
+            The file cannot be read, or a cell is no number or none of the labels.
+        """
+
+    @abstractmethod
+    def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
+        """Read fields as values that JSON has, in blocks of any size: a list for each field, None where missing.
+
+        Raises
+        ------
+        UsageFailure
+            The file cannot be read, or JSON does not have a column's values.
+        """

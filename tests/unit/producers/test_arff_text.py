@@ -1,0 +1,91 @@
+"""ARFF as Weka reads it: headers, quotes, comments, tabs, sparse rows, weights and dates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftway.producers.streams import open_events, open_stream
+from driftway.worker.errors import UsageFailure
+
+HEADER = "@relation r\n@attribute u real\n@attribute v real\n@attribute class {pos,neg}\n@data\n"
+DATA = "1.5,-2,pos\n0.25,?,neg\n"
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+
+
+@pytest.mark.parametrize(
+    ("header", "data"),
+    [
+        (HEADER, DATA),
+        (HEADER.replace("{pos,neg}", "{ pos , neg }").upper().replace("POS", "pos").replace("NEG", "neg"), DATA),
+        (HEADER.replace("class {", "class{"), DATA),
+        (HEADER.replace("class {", "'class'{"), DATA),
+        (HEADER.replace("class {", '"class"{'), DATA),
+        (HEADER.replace("u real", "u real [-5,5] % range").replace("neg}", "neg} % the {class}"), DATA),
+        (HEADER.replace("@attribute ", "@attribute\t").replace(" real", "\treal"), DATA.replace(",", "\t")),
+        (HEADER, DATA.replace("pos\n", "pos % the {first}\n% a line\n\n")),
+        (HEADER.replace("\n", "\r\n"), DATA.replace("\n", "\r\n")),
+        (HEADER, DATA.replace("pos", "'pos'").replace("neg", '"neg"')),
+        (HEADER, "{0 1.5, 1 -2}\n{0 0.25,1 ?,2 neg}\n"),
+        (HEADER, DATA.replace("pos\n", "pos, {2}\n")),
+    ],
+)
+def test_rows_are_those_that_weka_reads(tmp_path: Path, header: str, data: str) -> None:
+    path = tmp_path / "a.arff"
+    path.write_bytes((header + data).encode())
+    stream = open_stream(str(path))
+    (block,) = stream.blocks()
+    assert [name.lower() for name in stream.feature_names] == ["u", "v"]
+    assert stream.labels == ("pos", "neg")
+    assert [block.X[0].tolist(), block.X[1, 0], block.y.tolist()] == [[1.5, -2], 0.25, [0, 1]]
+    assert block.X[1, 1] != block.X[1, 1]
+    assert [list(row.values()) for row in rows(path)] == [[1.5, -2.0, "pos"], [0.25, None, "neg"]]
+    assert ("the weights of its rows are left out" in stream.notes) == ("{2}" in data)
+
+
+def test_truth_values_mean_the_declared_ones(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text("@relation r\n@attribute u {TRUE,FALSE}\n@attribute c {no,yes}\n@data\ntrue,Yes\nFalse,no\n")
+    (block,) = open_stream(str(path)).blocks()
+    assert (block.X.tolist(), block.y.tolist()) == ([[0], [1]], [1, 0])
+    assert rows(path) == [{"u": "TRUE", "c": "yes"}, {"u": "FALSE", "c": "no"}]
+
+
+def test_the_label_is_the_last_attribute_and_another_called_y_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text("@relation r\n@attribute x real\n@attribute y real\n@attribute class {0,1}\n@data\n1,2,1\n")
+    stream = open_stream(str(path))
+    assert (stream.feature_names, stream.label_name) == (("x", "y"), "class")
+    assert stream.notes == ("its label is the last attribute, 'class'; --label y takes the other",)
+    assert open_stream(str(path), label="y").label_name == "y"
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "moment"),
+    [
+        ("", "2026-11-26T08:30:00", "2026-11-26T08:30:00"),
+        (" 'dd.MM.yyyy HH:mm'", "'26.11.2026 08:30'", "2026-11-26T08:30:00"),
+        (' "yyyy-MM-dd"', "2026-11-26", "2026-11-26T00:00:00"),
+        (' "GG yyyy"', '"AD 2026"', "AD 2026"),
+    ],
+)
+def test_dates_are_times_of_iso_8601(tmp_path: Path, form: str, text: str, moment: str) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text(f"@relation r\n@attribute when date{form}\n@attribute y real\n@data\n{text},1\n")
+    assert rows(path) == [{"when": moment, "y": 1}]
+    with pytest.raises(UsageFailure, match="feature attribute 'when' is date; only numeric and nominal"):
+        open_stream(str(path))
+
+
+def test_two_attributes_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text(HEADER.replace("v real", "u real") + DATA)
+    for opened in (open_stream, open_events):
+        with pytest.raises(UsageFailure, match="has two attributes named 'u'"):
+            opened(str(path))

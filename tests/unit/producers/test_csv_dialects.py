@@ -1,0 +1,184 @@
+"""CSV files as spreadsheets, data frames and databases write them: read, or refused in a sentence that leads on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftway.producers.streams import open_events, open_stream
+from driftway.worker.errors import UsageFailure
+
+ROWS = [(6.463, -1.148, "DOWN"), (12.008, 2.294, "UP"), (-9.5, 0.203, "UP"), (1e-3, -7.0, "DOWN")]
+X, Y = np.array([row[:2] for row in ROWS]), np.array([row[2] == "UP" for row in ROWS], float)
+PLAIN = "a,b,y\n" + "".join(f"{a},{b},{y}\n" for a, b, y in ROWS)
+
+
+def comma(number: float) -> str:
+    return f"{number}".replace(".", ",")
+
+
+def body(line: str) -> str:
+    return "".join(line.format(a=a, b=b, y=y, A=comma(a), B=comma(b), i=i) for i, (a, b, y) in enumerate(ROWS))
+
+
+def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """Read a file as numbers and as events; the numbers must be those that are expected, and equal in the events."""
+    stream = open_stream(str(path), labels=("DOWN", "UP"), **options)
+    blocks = list(stream.blocks())
+    np.testing.assert_array_equal(np.concatenate([block.X for block in blocks]), X)
+    np.testing.assert_array_equal(np.concatenate([block.y for block in blocks]), Y)
+    file = open_events(str(path), label="y", labels=("DOWN", "UP"), **options)
+    rows = [json.loads(row) for block in file.blocks() for row in block]
+    assert file.notes == stream.notes
+    for j, name in enumerate(stream.feature_names):
+        assert [row[name] for row in rows] == X[:, j].tolist()
+    assert [row["y"] for row in rows] == [row[2] for row in ROWS]
+    return stream, rows
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (PLAIN, None),
+        ("\ufeff" + PLAIN, None),
+        (PLAIN.replace("\n", "\r\n"), None),
+        (PLAIN.replace("\n", "\r"), None),
+        ("\n\n" + PLAIN, None),
+        ("a,b,y\n\n" + body("{a},{b},{y}\n"), None),
+        ("# made by x\n# v2\n" + PLAIN, "lines that begin with # are left out"),
+        ("a,b,y\n" + body("{a},{b},{y}\n# page {i}\n"), "lines that begin with # are left out"),
+        (PLAIN.replace(",", ";"), "its cells are separated by semicolons"),
+        (PLAIN.replace(",", "\t"), "its cells are separated by tabs"),
+        (PLAIN.replace(",", "|"), "its cells are separated by bars"),
+        ("a;b;y\n" + body("{A};{B};{y}\n"), "its numbers have decimal commas"),
+        ("a\tb\ty\n" + body("{A}\t{B}\t{y}\n"), "its numbers have decimal commas"),
+        ('"a", "b", "y"\n' + body("{a}, {b}, {y}\n"), None),
+        ("a, b, y\n" + body("{a}, {b}, {y}\n"), None),
+        ('"a","b","y"\n' + body('"{a}","{b}","{y}"\n'), None),
+        ("'a','b','y'\n" + body("'{a}','{b}','{y}'\n"), "its quotes are single ones"),
+        (",a,b,y\n" + body("{i},{a},{b},{y}\n"), "its first column has no name"),
+        ("Unnamed: 0,a,b,y\n" + body("{i},{a},{b},{y}\n"), "its first column has no name"),
+        ('"a","b","y"\n' + body('"row {i}",{a},{b},{y}\n'), "its first column has no name"),
+        ("a,b,y\n" + body("{a},{b},{y},\n"), "its last column has neither a name nor values"),
+        ("a,b,y,\n" + body("{a},{b},{y},\n"), "its last column has neither a name nor values"),
+    ],
+)
+def test_a_file_is_read_as_it_is_written(tmp_path: Path, text: str, note: str | None) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode())
+    stream, _ = both(path)
+    assert (not stream.notes) == (note is None)
+    assert note is None or any(note in said for said in stream.notes)
+
+
+@pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, said: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(PLAIN.replace("a,", "größe,", 1).encode(encoding))
+    stream, rows = both(path)
+    assert stream.feature_names == ("größe", "b")
+    assert stream.notes == (f"its text is read as {said}",)
+    assert rows[0]["größe"] == ROWS[0][0]
+    path.write_bytes(PLAIN.replace("a,", "größe,", 1).encode("cp850"))
+    assert open_stream(str(path), labels=("DOWN", "UP"), reading={"encoding": "cp850"}).feature_names[0] == "größe"
+    with pytest.raises(UsageFailure, match="there is no encoding 'klingon'"):
+        open_stream(str(path), reading={"encoding": "klingon"})
+
+
+def test_an_encoding_that_shows_late_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"a,note,y\n" + b"1,x,0\n" * 100_000 + "2,ö,1\n".encode("latin-1"))
+    with pytest.raises(UsageFailure, match="is not UTF-8 in all of its rows: name its encoding with --encoding"):
+        list(open_events(str(path)).blocks())
+    blocks = list(open_events(str(path), reading={"encoding": "latin-1"}).blocks())
+    assert json.loads(list(blocks[-1])[-1]) == {"a": 2, "note": "ö", "y": 1}
+
+
+def test_options_say_what_the_file_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(body("{A}:{B}:{y}\n"))
+    reading = {"columns": "a,b,y", "separator": ":", "decimal": "comma"}
+    assert both(path, reading=reading)[0].notes == ()
+    path.write_text(body("{a},{b},{y}\n"))
+    both(path, reading={"columns": "a,b,y"})
+    path.write_text(PLAIN)
+    both(path, reading={"columns": "a,b,y"})  # as the header, which is then no row
+    for given, sentence in (
+        ({"columns": "a,b"}, "--columns names 2 columns, the rows of .* have 3"),
+        ({"columns": "a,a,y"}, "--columns names every column once, got 'a'"),
+        ({"separator": "::"}, "--separator is one character or one of comma"),
+    ):
+        with pytest.raises(UsageFailure, match=sentence):
+            open_stream(str(path), reading=given)
+
+
+@pytest.mark.parametrize("first", ["t0,", ""])
+def test_a_file_without_a_header_names_its_columns_by_place(tmp_path: Path, first: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(body(first + "{a},{b},{y}\n"))
+    with pytest.raises(UsageFailure, match=r"has no label column 'y'.* its first line looks like a row") as failure:
+        open_stream(str(path))
+    assert "--columns A,B,.. names them" in str(failure.value)
+    places = ["c0"] * bool(first)
+    last = 2 + len(places)
+    stream = open_stream(str(path), label=f"c{last}", labels=("DOWN", "UP"), drop=places)
+    np.testing.assert_array_equal(next(stream.blocks()).X, X)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,a,y\n" + body("{a},{b},{y}\n"), "x.csv has two columns named 'a'"),
+        (PLAIN + "300 rows selected\n", "a row has 1 of 3 cells: '300 rows selected'; if it is no row, take it out"),
+        (PLAIN + PLAIN, "holds 'a', which is not a number: its own name, so that the header stands in the file twice"),
+        ("#only\n# comments\n", "x.csv is empty"),
+        ("a,b,y\n", "x.csv has a header but no rows"),
+    ],
+)
+def test_what_cannot_be_read_says_why(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(UsageFailure) as failure:
+        list(open_stream(str(path), labels=("DOWN", "UP")).blocks())
+    assert sentence in str(failure.value)
+
+
+def test_newlines_in_quotes_and_lines_of_any_length(tmp_path: Path) -> None:
+    """What the sample does not show comes late: rows that were read already are not given again."""
+    path, n = tmp_path / "x.csv", 120_000
+    note = "x\n" + "9,9,q,1\n" * 3 + "end"
+    path.write_text("a,b,note,y\n" + "".join(f"{i},2,q,0\n" for i in range(n)) + f'{n},2,"{note}",1\n' * 2)
+    blocks = list(open_stream(str(path), drop=["note"]).blocks())
+    assert np.concatenate([block.X[:, 0] for block in blocks]).tolist() == [*range(n), n, n]
+    assert json.loads(list(list(open_events(str(path)).blocks())[-1])[-1])["note"] == note
+    path.write_text("a,b,note,y\n" + "1,2,q,0\n" * n + f'3,4,"{"long " * 600_000}",1\n')
+    assert list(open_stream(str(path), drop=["note"]).blocks())[-1].X[-1].tolist() == [3, 4]
+
+
+def test_a_cell_that_is_no_plain_number_comes_late(tmp_path: Path) -> None:
+    path, n = tmp_path / "x.csv", 200_000
+    path.write_text("a,y\n" + "".join(f"{i / 7},0\n" for i in range(n)) + '"1,234.5",1\n-,0\n7%,1\n')
+    found = np.concatenate([block.X[:, 0] for block in open_stream(str(path)).blocks()])
+    assert found[:n].tobytes() == (np.arange(n) / 7).tobytes()
+    np.testing.assert_array_equal(found[n:], [1234.5, np.nan, 7])
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [row["a"] for row in rows[n:]] == [1234.5, None, 7]
+    assert [row["a"] for row in rows[:3]] == [0, 1 / 7, 2 / 7]
+
+
+def test_words_for_missing_values_are_text_among_words(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("state,size,code,y\nunknown,-,01,0\nnone,3,02,1\nNA,missing,-,1\n")
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert rows == [
+        {"state": "unknown", "size": None, "code": "01", "y": 0},
+        {"state": "none", "size": 3, "code": "02", "y": 1},
+        {"state": None, "size": None, "code": None, "y": 1},
+    ]
+    named = open_events(str(path), reading={"missing_values": "unknown,-"}, values={"state": ("unknown", "NA")})
+    states = [json.loads(row)["state"] for block in named.blocks() for row in block]
+    assert states == ["unknown", "none", "NA"]

@@ -1,0 +1,70 @@
+"""Files of our own events, `{"x": .., "y": ..}`, read as rows: the same bits as the stream that they came from."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner, Result
+from pyarrow import parquet
+
+from driftway.cli import main
+from driftway.producers.streams import open_stream
+from driftway.worker.errors import UsageFailure
+
+PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+@pytest.mark.parametrize("named", [(), ("--named",)])
+@pytest.mark.parametrize("end", ["", ".gz", ".bz2"])
+def test_what_replay_writes_is_evaluated_with_the_same_bits(tmp_path: Path, named: tuple[str, ...], end: str) -> None:
+    path = tmp_path / f"rows.jsonl{end}"
+    text = run("replay", "sea", "--limit", 3000, "--dry-run", "-", "--quiet", *named).stdout_bytes
+    path.write_bytes(PACK[end](text))
+    block, whole = (next(open_stream(name).blocks(3000)) for name in ("sea", str(path)))
+    assert whole.X.tobytes() == block.X.tobytes()
+    assert whole.y.tobytes() == block.y.tobytes()
+    ours, theirs = (
+        json.loads(run("evaluate", name, "--limit", 3000, "--learner", "arow", "--json").stdout)[0]
+        for name in (path, "sea")
+    )
+    assert ours["accuracy"] == theirs["accuracy"]
+
+
+def test_a_parquet_column_of_lists_is_the_plain_form(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"x": [[1.0, 2.0], [3.0, None]], "y": ["b", "a"]}), path)
+    stream = open_stream(str(path), labels=("a", "b"))
+    (block,) = stream.blocks()
+    assert stream.feature_names == ("x0", "x1")
+    np.testing.assert_array_equal(block.X, [[1, 2], [3, np.nan]])
+    assert block.y.tolist() == [1, 0]
+
+
+def test_events_that_a_worker_would_reject_are_counted_as_that(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    good = [f'{{"x":[{i},1],"y":{i % 2}}}' for i in range(50)]
+    path.write_text("\n".join([*good, "no JSON", '{"x":[1],"y":0}', '{"x":[1,2],"y":"up"}']) + "\n")
+    for missing in ((), ("--missing", "mean")):
+        done = run("evaluate", path, "--learner", "arow", "--json", *missing)
+        (result,) = json.loads(done.stdout)
+        assert (result["rows"], result["labelled"], result["rejected"]) == (51, 50, 2), missing
+        assert "the first, row 50: not JSON" in done.stderr
+    learned = run("train", path, "--out", tmp_path / "m.driftway", "--json")
+    assert json.loads(learned.stdout)["rows"] == 50
+
+
+def test_other_events_are_refused_with_the_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "shop.jsonl"
+    path.write_text('{"amount":3,"y":1}\n' * 200)
+    with pytest.raises(UsageFailure, match="give the features to learn from with --feature; driftway schema infer"):
+        open_stream(str(path))

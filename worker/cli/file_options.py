@@ -1,0 +1,54 @@
+"""Options that say how a file is read, where its own text does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+NAMES = ("missing_values", "columns", "separator", "decimal", "encoding", "width")
+
+
+def file_options(command: F) -> F:
+    """--missing-values, --columns, --separator, --decimal, --encoding, --width."""
+    options = [
+        click.option(
+            "--missing-values",
+            metavar="WORD,..",
+            help="Words for missing values in a text file, besides empty cells.  [?, NA, N/A, NaN, null, None, ..; "
+            "among numbers also -, ., unknown, ..; never a class or category of that name]",
+        ),
+        click.option("--columns", metavar="NAME,..", help="Names of the columns of a CSV file without a header."),
+        click.option(
+            "--separator",
+            metavar="CHAR",
+            help="Between the cells of a CSV file: a character, or comma, semicolon, tab, bar, blank.  [found out]",
+        ),
+        click.option(
+            "--decimal", type=click.Choice(["point", "comma"]), help="Decimal mark of a CSV file.  [found out]"
+        ),
+        click.option("--encoding", metavar="NAME", help="Encoding of a text file, such as cp1252.  [found out]"),
+        click.option(
+            "--width",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Number of features of a LIBSVM file, of which no row may have the last.  [the largest index]",
+        ),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def given_file_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of `file_options` that were given, as the keyword `reading` of the opener of streams; else empty."""
+    found = {name: given[name] for name in NAMES if given.get(name) is not None}
+    return {"reading": found} if found else {}
+
+
+def tell_notes(opened: Any) -> None:
+    """Say what was guessed about a file or left out, on standard error."""
+    for note in getattr(opened, "notes", ()):
+        click.echo(f"driftway: {opened.name}: {note}", err=True)
