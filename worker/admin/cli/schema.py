@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
 from driftway.worker.cli.options import client_options, reading_option
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import parse_properties
@@ -41,6 +41,7 @@ def schema() -> None:
 @click.option("--id", "id_", metavar="PATH", help="Path of the event's id.")
 @click.option("--time", metavar="PATH", help="Path of the event's time.")
 @click.option("--envelope", type=click.Choice(ENVELOPES), help="Envelope around each row.")
+@file_options
 @client_options
 @reading_option
 @click.option("--json", "as_json", is_flag=True, help="Print an object, with everything seen per path.")
@@ -49,7 +50,7 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     """Propose a schema from the first rows of a topic or file: a table [event] for a TOML file, on standard output.
 
     From a topic, the first values that a read_committed reader sees are read, the same number from each partition. A
-    FILE ends in .jsonl, .ndjson or .json (an event per line), .csv or .parquet, each also .gz. PATHs are written
+    FILE is one that `driftway evaluate` reads, or has an event per line (.jsonl, .ndjson, .json). PATHs are written
     a.b."with.dot", @envelope.a, @key.a, @header.NAME or @timestamp.
 
     Comments say what was seen of each field, why others were left out, and which options suit the label. The rows
@@ -74,7 +75,9 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         key: None if given[option] is None else Path.parse(given[option])
         for key, option in (("label", "label"), ("id", "id_"), ("time", "time"))
     }
-    values, headers = _sample(obj["open_rows"](name), name, rows, given)
+    file = obj["open_rows"](name, **given_file_options(given))
+    tell_notes(file)
+    values, headers = _sample(file, name, rows, given)
     asked = [path for path in known.values() if path is not None]
     found = scan_events(values, given["envelope"], asked, headers)
     _require_rows(found, name)
@@ -93,16 +96,16 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     if as_json:
         click.echo(write_json(render.as_object(proposal, rejected)).decode())
     else:
-        click.echo(render.as_toml(proposal, rejected), nl=False)
+        click.echo(render.as_toml(proposal, rejected, given_file_options(given).get("reading", {})), nl=False)
 
 
-def _sample(file: Iterator[bytes] | None, name: str, rows: int, given: dict[str, Any]) -> Sample:
+def _sample(file: Any, name: str, rows: int, given: dict[str, Any]) -> Sample:
     """The first rows of a file, or of a topic."""
     from driftway.worker.admin.schema.topic import Sample, first_records
     from driftway.worker.kafka.client_factory import choose_client
 
     if file is not None:
-        return Sample(list(islice(file, rows)))
+        return Sample(list(islice((row for block in file.blocks() for row in block.to_list()), rows)))
     passthrough = parse_properties(given["properties"], given["client_properties"])
     return first_records(given["bootstrap"], passthrough, choose_client(given["client"])[0], name, rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -35,12 +34,17 @@ def quoted(text: str) -> str:
     return f'"{"".join(map(written, text))}"'
 
 
-def as_toml(proposal: Proposal, rejected: Counter[str]) -> str:
-    """The table ``[event]``, with comments on what was seen; it is valid TOML, whatever the fields' names."""
-    lines = ["[event]", *map(_comment, _counted(proposal.stats, rejected))]
+def as_toml(proposal: Proposal, rejected: Counter[str], reading: Mapping[str, str] | None = None) -> str:
+    """The options and the table ``[event]``, with comments on what was seen; valid TOML, whatever the fields' names.
+
+    `reading` are the options by which a file is read.
+    """
+    options = {**(reading or {}), **proposal.options}
+    lines = [f"{name} = {value if value.isdecimal() else quoted(value)}" for name, value in options.items()]
+    lines += ["[event]", *map(_comment, _counted(proposal.stats, rejected))]
     if envelope := proposal.stats.envelope:
         lines.append(f"envelope = {quoted(envelope)}")
-    lines += [_comment(NO_LABEL)] if proposal.label is None else [_named("label", proposal.label, _asked(proposal))]
+    lines += [_comment(NO_LABEL)] if proposal.label is None else [_named("label", proposal.label)]
     lines += [_comment("id: nothing that is called so is different in every event")] if proposal.id is None else []
     lines += [] if proposal.id is None else [_named("id", proposal.id)]
     lines += [_comment("time: none that rises; a topic's own timestamps stand in")] if proposal.time is None else []
@@ -88,13 +92,12 @@ def counts(survey: EventStats) -> dict[str, int]:
 def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]:
     """The proposal as lines of text."""
     stats, columns = proposal.stats, len(proposal.schema().columns)
-    options = f", and say {' '.join(flags)}" if (flags := _flags(proposal)) else ""
     return [
         f"{name}: {stats.events:,} events read, {len(stats.paths):,} fields seen; {len(proposal.features):,} of them "
         f"are features, which become {columns:,} columns; {len(proposal.left_out):,} left out.",
         *(f"{line[0].upper()}{line[1:]}." for line in _counted(stats, rejected)[1:]),
         *([] if proposal.label else ["No field is called y, label, target or class: say --label PATH."]),
-        f"Put the table into the FILE of driftway --config FILE{options}.",
+        "Put this into the FILE of driftway --config FILE.",
     ]
 
 
@@ -111,16 +114,6 @@ def _counted(survey: EventStats, rejected: Counter[str]) -> list[str]:
     return lines
 
 
-def _asked(proposal: Proposal) -> str:
-    """The options to use with the schema, so that labels are read correctly."""
-    flags = " ".join(_flags(proposal))
-    return f"; say {flags}" if flags else ""
-
-
-def _flags(proposal: Proposal) -> list[str]:
-    return [f"--{name} {shlex.quote(value)}" for name, value in proposal.options.items()]
-
-
 def _lacking(proposal: Proposal) -> str:
     """The features with missing values, the largest share first."""
     most = sorted(proposal.missing.items(), key=lambda item: -item[1])
@@ -129,8 +122,8 @@ def _lacking(proposal: Proposal) -> str:
     return ", ".join(parts) + (f" and {len(most) - MOST_SAID} more" if len(most) > MOST_SAID else "")
 
 
-def _named(key: str, place: FieldChoice, more: str = "") -> str:
-    return _with(f"{key} = {quoted(str(place))}", f"{place.about}{more}")
+def _named(key: str, place: FieldChoice) -> str:
+    return _with(f"{key} = {quoted(str(place))}", place.about)
 
 
 def _with(line: str, comment: str) -> str:

@@ -212,17 +212,17 @@ def test_extra_fields_and_dirt_are_told() -> None:
         ([0, 1], {}, "0 50 %, 1 50 %"),
         (["1", "0"], {}, "0 50 %, 1 50 %"),
         ([True, False], {}, "false 50 %, true 50 %"),
-        (["true", "false"], {"labels": "false,true"}, "say --labels false,true"),
-        (["True", "False", "true", "True"], {"labels": "False,True"}, "say --labels False,True"),
-        (["01", "02"], {"labels": "01,02"}, "say --labels 01,02"),
-        ([0, 1, 2, 1], {"classes": "3"}, "say --classes 3"),
-        ([1, -1], {"labels": "-1,1"}, "say --labels -1,1"),
-        (["up", "no way"], {"labels": "no way,up"}, "say --labels 'no way,up'"),
-        (["ok"], {"labels": "ok,OTHER"}, "no other yet; say --labels ok,OTHER"),
+        (["true", "false"], {"labels": "false,true"}, 'labels = "false,true"\n'),
+        (["True", "False", "true", "True"], {"labels": "False,True"}, 'labels = "False,True"\n'),
+        (["01", "02"], {"labels": "01,02"}, 'labels = "01,02"\n'),
+        ([0, 1, 2, 1], {"classes": "3"}, "classes = 3\n"),
+        ([1, -1], {"labels": "-1,1"}, 'labels = "-1,1"\n'),
+        (["up", "no way"], {"labels": "no way,up"}, 'labels = "no way,up"\n'),
+        (["ok"], {"labels": "ok,OTHER"}, 'labels = "ok,OTHER"\n'),
         (["a,b", "c"], {}, "--labels cannot name one with a comma"),
         ([f"k{i}" for i in range(100)], {}, "100 different values: say which are classes"),
-        ([i / 7 for i in range(100)], {"task": "regression"}, "say --task regression"),
-        (list(range(100)), {"task": "regression"}, "number, 0 to 99; say --task regression"),
+        ([i / 7 for i in range(100)], {"task": "regression"}, 'task = "regression"\n'),
+        (list(range(100)), {"task": "regression"}, 'task = "regression"\n'),
         ([1, None], {}, "1 100 %, 50 % without"),
     ],
 )
@@ -271,7 +271,7 @@ def test_what_is_known_is_not_guessed() -> None:
     rows = orders(lambda row, i: {**row, "label": 1, "n": 1_790_000_000 + i, "parts": [{"sku": i}]})
     table, toml, _ = checked(rows, label="country", id="parts.0.sku", time="n")
     assert (table["label"], table["id"], table["time"]) == ("country", "parts.0.sku", "n:unit=s")
-    assert "say --labels de,fr,it" in toml
+    assert toml.startswith('labels = "de,fr,it"\n[event]\n')
     assert "n:time=hour|weekday,unit=s" in table["feature"]
     assert "created_at:time=age" in table["feature"]
     table, toml, _ = checked(rows, id="@key", time="@timestamp", label="nowhere")
