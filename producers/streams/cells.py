@@ -10,14 +10,16 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from driftway.worker.wire.events import truth_in
+
 MISSING = (
     "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "NULL", "null", "None",
 )  # fmt: skip
 """Words for a missing value in any column, unless a class or category has that name."""
 MISSING_AMONG_NUMBERS = ("-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown")
 """Further words for a missing value in a column whose other cells are all numbers."""
-TRUE, FALSE = ("true", "yes", "t", "y", "on"), ("false", "no", "f", "n", "off")
-"""Words for truth values, in any case; only the first of each is also a number, 1 or 0."""
+TRUE, FALSE = "true", "false"
+"""The truth values that are also numbers, in any case: 1 and 0."""
 NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|infinity)", re.IGNORECASE | re.ASCII)
 GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}(?:[,' \u00a0\u202f]\d{3})+(?:\.\d*)?", re.ASCII),
@@ -30,9 +32,9 @@ CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 
 
 def truth(text: str) -> bool | None:
-    """The truth value that a word stands for; None if it stands for none."""
-    word = text.strip().lower()
-    return True if word in TRUE else False if word in FALSE else None
+    """The truth value that a word stands for, as in events; None if it stands for none."""
+    found = truth_in(text.strip())
+    return None if found < 0 else bool(found)
 
 
 def number(text: str, decimal: str = ".") -> float:
@@ -49,7 +51,7 @@ def number(text: str, decimal: str = ".") -> float:
     if GROUPED[decimal].fullmatch(word):
         whole, _, fraction = word.partition(decimal)
         return float(f"{NO_DIGIT.sub('', whole)}.{fraction}")
-    return {TRUE[0]: 1.0, FALSE[0]: 0.0}.get(word.lower(), math.nan)
+    return {TRUE: 1.0, FALSE: 0.0}.get(word.lower(), math.nan)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
-from driftway.worker.wire.schema.schema import UNITS, EventSchema
+from driftway.worker.wire.schema.schema import READINGS, EventSchema
 
 SUFFIX = ".driftway"
 BEHIND = " behind "
@@ -197,7 +197,7 @@ def _events(fields: StoredFields) -> EventSchema:
     for name in fields.plain:
         if name == "features":
             fields.texts(name)
-        elif name in ("indicators", UNITS):
+        elif name in ("indicators", *READINGS):
             fields.flag(name)
         else:
             fields.text(name)

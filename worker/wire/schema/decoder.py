@@ -272,7 +272,7 @@ def _decimal_places(schema: EventSchema, target: Target, places: dict[Path, int]
 
     Place -> the steps to its field in an event's Connect schema if texts are numbers there; None: only objects are.
     """
-    if schema.earlier or not schema.envelope:
+    if not schema.knows_spellings or not schema.envelope:
         return {}
     roots = {ROW: (AFTER,) if schema.envelope == DEBEZIUM else (), ENVELOPE: ()}
     read = [(feature.path, feature.kind == NUMBERS) for feature in schema.features if feature.kind != TIME]

@@ -25,8 +25,11 @@ ENVELOPES = (CONNECT, DEBEZIUM)
 CONNECT_SCHEMA, PAYLOAD, AFTER = "schema", "payload", "after"
 USUAL_TIME = Path(("t",))
 DEBEZIUM_UNITS = {"ts_ms": "ms", "ts_us": "us", "ts_ns": "ns"}
-UNITS = "units"
-"""Key of a written schema whose numbers are times only in a unit; see `EventSchema.earlier`."""
+READINGS = ("units", "spellings")
+"""Keys of a written schema, one more with each version of the rules by which values are read: numbers are times only in
+a unit; texts may be decimals, gaps and truth values in any spelling, and lists are counted."""
+BY_SIZE_OF_TIMES, AS_SPELLED, CURRENT = range(len(READINGS) + 1)
+"""See `EventSchema.reading`."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,10 @@ class EventSchema:
         Every feature has an indicator.
     unit : str
         Unit of numbers at `time`, one of `feature.UNITS`; empty: only text is a time there.
-    earlier : bool
-        Keep the meaning of schemas in states and model files from before units: a number without a unit is a time, in
-        the unit that its size tells; texts are never decimals, gaps, or truth values in another spelling.
+    reading : int
+        The version of the rules by which values are read, which states and model files of earlier versions keep.
+        BY_SIZE_OF_TIMES: a number without a unit is a time, in the unit that its size tells. Up to AS_SPELLED: texts
+        are never decimals, gaps or truth values in another spelling, and lists are no values. CURRENT: the latest.
 
     Raises
     ------
@@ -66,7 +70,7 @@ class EventSchema:
     missing: MissingPolicy = field(default_factory=MissingPolicy)
     indicators: bool = False
     unit: str = ""
-    earlier: bool = False
+    reading: int = CURRENT
 
     def __post_init__(self) -> None:
         if not self.features:
@@ -159,12 +163,17 @@ class EventSchema:
         """The path of the time as `parse_time` reads it."""
         return written_time(self.time, self.unit)
 
+    @property
+    def knows_spellings(self) -> bool:
+        """Whether texts may be decimals, gaps or truth values in any spelling, and lists are counted."""
+        return self.reading > AS_SPELLED
+
     def unit_at(self, path: Path, unit: str) -> str:
         """Return the unit of numbers at a path: the given one, or else what the schema makes of them.
 
-        Empty: numbers are no times. BY_SIZE: see `earlier`.
+        Empty: numbers are no times. BY_SIZE: see `reading`.
         """
-        return unit or (BY_SIZE if self.earlier else implied_unit(path))
+        return unit or (BY_SIZE if self.reading == BY_SIZE_OF_TIMES else implied_unit(path))
 
     def lenient(self) -> EventSchema:
         """Return this schema with 0 for every missing value."""
@@ -177,7 +186,7 @@ class EventSchema:
         result: dict[str, Any] = {"features": [str(feature) for feature in self.features]}
         result |= {name: str(path) for name, (usual, path) in paths.items() if path != Path((usual,), ROW)}
         result |= {"time": self.written_time} if self.written_time != str(USUAL_TIME) else {}
-        result |= {} if self.earlier else {UNITS: True}
+        result |= dict.fromkeys(READINGS[: self.reading], True)
         result |= {"envelope": self.envelope} if self.envelope else {}
         result |= {"missing": str(self.missing)} if self.missing != MissingPolicy() else {}
         return result | ({"indicators": True} if self.indicators else {})
@@ -191,28 +200,29 @@ class EventSchema:
         UsageFailure
             It has unknown keys: it is from a newer version.
         """
-        known = {"features", "label", "id", "time", "envelope", "missing", "indicators", UNITS}
+        known = {"features", "label", "id", "time", "envelope", "missing", "indicators", *READINGS}
         if not known >= fields.keys():
             others = ", ".join(sorted(fields.keys() - known))
             raise UsageFailure(f"a schema of events with {others} is from a newer version")
-        rest = {key: value for key, value in fields.items() if key not in ("features", UNITS)}
-        return replace(cls.parse(fields["features"], **rest), earlier=UNITS not in fields)
+        rest = {key: value for key, value in fields.items() if key not in ("features", *READINGS)}
+        return replace(cls.parse(fields["features"], **rest), reading=sum(key in fields for key in READINGS))
 
     def continuing(self, written: Any) -> EventSchema | None:
-        """Return this schema as a state from before units goes on with it; None if `written` is not that schema.
+        """Return this schema as a state of an earlier version goes on with it; None if `written` is not that schema.
 
-        Times keep their meaning, and units may be added. `written` is of `as_dict`.
+        Values keep their meaning, and units may be added to times that had none. `written` is of `as_dict`.
         """
-        if not isinstance(written, dict) or UNITS in written:
+        if not isinstance(written, dict) or written.keys() >= set(READINGS):
             return None
         try:
             theirs = EventSchema.of_dict(written)
         except (UsageFailure, KeyError, TypeError, ValueError, AttributeError):
             return None
-        before = replace(self, earlier=True)
-        if self.unit and not theirs.unit:
+        before = replace(self, reading=theirs.reading)
+        by_size = theirs.reading == BY_SIZE_OF_TIMES
+        if by_size and self.unit and not theirs.unit:
             theirs = replace(theirs, unit=self.unit)
-        if len(theirs.features) == len(self.features):
+        if by_size and len(theirs.features) == len(self.features):
             pairs = zip(theirs.features, self.features, strict=True)
             with_units = tuple(replace(one, unit=one.unit or ours.unit) for one, ours in pairs)
             theirs = replace(theirs, features=with_units)

@@ -83,7 +83,7 @@ class ColumnConverter:
     def __init__(self, schema: EventSchema, target: Target, places: Mapping[Path, int]) -> None:
         self._target, self._features = target, schema.features
         self._schema, self._label, self._time = schema, places[schema.label], places[schema.time]
-        self._classes = _classes(target)
+        self._classes = _classes(target, schema.knows_spellings)
         spots, column = list[FeatureSlot](), 0
         for j, feature in enumerate(schema.features):
             spots.append(FeatureSlot(places[feature.path], j, column, len(feature.columns)))
@@ -93,7 +93,7 @@ class ColumnConverter:
         pairs = list(zip(schema.features, spots, strict=True))
         self._numbers = FeatureSlots.of([spot for feature, spot in pairs if feature.kind == NUMBERS])
         self._others = [
-            (feature, spot, Categories.of(feature.categories, any_spelling=not schema.earlier))
+            (feature, spot, Categories.of(feature.categories, any_spelling=schema.knows_spellings))
             for feature, spot in pairs
             if feature.kind != NUMBERS
         ]
@@ -138,7 +138,7 @@ class ColumnConverter:
             if feature.names:  # of scalars, which have no fields
                 codes[codes[:, spot.feature] == GOOD, spot.feature] = WRONG
             convert.one_hot(index, spot, codes, X)
-            if feature.kind == HASH:
+            if feature.kind == HASH and self._schema.knows_spellings:
                 self._count_words(feature, spot, (cells, text, nested), X, codes)
         if labels is not None:
             codes[labels] = GOOD
@@ -236,9 +236,10 @@ def _written(number: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < LARGEST_EXACT else repr(number)
 
 
-def _classes(target: Target) -> Categories:
+def _classes(target: Target, any_spelling: bool) -> Categories:
     """Return the labels as categories; without names, false and true are classes 0 and 1 of two."""
-    known = Categories.of(target.labels or tuple(map(str, range(target.n_classes))), with_others=False)
+    names = target.labels or tuple(map(str, range(target.n_classes)))
+    known = Categories.of(names, with_others=False, any_spelling=any_spelling)
     if not target.labels and target.n_classes == 2:
         known.truth[:] = 0, 1
     return known
@@ -247,7 +248,7 @@ def _classes(target: Target) -> Categories:
 def _missing_words(schema: EventSchema, target: Target, places: Mapping[Path, int]) -> MissingWords:
     """Return the texts that mean missing: no class of a label, and no category of a field."""
     found: dict[int, set[str]] = {}
-    if not schema.earlier:
+    if schema.knows_spellings:
         found = {places[path]: set(UNAVAILABLE) for path in (schema.label, *(one.path for one in schema.features))}
     for feature in schema.features:
         found.setdefault(places[feature.path], set()).update(feature.missing_words)

@@ -155,7 +155,7 @@ def test_a_schema_is_read_as_it_was_said(
 
 
 def test_a_schema_says_only_what_is_not_as_by_default() -> None:
-    assert schema_of("a").as_dict() == {"features": ["a"], "units": True}
+    assert schema_of("a").as_dict() == {"features": ["a"], "units": True, "spellings": True}
     whole = schema_of("a:missing=0.1", label="l", id="i", time="@timestamp", envelope="connect", missing="mean")
     assert whole.as_dict() == {
         "features": ["a:missing=0.1"],
@@ -165,6 +165,7 @@ def test_a_schema_says_only_what_is_not_as_by_default() -> None:
         "envelope": "connect",
         "missing": "mean",
         "units": True,
+        "spellings": True,
     }
 
 

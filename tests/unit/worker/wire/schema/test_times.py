@@ -16,7 +16,7 @@ from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.schema.conversion import times
 from driftway.worker.wire.schema.conversion.times import NOT_A_TIME
 from driftway.worker.wire.schema.feature import BY_SIZE, UNITS
-from driftway.worker.wire.schema.schema import EventSchema
+from driftway.worker.wire.schema.schema import AS_SPELLED, BY_SIZE_OF_TIMES, EventSchema
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
@@ -179,10 +179,27 @@ def test_units_may_be_added_to_a_state_from_before_them(feature: str, time: str,
     assert (found is not None) == continued
     assert ours.continuing(ours.as_dict()) is None
     if found is not None:
-        assert found.earlier
+        assert found.reading == BY_SIZE_OF_TIMES
         again = ours.continuing(found.as_dict())
         assert again == found
         assert row([b'{"made":"2026-11-24T00:00:01Z","at":1700000000}'], found)[3] == 1_700_000_000_000
+
+
+def test_a_state_from_before_other_spellings_keeps_its_reading_of_texts() -> None:
+    ours = schema_of("flag:one-of=yes|no", "words:hash=4", "amount", time="at")
+    old = {key: value for key, value in ours.as_dict().items() if key != "spellings"}
+    found = ours.continuing(old)
+    assert found is not None
+    assert found.reading == AS_SPELLED
+    assert found.as_dict() == old
+    assert ours.continuing(found.as_dict()) == found
+    assert ours.continuing(old | {"features": ["flag:one-of=yes|no", "words:hash=4", "amount:missing=0"]}) is None
+    event = b'{"flag":true,"words":["a"],"amount":1}'
+    assert sum(decoded([event], ours).X[0, 2:6]) == 1
+    assert "words" in decoded([event], found).rejected[0].reason
+    text = b'{"flag":"TRUE","words":"a","amount":1}'
+    assert decoded([text], ours).X[0, :2].tolist() == [1, 0]
+    assert decoded([text], found).X[0, :2].tolist() == [0, 0]
 
 
 def test_another_unit_than_that_of_the_state_is_another_schema() -> None:
