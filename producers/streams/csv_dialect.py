@@ -6,6 +6,7 @@ RFC 4180 leaves all of it open, and spreadsheets choose by language.
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ SHARE = 0.9
 """Part of the sample's rows that must have as many cells as most for a separator to be believed."""
 WITHOUT_NAME, UNNAMED = "column {}", "Unnamed: 0"
 """What a column without a name is called here, and what pandas calls the first one when it reads it."""
+LONGEST_COUNT = 10
 FEWEST_ROWS = 3
 """Rows below which nobody can tell a header from a row by the other rows."""
 
@@ -82,7 +84,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     """
     encoding = given.encoding or encoding_of(path)
     head = head_of(path)
-    lines = head.decode(encoding, errors="replace").splitlines(keepends=True)
+    lines = list(io.StringIO(head.decode(encoding, errors="replace"), newline=""))  # ends of lines are those of CSV
     if len(head) >= HEAD_BYTES and len(lines) > 1:
         lines = lines[:-1]  # it may be cut
     notes = [] if encoding == UTF8 or given.encoding else [f"its text is read as {in_words(encoding)}"]
@@ -110,6 +112,8 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     columns, left_out = _columns(path, given, sample, decimal, without_header, notes)
     if len(sample.rows) == 1 and not without_header:
         raise UsageFailure(f"{path} has a header but no rows")
+    if sample.first_is_row and before and (names := _names_in(lines[before - 1], separator, sample.width)):
+        columns, notes[-1] = names, "the names of its columns are those of the last comment"
     skipped = before + (0 if without_header or sample.first_is_row else sample.lines_of_header)
     return Dialect(
         encoding,
@@ -234,7 +238,9 @@ def _columns(
 def _looks_like_a_row(sample: _Sample, decimal: str) -> bool:
     """Whether the first line is no header: every column of numbers has a number there, too, and there is one."""
     first, rest = sample.rows[0], [row for row in sample.rows[1:] if len(row) == sample.width]
-    if all(not math.isnan(cells.number(cell, decimal)) for cell in first):
+    if _counts(first) and not all(map(_counts, rest)):  # years, or the places of columns without names
+        return False
+    if all(_is_number(cell, decimal) for cell in first):
         return True
     if len(first) != sample.width or len(rest) < FEWEST_ROWS:
         return False
@@ -243,6 +249,18 @@ def _looks_like_a_row(sample: _Sample, decimal: str) -> bool:
         return False
     numeric = {i for i in range(sample.width) if all(_is_number(row[i], decimal) for row in rest)}
     return bool(numeric) and numeric <= with_number
+
+
+def _counts(row: Sequence[str]) -> bool:
+    """Whether the numbers of a row are at least two, and each is one more than that before it."""
+    numbers = [int(cell) for cell in map(str.strip, row) if cell.isdecimal() and len(cell) < LONGEST_COUNT]
+    return len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+def _names_in(comment: str, separator: str, width: int) -> tuple[str, ...]:
+    """The names of so many columns in a line of comment; empty if it holds something else."""
+    names = tuple(name.strip() for name in next(csv.reader([comment.lstrip(f"{COMMENT} ")], delimiter=separator), []))
+    return names if len(names) == width == len(set(names)) and all(names) else ()
 
 
 def _is_number(cell: str, decimal: str) -> bool:

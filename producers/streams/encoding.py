@@ -48,4 +48,4 @@ def known_encoding(name: str) -> str:
 
 def in_words(encoding: str) -> str:
     """The name of an encoding as people say it."""
-    return {UTF16: "UTF-16", WINDOWS: "Windows-1252"}.get(encoding, encoding)
+    return {UTF8: "UTF-8", UTF16: "UTF-16", WINDOWS: "Windows-1252"}.get(encoding, encoding)

@@ -22,10 +22,23 @@ LONG = r"^[+-]?\d{19,}$"
 """Numbers that a float would round: identifiers, which stay text unless the whole column fits 64-bit integers."""
 NUMBER = r"^[+-]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+|inf|Inf|INF|infinity|Infinity)(?:[eE][+-]?\d+)?$"
 """Excludes codes such as 007, which stay text."""
+PLAIN = r"^-?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$"
+"""Numbers that arrow casts to the same bits as Python."""
 TRUTH = r"^(?:true|True|TRUE|false|False|FALSE)$"
 LONGEST_EXACT = 18
 MOST_CELLS = 1 << 20
 """Cells per array: their text must stay below 2 GiB."""
+
+
+def plain_numbers(column: Any, decimal: str) -> tuple[Any, Any]:
+    """A column of text as f8[n], and the indices, i8[k], of the cells that are no plain numbers, which are NaN."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    trimmed = _plain(column, decimal)
+    plain = compute.match_substring_regex(trimmed, PLAIN)
+    floats = compute.if_else(plain, trimmed, None).cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
+    return floats, np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False))
 
 
 class ColumnKinds:

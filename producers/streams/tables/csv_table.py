@@ -15,6 +15,7 @@ from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.columns import not_numbers
 from driftway.producers.streams.compressed import COMPRESSIONS, UNREADABLE
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
+from driftway.producers.streams.encoding import in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import Array, Block
@@ -26,6 +27,8 @@ BLOCK_BYTES, WIDE_BLOCK_BYTES, MOST_BLOCK_BYTES = 1 << 20, 1 << 25, 1 << 30
 """Bytes of text that are parsed together, pyarrow's default: they bound the reader's memory. More for long lines, since
 each column costs some work per block, and still more if a single line is longer."""
 ROWS_TOGETHER = 256
+MOST_RESTARTS = 4
+"""So many columns turn out one by one not to be plain numbers; then none is assumed to be."""
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?.*invalid value '(.*)'", re.DOTALL)
 
 
@@ -130,12 +133,12 @@ class CsvTable(Table):
         """Assume something else about the file, which an error contradicts; return whether there is anything left."""
         found = CONVERSION.search(message)
         if found is not None and (name := self._dialect.columns[int(found[1])]) not in self._texts:
-            self._texts.add(name)
+            self._texts.update({name} if len(self._texts) < MOST_RESTARTS else self.columns)
         elif "straddl" in message or "block size" in message:
             self._block_bytes *= 4
             return self._block_bytes <= MOST_BLOCK_BYTES
         elif not self._newlines and found is None:
-            self._newlines = True
+            self._newlines, self._refused = True, None
         else:
             return False
         return True
@@ -148,8 +151,9 @@ class CsvTable(Table):
                 f"{self.path}: a row has {refused.actual_columns} of {refused.expected_columns} cells: {text!r}; if it "
                 "is no row, take it out of the file"
             )
-        if "invalid UTF8" in message:
-            return f"{self.path} is not UTF-8 in all of its rows: name its encoding with --encoding"
+        if "invalid UTF8" in message or "codec can't decode" in message:
+            encoding = in_words(self._dialect.encoding)
+            return f"{self.path} is not {encoding} in all of its rows: name its encoding with --encoding"
         return f"cannot read {self.path}: {message.splitlines()[0] if message else 'damaged'}"
 
     def _open(self, columns: Sequence[str], numbers: Collection[str]) -> Iterator[Any]:
@@ -188,7 +192,11 @@ class CsvTable(Table):
         if not self._arrow.types.is_string(column.type):
             return to_floats(column)
         words = self._missing.of(name, among_numbers=True)
-        return coded(column, lambda text: self._number(text, name, words))
+        found: Array
+        found, rest = csv_kinds.plain_numbers(column, self.decimal)
+        if len(rest):
+            found[rest] = coded(column.take(self._arrow.array(rest)), lambda text: self._number(text, name, words))
+        return found
 
     def _number(self, text: str, name: str, words: Collection[str]) -> float:
         if text.strip() in words:

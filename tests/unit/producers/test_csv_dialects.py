@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from driftway.producers.streams import open_events, open_stream
+from driftway.producers.streams.tables.csv_table import CsvTable
 from driftway.worker.errors import UsageFailure
 
 ROWS = [(6.463, -1.148, "DOWN"), (12.008, 2.294, "UP"), (-9.5, 0.203, "UP"), (1e-3, -7.0, "DOWN")]
@@ -114,6 +115,45 @@ def test_options_say_what_the_file_does_not(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageFailure, match=sentence):
             open_stream(str(path), reading=given)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "rows"),
+    [
+        ("# made by x\n# a, b ,y\n" + body("{a},{b},{y}\n"), ("a", "b", "y"), 4),
+        ("1990,1991,y\n" + body("{a},{b},{y}\n"), ("1990", "1991", "y"), 4),
+        ("0,1,2\n1.5,2,0\n3,1,1\n4,4,4\n", ("0", "1", "2"), 3),
+        ("a\x0cb,c\x85\u2028,y\n" + body("{a},{b},{y}\n"), ("a\x0cb", "c", "y"), 4),
+    ],
+)
+def test_names_are_found_where_they_stand(tmp_path: Path, text: str, columns: tuple[str, ...], rows: int) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(text.encode())
+    file = open_events(str(path))
+    assert file.columns == columns
+    assert sum(len(block) for block in file.blocks()) == rows
+
+
+def test_many_columns_of_other_spellings_are_read_in_few_passes(tmp_path: Path) -> None:
+    path, n = tmp_path / "x.csv", 400
+    lines = [",".join(["-" if k % 7 == 3 else f"{k / 3}"] * n) for k in range(50)]
+    path.write_text(",".join(f"f{i}" for i in range(n)) + ",y\n" + "".join(f"{line},1\n" for line in lines))
+    opened = 0
+
+    def counted(*given: Any) -> Any:
+        nonlocal opened
+        opened += 1
+        return read(*given)
+
+    read, CsvTable._open = CsvTable._open, counted  # type: ignore[method-assign]
+    try:
+        X = np.concatenate([block.X for block in open_stream(str(path)).blocks()])
+    finally:
+        CsvTable._open = read  # type: ignore[method-assign]
+    assert X.shape == (50, n)
+    assert np.isnan(X).any(axis=1).tolist() == [k % 7 == 3 for k in range(50)]
+    assert X[1].tobytes() == np.full(n, 1 / 3).tobytes()
+    assert opened < 8
 
 
 @pytest.mark.parametrize("first", ["t0,", ""])
