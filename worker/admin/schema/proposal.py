@@ -131,6 +131,7 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
     taken |= {name.path} if name else set()
     t = _given(found, time, a_time=True) or _time(found, taken)
     features: dict[Feature, str] = {}
+    columns = set[str]()
     left_out: dict[Path, str] = {}
     when = None if t is None else t.path
     sparse = _sparse_objects(found, taken | ({when} if when else set()))
@@ -146,10 +147,11 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
             feature, about = feature_of(found, seen, when)
         if feature is None:
             left_out[path] = about
-        elif columns := {column for one in features for column in one.columns} & set(feature.columns):
-            left_out[path] = f"makes a column {min(columns)}, as another does: name it with as=NAME"
+        elif taken_ones := columns.intersection(feature.columns):
+            left_out[path] = f"makes a column {min(taken_ones)}, as another does: name it with as=NAME"
         else:
             features[feature] = about
+            columns.update(feature.columns)
     gaps = (feature for feature in features if feature.missing is None)
     missing = {feature.path: share for feature in gaps if (share := missing_share(found, feature)) > 0}
     about, target, options = target_of(found, None if y is None else found.at(y.path))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from driftway.worker.admin.schema.values import is_code, number_in, time_in, word_of
-from driftway.worker.wire.codec import parse_exactly
+from driftway.worker.admin.schema.values import LABELS, is_code, number_in, time_in, word_of
+from driftway.worker.wire.codec import LONGEST_EXACT, parse_exactly, parse_json
 from driftway.worker.wire.events import MAX_FEATURES, Reject
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.schema.debezium import UNAVAILABLE, decimal_in, schema_at
@@ -189,7 +189,7 @@ class EventStats:
             path = Path((*above, name))
             seen = self.paths.get(path)
             if seen is None:
-                if len(self.paths) >= MOST_PATHS:
+                if len(self.paths) >= MOST_PATHS and name.lower() not in LABELS:
                     self.unseen += 1
                     continue
                 seen = self.paths[path] = FieldStats(path)
@@ -243,8 +243,10 @@ def scan_events(
 
 
 def _object(value: bytes | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
     try:
-        event = None if value is None else parse_exactly(value)
+        event = parse_exactly(value) if len(value) <= LONGEST_EXACT else parse_json(value)
     except Reject:
         return None
     return event if isinstance(event, dict) else None

@@ -162,7 +162,8 @@ class SchemaDecoder:
             self._put_id(name, i, tail, ids)
 
     def _id_of(self, event: Any) -> Any:
-        return self._value_of(event, self.schema.id)
+        found = self._value_of(event, self.schema.id)
+        return None if found is ABSENT else found
 
     def _values_of(self, event: Any) -> dict[int, Any]:
         """Return place -> value of all paths into an event."""

@@ -170,6 +170,15 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
 }  # fmt: skip
 
 
+def test_events_that_are_too_long_to_be_read_digit_by_digit_are_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    header = ",".join(f"a_gene_with_a_long_name_{i}" for i in range(30_000))
+    path.write_text(f"{header},y\n" + "".join(f"{'0.5,' * 30_000}{i % 2}\n" for i in range(4)))
+    proposal = CliRunner().invoke(main, ["schema", "infer", str(path)])
+    assert proposal.exit_code == 0, proposal.stderr
+    assert "4 events read" in proposal.stdout
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_proposed_runs_as_it_is(tmp_path: Path, name: str) -> None:
     path, config = tmp_path / name, tmp_path / "proposal.toml"

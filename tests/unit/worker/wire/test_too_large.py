@@ -36,6 +36,14 @@ def test_an_id_up_to_the_bound_is_predicted_and_a_longer_one_rejected(plain: boo
     assert kind_of(batch.rejected[0].reason) == "id"
 
 
+def test_a_long_event_of_a_schema_needs_no_id() -> None:
+    """Values with an escape in a name are parsed in Python; the absent id is none that is nested too deeply."""
+    more = ",".join(["0"] * LONGEST_EXACT)
+    value = f'{{"\\u0061":0.5,"y":1,"more":[{more}]}}'.encode()
+    batch = Decoder(Target(), events=schema_of("a")).decode(records([value]))
+    assert (batch.X.tolist(), batch.y.tolist(), batch.rejected) == ([[0.5]], [1], [])
+
+
 @pytest.mark.parametrize("bad", [event(MAX_ID + 1), event(MAX_ID + 1, plain=False)])
 def test_an_event_with_too_long_an_id_does_not_fix_the_schema(bad: bytes) -> None:
     decoder = Decoder(Target())
