@@ -199,6 +199,9 @@ def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, .
 def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, with similar names."""
     if suffix_of(name) or os.sep in name:
+        if Path(name).is_dir():
+            parts = sorted(path for path in Path(name).iterdir() if suffix_of(path.name))
+            return f"{name} is a folder: give one of its files" + (f", such as {parts[0]}" if parts else "")
         if Path(name).is_file():
             return f"cannot tell the format of {name}: it must end in {ENDINGS}"
         return f"there is no file {name}"

@@ -45,12 +45,12 @@ def number(text: str, decimal: str = ".") -> float:
     word = text.strip()
     if word.endswith("%"):
         word = word[:-1].rstrip()
-    plain = word if decimal == "." else word.replace(decimal, ".")
-    if NUMBER.fullmatch(plain):
-        return float(plain)
     if GROUPED[decimal].fullmatch(word):
         whole, _, fraction = word.partition(decimal)
         return float(f"{NO_DIGIT.sub('', whole)}.{fraction}")
+    plain = word if decimal == "." else word.replace(decimal, ".")
+    if NUMBER.fullmatch(plain):
+        return float(plain)
     return {TRUE: 1.0, FALSE: 0.0}.get(word.lower(), math.nan)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from driftway.producers.streams.file_options import FileOptions
 from driftway.worker.errors import UsageFailure
 
 NAMES_OF_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
+SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)
+"""The first line of files that Excel writes for itself."""
 COMMENT, SINGLE, DOUBLE = "#", "'", '"'
 SAMPLE_ROWS, SAMPLE_CELLS = 200, 100_000
 SHARE = 0.9
@@ -93,10 +96,12 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         before += 1
     if before == len(lines):
         raise UsageFailure(f"{path} is empty")
+    said = SEPARATOR_LINE.fullmatch(lines[before].strip())
+    before += said is not None
     if any(line.startswith(COMMENT) for line in lines):
         notes.append(f"lines that begin with {COMMENT} are left out")
     kept = [line for line in lines[before:] if not line.startswith(COMMENT)]
-    separator = given.separator or _separator(kept)
+    separator = given.separator or (_separator(kept) if said is None else said[1])
     if separator != "," and not given.separator:
         notes.append(f"its cells are separated by {NAMES_OF_SEPARATORS.get(separator, repr(separator))}")
     sample = _Sample(kept, separator)
@@ -105,7 +110,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     if sample.has_single_quotes():
         sample = _Sample(kept, separator, SINGLE)
         notes.append("its quotes are single ones")
-    decimal = given.decimal or ("," if separator != "," and _has_decimal_commas(sample.rows[1:]) else ".")
+    decimal = given.decimal or ("," if _has_decimal_commas(sample.rows[1:], separator) else ".")
     if decimal == "," and not given.decimal:
         notes.append("its numbers have decimal commas")
     without_header = bool(given.columns) and not _is_header(given.columns, sample.rows[0])
@@ -178,14 +183,21 @@ def _separator(lines: Sequence[str]) -> str:
     return best
 
 
-def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether more cells are numbers with a decimal comma than with a decimal point."""
-    counts = Counter[str]()
+def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:
+    """Whether numbers have a decimal comma rather than a point.
+
+    A number with both marks tells, such as ``1.234,5``, else how many have the one or the other. Between commas,
+    ``"1,234"`` has a mark between thousands.
+    """
+    counts, sure = Counter[str](), Counter[str]()
     for text in (cell.strip() for row in rows for cell in row):
-        for mark in ",.":
-            if text.count(mark) == 1 and cells.NUMBER.fullmatch(text.replace(mark, ".")):
-                counts[mark] += 1
-    return counts[","] > counts["."]
+        for mark, other in (",.", ".,"):
+            if mark not in text or math.isnan(cells.number(text, mark)):
+                continue
+            sure[mark] += other in text
+            counts[mark] += other not in text and (separator != "," or math.isnan(cells.number(text, other)))
+    found = sure if sure.total() else counts
+    return found[","] > found["."]
 
 
 def _is_header(names: Sequence[str], row: Sequence[str]) -> bool:

@@ -37,8 +37,11 @@ class JsonLines(EventFile):
             raise UsageFailure(f"{path} contains events, which have no columns: remove --drop")
         self._path = path
         self.name = str(path)
-        if next(self.chunks(), None) is None:
+        first = next(self.chunks(), None)
+        if first is None:
             raise UsageFailure(f"{path} is empty")
+        if first[0].strip() == b"[" or first[0].lstrip().startswith((b"[{", b"[ {")):
+            raise UsageFailure(f"{path} is one JSON array; it must have an event per line, as jq -c '.[]' writes it")
 
     def chunks(self) -> Iterator[list[bytes]]:
         try:

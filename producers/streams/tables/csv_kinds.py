@@ -129,11 +129,13 @@ def _joined(columns: Iterable[Any]) -> Any:
 
 
 def _plain(column: Any, decimal: str) -> Any:
-    """Trimmed text, with decimal points."""
+    """Trimmed text, with decimal points; a point between thousands becomes a mark that no plain number has."""
     from pyarrow import compute
 
     trimmed = compute.utf8_trim_whitespace(column)
-    return trimmed if decimal == "." else compute.replace_substring(trimmed, decimal, ".")
+    if decimal == ".":
+        return trimmed
+    return compute.replace_substring(compute.replace_substring(trimmed, ".", "_"), decimal, ".")
 
 
 def _matches(column: Any, pattern: str, of_null: bool = True) -> Any:

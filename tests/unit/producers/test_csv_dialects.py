@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         (PLAIN.replace(",", "|"), "its cells are separated by bars"),
         ("a;b;y\n" + body("{A};{B};{y}\n"), "its numbers have decimal commas"),
         ("a\tb\ty\n" + body("{A}\t{B}\t{y}\n"), "its numbers have decimal commas"),
+        ("a,b,y\n" + body('"{A}","{B}",{y}\n'), "its numbers have decimal commas"),
+        ("sep=;\na;b;y\n" + body("{a};{b};{y}\n"), "its cells are separated by semicolons"),
         ('"a", "b", "y"\n' + body("{a}, {b}, {y}\n"), None),
         ("a, b, y\n" + body("{a}, {b}, {y}\n"), None),
         ('"a","b","y"\n' + body('"{a}","{b}","{y}"\n'), None),
@@ -184,6 +187,41 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, text: str, sentence: str) 
     path.write_text(text)
     with pytest.raises(UsageFailure) as failure:
         list(open_stream(str(path), labels=("DOWN", "UP")).blocks())
+    assert sentence in str(failure.value)
+
+
+def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    for text, values in (
+        ("a;y\n1.234,5;0\n1.000;1\n2.000;0\n", [1234.5, 1000, 2000]),
+        ('a,y\n"1,234.5",0\n"1,000",1\n2000,0\n', [1234.5, 1000, 2000]),
+        ('a,y\n"1,000",0\n"2,500",1\n"3,125",0\n', [1000, 2500, 3125]),
+        ("a;y\n1,000;0\n2,500;1\n3,125;0\n", [1, 2.5, 3.125]),
+    ):
+        path.write_text(text)
+        assert [json.loads(row)["a"] for block in open_events(str(path)).blocks() for row in block] == values, text
+        assert next(open_stream(str(path)).blocks()).X[:, 0].tolist() == values, text
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "sentence"),
+    [
+        (gzip.compress(PLAIN.encode()), "x.csv", "x.csv is no text but compressed with gzip: let its name end in .gz"),
+        (b"PK\x03\x04", "x.csv", "x.csv is no text but a ZIP archive or an Excel workbook"),
+        (b"PAR1", "x.arff", "x.arff is no text but Parquet: let its name end in .parquet"),
+        (b'[\n{"x":[1],"y":0}\n]\n', "x.json", "x.json is one JSON array; it must have an event per line"),
+        (None, "x.parquet", "x.parquet is a folder: give one of its files, such as "),
+    ],
+)
+def test_a_file_of_another_kind_is_told(tmp_path: Path, content: bytes | None, name: str, sentence: str) -> None:
+    path = tmp_path / name
+    if content is None:
+        path.mkdir()
+        (path / "part-00000.snappy.parquet").write_bytes(b"")
+    else:
+        path.write_bytes(content)
+    with pytest.raises(UsageFailure) as failure:
+        open_stream(str(path))
     assert sentence in str(failure.value)
 
 
