@@ -58,7 +58,7 @@ def test_a_csv_file_is_evaluated_and_predicted_on_a_topic(kafka: str, tmp_path: 
     done = typed(script("replay shop.csv --raw").replace("SALES", topic), kafka, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "rejected=0" in done.stderr
-    accuracies = [float(share) for share in re.findall(r"1,000 +([0-9.]+) %", done.stdout)]
+    accuracies = [float(share) for share in re.findall(r"1,000 +\d+ +([0-9.]+) %", done.stdout)]
     assert len(accuracies) == 2, done.stdout
     assert min(accuracies) > 80
     assert len(read_all(kafka, f"{topic}.shop.predictions")) == 2000
