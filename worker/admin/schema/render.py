@@ -34,13 +34,14 @@ def quoted(text: str) -> str:
     return f'"{"".join(map(written, text))}"'
 
 
-def as_toml(proposal: Proposal, rejected: Counter[str], reading: Mapping[str, str] | None = None) -> str:
+def as_toml(proposal: Proposal, rejected: Counter[str], reading: Mapping[str, str | int] | None = None) -> str:
     """The options and the table ``[event]``, with comments on what was seen; valid TOML, whatever the fields' names.
 
     `reading` are the options by which a file is read.
     """
-    options = {**(reading or {}), **proposal.options}
-    lines = [f"{name} = {value if value.isdecimal() else quoted(value)}" for name, value in options.items()]
+    numbers = {name: int(value) if value.isdecimal() else value for name, value in proposal.options.items()}
+    options = {**(reading or {}), **numbers}
+    lines = [f"{name} = {value if isinstance(value, int) else quoted(value)}" for name, value in options.items()]
     lines += ["[event]", *map(_comment, _counted(proposal.stats, rejected))]
     if envelope := proposal.stats.envelope:
         lines.append(f"envelope = {quoted(envelope)}")

@@ -179,6 +179,19 @@ def test_events_that_are_too_long_to_be_read_digit_by_digit_are_looked_at(tmp_pa
     assert "4 events read" in proposal.stdout
 
 
+def test_how_a_file_is_read_is_part_of_the_proposal(tmp_path: Path) -> None:
+    path, config = tmp_path / "orders.libsvm", tmp_path / "proposal.toml"
+    path.write_bytes(libsvm())
+    given = ["--width", "9", "--missing-values", "999"]
+    proposal = CliRunner().invoke(main, ["schema", "infer", str(path), *given])
+    assert proposal.exit_code == 0, proposal.output
+    config.write_text(proposal.stdout)
+    assert "width = 9\n" in proposal.stdout
+    assert 'missing_values = "999"\n' in proposal.stdout
+    done = CliRunner().invoke(main, ["--config", str(config), "evaluate", str(path), "--learner", "arow"])
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.parametrize("name", SAMPLES)
 def test_what_is_proposed_runs_as_it_is(tmp_path: Path, name: str) -> None:
     path, config = tmp_path / name, tmp_path / "proposal.toml"
