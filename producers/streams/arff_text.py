@@ -12,7 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
-from driftway.producers.streams.compressed import UNREADABLE, cannot_read, open_text
+from driftway.producers.streams.columns import require_distinct
+from driftway.producers.streams.compressed import UNREADABLE, cannot_read, head_of, open_text
 from driftway.producers.streams.encoding import encoding_of
 from driftway.worker.errors import UsageFailure
 
@@ -61,7 +62,7 @@ class ArffText:
 
     def __init__(self, path: Path, encoding: str = "") -> None:
         self._path = path
-        self.encoding = encoding or encoding_of(path)
+        self.encoding = encoding or encoding_of(path, head_of(path))
         self.weighted = False
         """Whether a row so far had a weight, as in ``1,2,a,{0.5}``; it is not part of the cells."""
 
@@ -144,11 +145,7 @@ class ArffText:
     def _check(self, attributes: list[Attribute]) -> None:
         if not attributes:
             raise UsageFailure(f"{self._path} declares no attributes")
-        seen = set[str]()
-        for attribute in attributes:
-            if attribute.name in seen:
-                raise UsageFailure(f"{self._path} has two attributes named {attribute.name!r}")
-            seen.add(attribute.name)
+        require_distinct(self._path, (attribute.name for attribute in attributes), "attributes")
 
 
 def read_attribute(path: Path, line: str) -> Attribute:

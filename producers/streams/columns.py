@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from driftway.worker.errors import UsageFailure
@@ -23,6 +23,15 @@ def feature_columns(path: Path, columns: Sequence[str], label: str, drop: Sequen
     if not features:
         raise UsageFailure(f"{path} has no column besides the label {label!r}")
     return features
+
+
+def require_distinct(path: Path, names: Iterable[str], what: str = "columns") -> None:
+    """Raise `UsageFailure` if a file has two columns, or what else `what` says, of one name."""
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise UsageFailure(f"{path} has two {what} named {name!r}")
+        seen.add(name)
 
 
 def kept_columns(path: Path, columns: Sequence[str], drop: Sequence[str]) -> tuple[str, ...]:

@@ -16,19 +16,18 @@ UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
 """What reading a file raises that is missing, damaged or in another encoding."""
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2"}
 """End of the name -> compression, as pyarrow names it."""
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 
 
 def open_binary(path: Path) -> IO[bytes]:
     """Open a file, decompressed."""
-    if path.suffix == ".gz":
-        return gzip.open(path)  # type: ignore[return-value]
-    return bz2.open(path) if path.suffix == ".bz2" else open(path, "rb")
+    file: IO[bytes] = OPENERS.get(path.suffix, open)(path, "rb")
+    return file
 
 
 def open_text(path: Path, encoding: str) -> IO[str]:
     """Open a file as text, decompressed."""
-    opened: Any = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix, open)
-    file: IO[str] = opened(path, "rt", encoding=encoding)
+    file: IO[str] = OPENERS.get(path.suffix, open)(path, "rt", encoding=encoding)
     return file
 
 

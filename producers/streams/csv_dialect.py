@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from driftway.producers.streams import cells
+from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import HEAD_BYTES, head_of
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
@@ -85,8 +86,8 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     UsageFailure
         The file is empty, has no rows, has two columns of one name, or cannot be read.
     """
-    encoding = given.encoding or encoding_of(path)
     head = head_of(path)
+    encoding = given.encoding or encoding_of(path, head)
     lines = list(io.StringIO(head.decode(encoding, errors="replace"), newline=""))  # ends of lines are those of CSV
     if len(head) >= HEAD_BYTES and len(lines) > 1:
         lines = lines[:-1]  # it may be cut
@@ -239,11 +240,7 @@ def _columns(
                 if empty
                 else "its first column has no name and is left out as the index of a data frame"
             )
-    seen = set[str]()
-    for name in header:
-        if name in seen:
-            raise UsageFailure(f"{path} has two columns named {name!r}")
-        seen.add(name)
+    require_distinct(path, header)
     return tuple(header), frozenset(left_out)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
-from driftway.producers.streams.compressed import head_of
 from driftway.worker.errors import UsageFailure
 
 UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
@@ -21,15 +20,14 @@ NO_TEXTS = {
 """What files begin with that have the name of another kind."""
 
 
-def encoding_of(path: Path) -> str:
-    """The encoding of a file, plain or compressed, as Python names it.
+def encoding_of(path: Path, head: bytes) -> str:
+    """The encoding of a file with that beginning, as Python names it.
 
     Raises
     ------
     UsageFailure
-        The file cannot be read, or is no text.
+        It is not a text file.
     """
-    head = head_of(path)
     for prefix, what in NO_TEXTS.items():
         if head.startswith(prefix):
             raise UsageFailure(f"{path} is no text but {what}")

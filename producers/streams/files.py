@@ -11,7 +11,7 @@ from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.stream import Stream
-from driftway.producers.streams.tables.table import Table
+from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
 
 TABLES = (".csv", ".tsv", ".arff", ".parquet", ".arrow", ".feather", ".svm", ".libsvm", ".svmlight")
@@ -131,13 +131,13 @@ def open_file(
         from driftway.producers.streams.event_files.plain_events import PlainEvents
 
         return PlainEvents(open_raw(path, drop), labels, how_else)
-    missing = MissingWords(options.missing_values, {label or "y": labels or ()})
+    missing = MissingWords(options.missing_values, {label or DEFAULT_LABEL: labels or ()})
     table = _open_table(path, options, missing)
     if table.is_plain_form():
         from driftway.producers.streams.event_files.plain_events import PlainEvents
         from driftway.producers.streams.event_files.table_rows import TableRows
 
-        return PlainEvents(TableRows(table, "y", labels, drop), labels, how_else)
+        return PlainEvents(TableRows(table, DEFAULT_LABEL, labels, drop), labels, how_else)
     from driftway.producers.streams.table_stream import TableStream
 
     return TableStream(table, label, labels, drop, missing)

@@ -8,10 +8,8 @@ from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.columns import feature_columns, some_of
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
-from driftway.producers.streams.tables.table import Table
+from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
-
-DEFAULT_LABEL = "y"
 
 
 class TableStream(Stream):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.factory import make_imputer
-from driftway.worker.wire.columns import BytesColumn, ListColumn
+from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.rejections import kind_of, shown
@@ -92,9 +92,7 @@ class EventRowSource:
             first += len(values)
 
     def _rows(self, decoder: Decoder, values: BytesColumn, first: int) -> RowBlock:
-        n = len(values)
-        places = np.arange(first, first + n)
-        batch = decoder.decode(Records(0, places, values, ListColumn([None] * n), np.zeros(n, np.int64)))
+        n, batch = len(values), decoder.decode(Records.of_values(values, first))
         self.reasons = {bad.offset: bad.reason for bad in batch.rejected}
         kept = batch.offsets - first
         self._require_times(batch.t, batch.offsets)

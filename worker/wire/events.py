@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import BytesColumn
+from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Header, Headers, chosen_headers
 
 if TYPE_CHECKING:
@@ -207,6 +207,13 @@ class Records:
 
     def __len__(self) -> int:
         return len(self.offsets)
+
+    @classmethod
+    def of_values(cls, values: BytesColumn, first: int = 0, headers: Headers | None = None) -> Records:
+        """Records that have no keys and times: a file's events, whose offsets are counted from `first`."""
+        n = len(values)
+        no_keys, no_times = ListColumn([None] * n), np.zeros(n, np.int64)
+        return cls(0, np.arange(first, first + n), values, no_keys, no_times, headers)
 
     def header(self, i: int, name: str) -> bytes | None:
         """Return the last header of record `i` with that name; None if there is none or it is empty."""

@@ -9,7 +9,6 @@ import numpy as np
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Records, Target
 
@@ -51,7 +50,7 @@ class PlainEvents(Stream):
         first = next(file.blocks(LOOKED_AT), None)
         if first is None:
             raise UsageFailure(f"{file.name} has no rows")
-        decoder.decode(_records(list(first), 0))
+        decoder.decode(Records.of_values(first))
         self._schema = decoder.schema
         if self._schema is None:
             raise UsageFailure(how_else)
@@ -65,15 +64,9 @@ class PlainEvents(Stream):
     def _decoded(self) -> Iterator[Block]:
         decoder, first = Decoder(self._target, self._schema, lenient=True), 0
         for values in self._file.blocks():
-            batch = decoder.decode(_records(list(values), first))
+            batch = decoder.decode(Records.of_values(values, first))
             self.reasons = {bad.offset: bad.reason for bad in batch.rejected}
             X, y = np.full((len(values), self.n_features), np.inf), np.full(len(values), np.nan)
             X[batch.offsets - first], y[batch.offsets - first] = batch.X, batch.y
             first += len(values)
             yield Block(X, y)
-
-
-def _records(values: Sequence[bytes | None], first: int) -> Records:
-    n = len(values)
-    column = ListColumn(list(values))
-    return Records(0, np.arange(first, first + n), column, ListColumn([None] * n), np.zeros(n, np.int64))

@@ -12,19 +12,18 @@ from typing import Any
 import numpy as np
 
 from driftway.producers.streams import arff_dates, cells
-from driftway.producers.streams.arff_text import DATE, NOMINAL, NUMBER, ArffText, Attribute
+from driftway.producers.streams.arff_text import DATE, NOMINAL, NUMBER, ArffText
 from driftway.producers.streams.columns import not_numbers
 from driftway.producers.streams.encoding import UTF8, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block
-from driftway.producers.streams.tables.table import Table
+from driftway.producers.streams.tables.table import DEFAULT_LABEL, Table
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import exact_number
 
 LARGEST = (1 << 64) - 1
 """Largest integer of orjson."""
-DEFAULT_LABEL = "y"
 
 
 class ArffTable(Table):
@@ -56,6 +55,8 @@ class ArffTable(Table):
         if first is None:
             raise UsageFailure(f"{path} has a header but no rows")
         self._at = {attribute.name: i for i, attribute in enumerate(self._attributes)}
+        self._codes = [{value: float(i) for i, value in enumerate(one.values)} for one in self._attributes]
+        """For each nominal attribute: value -> its place in the declaration; empty for others."""
         self.columns = tuple(self._at)
         self.classes = {one.name: one.values for one in self._attributes if one.kind == NOMINAL}
         last = self.columns[-1]
@@ -77,8 +78,7 @@ class ArffTable(Table):
 
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
         places, label_at = [self._at[name] for name in features], self._at[label]
-        named = self._attributes[label_at]
-        codes = [_codes(attribute) for attribute in self._attributes]
+        codes = self._codes
         for rows in self._chunks():
             X = np.empty((len(rows), len(places)))
             for i, row in enumerate(rows):
@@ -88,13 +88,13 @@ class ArffTable(Table):
                         for j in places
                     ]
                 except (KeyError, ValueError):
-                    X[i] = [self._number(self._attributes[j], row[j], codes[j]) for j in places]
-            yield Block(X, np.array([reader.read(self._declared(named, row[label_at])) for row in rows]))
+                    X[i] = [self._number(j, row[j]) for j in places]
+            yield Block(X, np.array([reader.read(self._declared(label_at, row[label_at])) for row in rows]))
 
     def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
         places = [self._at[name] for name in columns]
         for rows in self._chunks():
-            yield [[self._value(self._attributes[j], row[j]) for row in rows] for j in places]
+            yield [[self._value(j, row[j]) for row in rows] for j in places]
 
     def _open(self) -> ArffText:
         return ArffText(self.path, self._encoding)
@@ -112,20 +112,22 @@ class ArffTable(Table):
         if rows:
             yield rows
 
-    def _number(self, attribute: Attribute, cell: str | None, codes: dict[str, float]) -> float:
-        """A cell as a number, which may be spelled in another way."""
+    def _number(self, j: int, cell: str | None) -> float:
+        """A cell of attribute j as a number, which may be spelled in another way."""
         if cell is None:
             return math.nan
-        if codes:
-            return codes[self._declared(attribute, cell) or ""]
+        if self._codes[j]:
+            return self._codes[j][self._declared(j, cell) or ""]
         value = cells.number(cell)
         if math.isnan(value):
-            raise UsageFailure(f"{self.path}: attribute {attribute.name!r} holds {cell!r}, which is not a number")
+            name = self._attributes[j].name
+            raise UsageFailure(f"{self.path}: attribute {name!r} holds {cell!r}, which is not a number")
         return value
 
-    def _declared(self, attribute: Attribute, cell: str | None) -> str | None:
-        """The declared value that a cell of a nominal attribute means, which may be spelled in another way."""
-        if cell is None or attribute.kind != NOMINAL or cell in attribute.values:
+    def _declared(self, j: int, cell: str | None) -> str | None:
+        """The declared value that a cell of attribute j means, if that is nominal; it may be spelled in another way."""
+        attribute = self._attributes[j]
+        if cell is None or attribute.kind != NOMINAL or cell in self._codes[j]:
             return cell
         try:
             found = LabelReader("", attribute.values, ()).class_of(cell)
@@ -135,20 +137,17 @@ class ArffTable(Table):
             ) from None
         return attribute.values[found or 0]
 
-    def _value(self, attribute: Attribute, cell: str | None) -> Any:
+    def _value(self, j: int, cell: str | None) -> Any:
+        attribute = self._attributes[j]
         if cell is None:
             return None
         if attribute.kind == DATE:
             return _moment(cell, attribute.form)
         if attribute.kind != NUMBER:
-            return self._declared(attribute, cell)
+            return self._declared(j, cell)
         if cell.isdecimal() and cell.isascii():
             return int(cell) if int(cell) <= LARGEST else exact_number(Decimal(cell))
-        return self._number(attribute, cell, {})
-
-
-def _codes(attribute: Attribute) -> dict[str, float]:
-    return {value: float(i) for i, value in enumerate(attribute.values)}
+        return self._number(j, cell)
 
 
 def _moment(cell: str, form: str) -> datetime | str:

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from driftway.producers.streams import cells
 from driftway.producers.streams.arrow import coded, is_number, is_text, read_labels, require_pyarrow, to_floats
 from driftway.producers.streams.cells import MissingWords
-from driftway.producers.streams.columns import not_numbers
+from driftway.producers.streams.columns import not_numbers, require_distinct
 from driftway.producers.streams.compressed import UNREADABLE, cannot_read
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block
@@ -59,12 +58,8 @@ class ArrowTable(Table):
         if self.rows == 0:
             raise UsageFailure(f"{path} has no rows")
         names = self._schema.names
-        seen = set[str]()
-        for name in names:
-            if name in seen:
-                raise UsageFailure(f"{path} has two columns named {name!r}")
-            seen.add(name)
-        index = [name for name in _pandas_index(self._schema) if name in seen and len(names) > 1]
+        require_distinct(path, names)
+        index = [name for name in _pandas_index(self._schema) if name in names and len(names) > 1]
         self.left_out = frozenset(index)
         self.columns = tuple(name for name in names if name not in self.left_out)
         self.classes = {}
@@ -116,17 +111,7 @@ class ArrowTable(Table):
         if not is_text(column.type):
             return to_floats(column)
         words = self._missing.of(name, among_numbers=True)
-
-        def read(text: str) -> float:
-            value = cells.number(text)
-            if np.isnan(value) and text.strip() not in words:
-                raise UsageFailure(
-                    f"{self.path}: feature column {name!r} holds {text!r}, which is not a number"
-                    f"{not_numbers(self.path)}"
-                )
-            return value
-
-        return coded(column, read)
+        return coded(column, lambda text: self.number_in(text, name, words))
 
 
 def _pandas_index(schema: Any) -> list[str]:

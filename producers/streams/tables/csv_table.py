@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from driftway.producers.streams import cells
 from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats
 from driftway.producers.streams.cells import MissingWords
-from driftway.producers.streams.columns import not_numbers
 from driftway.producers.streams.compressed import COMPRESSIONS, UNREADABLE
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
 from driftway.producers.streams.encoding import in_words
@@ -195,18 +193,8 @@ class CsvTable(Table):
         found: Array
         found, rest = csv_kinds.plain_numbers(column, self.decimal)
         if len(rest):
-            found[rest] = coded(column.take(self._arrow.array(rest)), lambda text: self._number(text, name, words))
+            found[rest] = coded(column.take(self._arrow.array(rest)), lambda text: self.number_in(text, name, words))
         return found
-
-    def _number(self, text: str, name: str, words: Collection[str]) -> float:
-        if text.strip() in words:
-            return np.nan
-        value = cells.number(text, self.decimal)
-        if np.isnan(value):
-            again = ": its own name, so that the header stands in the file twice" if text.strip() == name else ""
-            why = again or not_numbers(self.path)
-            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text!r}, which is not a number{why}")
-        return value
 
     def _cells(self, batch: Any, columns: Sequence[str]) -> list[Any]:
         """Columns of text, null where missing."""

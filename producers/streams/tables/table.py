@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from driftway.producers.streams import cells
+from driftway.producers.streams.columns import not_numbers
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import Block
+from driftway.worker.errors import UsageFailure
+
+DEFAULT_LABEL = "y"
+"""The label's column, if neither the user nor the format names one."""
 
 
 class Table(ABC):
@@ -60,6 +67,23 @@ class Table(ABC):
         UsageFailure
             A column cannot be read as numbers.
         """
+
+    def number_in(self, text: str, name: str, words: Collection[str]) -> float:
+        """The number that the text of a feature's cell holds; NaN for `words`, which mean missing.
+
+        Raises
+        ------
+        UsageFailure
+            It holds none.
+        """
+        if text.strip() in words:
+            return math.nan
+        value = cells.number(text, self.decimal)
+        if math.isnan(value):
+            again = ": its own name, so that the header stands in the file twice" if text.strip() == name else ""
+            why = again or not_numbers(self.path)
+            raise UsageFailure(f"{self.path}: feature column {name!r} holds {text!r}, which is not a number{why}")
+        return value
 
     @abstractmethod
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:

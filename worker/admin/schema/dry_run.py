@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
 from driftway.worker.admin.schema.proposal import Proposal
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
@@ -24,8 +22,6 @@ def rejections(proposal: Proposal, values: Sequence[bytes | None], headers: Head
     UsageFailure
         The proposal has no feature.
     """
-    n = len(values)
-    nothing, zeros = ListColumn([None] * n), np.zeros(n, np.int64)
-    records = Records(0, np.arange(n), ListColumn(values), nothing, zeros, headers)
+    records = Records.of_values(ListColumn(values), headers=headers)
     batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
     return Counter(one.reason for one in batch.rejected if not one.set_aside)

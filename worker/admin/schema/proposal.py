@@ -147,8 +147,8 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
             feature, about = feature_of(found, seen, when)
         if feature is None:
             left_out[path] = about
-        elif taken_ones := columns.intersection(feature.columns):
-            left_out[path] = f"makes a column {min(taken_ones)}, as another does: name it with as=NAME"
+        elif shared := columns.intersection(feature.columns):
+            left_out[path] = f"makes a column {min(shared)}, as another does: name it with as=NAME"
         else:
             features[feature] = about
             columns.update(feature.columns)
