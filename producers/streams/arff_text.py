@@ -52,7 +52,7 @@ class ArffText:
     path : Path
         The file; compressed if its name ends in ``.gz`` or ``.bz2``.
     encoding : str
-        As Python names it; empty: found out.
+        As Python names it; empty: detected.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How a CSV file is written: its separator, decimal mark, header and comments, told from its beginning.
+"""The dialect of a CSV file: its separator, decimal mark, header and comments, detected from its first rows.
 
 RFC 4180 leaves all of it open, and spreadsheets choose by language.
 """
@@ -79,7 +79,7 @@ class Dialect:
 
 
 def dialect_of(path: Path, given: FileOptions) -> Dialect:
-    """Find out how a CSV file is written; what is given is not asked.
+    """Detect the dialect of a CSV file; what the user gives is not detected.
 
     Raises
     ------
@@ -218,8 +218,8 @@ def _columns(
     if _looks_like_a_row(sample, decimal):
         sample.first_is_row = True
         notes.append(
-            "its first line looks like a row, so that it has no header: the columns are called c0, c1, .., or as "
-            "--columns A,B,.. names them"
+            "its first line looks like a row, not a header, so its columns are called c0, c1, ..; --columns A,B,.. "
+            "names them"
         )
         return tuple(f"c{i}" for i in range(sample.width)), frozenset()
     left_out = set[str]()

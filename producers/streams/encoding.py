@@ -10,14 +10,14 @@ from driftway.worker.errors import UsageFailure
 UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
 """UTF-8 with or without a byte order mark; UTF-16 with one; what spreadsheets write in western Europe."""
 NO_TEXTS = {
-    b"\x1f\x8b": "compressed with gzip: let its name end in .gz",
-    b"BZh": "compressed with bzip2: let its name end in .bz2",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: unpack it",
+    b"\x1f\x8b": "a gzip file: rename it to end in .gz",
+    b"BZh": "a bzip2 file: rename it to end in .bz2",
+    b"\x28\xb5\x2f\xfd": "a zstd file: decompress it",
     b"PK\x03\x04": "a ZIP archive or an Excel workbook: unpack it, or save it as CSV",
-    b"PAR1": "Parquet: let its name end in .parquet",
-    b"ARROW1": "Arrow: let its name end in .arrow",
+    b"PAR1": "a Parquet file: rename it to end in .parquet",
+    b"ARROW1": "an Arrow file: rename it to end in .arrow",
 }
-"""What files begin with that have the name of another kind."""
+"""First bytes of files that are not text -> what they are."""
 
 
 def encoding_of(path: Path, head: bytes) -> str:
@@ -30,7 +30,7 @@ def encoding_of(path: Path, head: bytes) -> str:
     """
     for prefix, what in NO_TEXTS.items():
         if head.startswith(prefix):
-            raise UsageFailure(f"{path} is no text but {what}")
+            raise UsageFailure(f"{path} is not a text file but {what}")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return UTF16
     decoder = codecs.getincrementaldecoder("utf-8")()

@@ -24,13 +24,13 @@ class FileOptions:
     columns : tuple of str
         Names of the columns of a CSV file without a header.
     separator : str
-        Character between the cells of a CSV file; empty: found out.
+        Character between the cells of a CSV file; empty: detected.
     decimal : str
-        Decimal mark of a CSV file, ``.`` or ``,``; empty: found out.
+        Decimal mark of a CSV file, ``.`` or ``,``; empty: detected.
     encoding : str
-        Of a text file, as Python names it; empty: found out.
+        Of a text file, as Python names it; empty: detected.
     width : int or None
-        Number of features of a LIBSVM file; None: found out.
+        Number of features of a LIBSVM file; None: detected.
     """
 
     missing_values: tuple[str, ...] | None = None

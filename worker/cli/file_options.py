@@ -24,12 +24,12 @@ def file_options(command: F) -> F:
         click.option(
             "--separator",
             metavar="CHAR",
-            help="Between the cells of a CSV file: a character, or comma, semicolon, tab, bar, blank.  [found out]",
+            help="Between the cells of a CSV file: a character, or comma, semicolon, tab, bar, blank.  [detected]",
         ),
         click.option(
-            "--decimal", type=click.Choice(["point", "comma"]), help="Decimal mark of a CSV file.  [found out]"
+            "--decimal", type=click.Choice(["point", "comma"]), help="Decimal mark of a CSV file.  [detected]"
         ),
-        click.option("--encoding", metavar="NAME", help="Encoding of a text file, such as cp1252.  [found out]"),
+        click.option("--encoding", metavar="NAME", help="Encoding of a text file, such as cp1252.  [detected]"),
         click.option(
             "--width",
             type=click.IntRange(1),

@@ -31,7 +31,7 @@ MOST_CELLS = 1 << 20
 
 
 def plain_numbers(column: Any, decimal: str) -> tuple[Any, Any]:
-    """A column of text as f8[n], and the indices, i8[k], of the cells that are no plain numbers, which are NaN."""
+    """A column of text as f8[n], and the indices, i8[k], of the cells that are not plain numbers, which are NaN."""
     import pyarrow as pa
     from pyarrow import compute
 

@@ -34,7 +34,7 @@ class CsvTable(Table):
     """A CSV file, plain or compressed.
 
     A column of numbers is parsed by pyarrow, rounded correctly, as Python's ``float`` is. From the first cell on that
-    is no plain number, the column is read as text, and each cell by `driftway.producers.streams.cells`.
+    is not a plain number, the column is read as text, and each cell by `driftway.producers.streams.cells`.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class CsvTable(Table):
         self._newlines = self._dialect.newlines
         self._block_bytes = max(BLOCK_BYTES, min(self._dialect.line_bytes * ROWS_TOGETHER, WIDE_BLOCK_BYTES))
         self._texts = set[str]()
-        """Columns of numbers of which some cell is no plain number."""
+        """Columns of numbers with a cell that is not a plain number."""
         self._known: tuple[tuple[str, ...], list[str]] | None = None
         """Columns and their kinds."""
         self._refused: Any = None
@@ -147,7 +147,7 @@ class CsvTable(Table):
             text = refused.text if len(refused.text) <= 60 else f"{refused.text[:60]}.."
             return (
                 f"{self.path}: a row has {refused.actual_columns} of {refused.expected_columns} cells: {text!r}; if it "
-                "is no row, take it out of the file"
+                "is not a row, remove it"
             )
         if "invalid UTF8" in message or "codec can't decode" in message:
             encoding = in_words(self._dialect.encoding)

@@ -80,7 +80,7 @@ class Table(ABC):
             return math.nan
         value = cells.number(text, self.decimal)
         if math.isnan(value):
-            again = ": its own name, so that the header stands in the file twice" if text.strip() == name else ""
+            again = ": it is the column's name, so the file has a second header" if text.strip() == name else ""
             why = again or not_numbers(self.path)
             raise UsageFailure(f"{self.path}: feature column {name!r} holds {text!r}, which is not a number{why}")
         return value

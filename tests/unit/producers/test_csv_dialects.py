@@ -176,8 +176,8 @@ def test_a_file_without_a_header_names_its_columns_by_place(tmp_path: Path, firs
     ("text", "sentence"),
     [
         ("a,a,y\n" + body("{a},{b},{y}\n"), "x.csv has two columns named 'a'"),
-        (PLAIN + "300 rows selected\n", "a row has 1 of 3 cells: '300 rows selected'; if it is no row, take it out"),
-        (PLAIN + PLAIN, "holds 'a', which is not a number: its own name, so that the header stands in the file twice"),
+        (PLAIN + "300 rows selected\n", "a row has 1 of 3 cells: '300 rows selected'; if it is not a row, remove it"),
+        (PLAIN + PLAIN, "holds 'a', which is not a number: it is the column's name, so the file has a second header"),
         ("#only\n# comments\n", "x.csv is empty"),
         ("a,b,y\n", "x.csv has a header but no rows"),
     ],
@@ -206,9 +206,9 @@ def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "sentence"),
     [
-        (gzip.compress(PLAIN.encode()), "x.csv", "x.csv is no text but compressed with gzip: let its name end in .gz"),
-        (b"PK\x03\x04", "x.csv", "x.csv is no text but a ZIP archive or an Excel workbook"),
-        (b"PAR1", "x.arff", "x.arff is no text but Parquet: let its name end in .parquet"),
+        (gzip.compress(PLAIN.encode()), "x.csv", "x.csv is not a text file but a gzip file: rename it to end in .gz"),
+        (b"PK\x03\x04", "x.csv", "x.csv is not a text file but a ZIP archive or an Excel workbook"),
+        (b"PAR1", "x.arff", "x.arff is not a text file but a Parquet file: rename it to end in .parquet"),
         (b'[\n{"x":[1],"y":0}\n]\n', "x.json", "x.json is one JSON array; it must have an event per line"),
         (None, "x.parquet", "x.parquet is a folder: give one of its files, such as "),
     ],

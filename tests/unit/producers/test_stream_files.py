@@ -193,8 +193,8 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.csv",
             "1,2\n3,4\n",
             {},
-            "x.csv has no label column 'y'; name it with --label; columns: c0, c1; its first line looks like a row, so "
-            "that it has no header: the columns are called c0, c1, .., or as --columns A,B,.. names them",
+            "x.csv has no label column 'y'; name it with --label; columns: c0, c1; its first line looks like a row, "
+            "not a header, so its columns are called c0, c1, ..; --columns A,B,.. names them",
         ),
         ("x.csv", "a,a,y\n1,2,3\n", {}, "x.csv has two columns named 'a'"),
         (
@@ -281,7 +281,7 @@ def test_a_cut_gzip_is_one_sentence(write: Writer) -> None:
 
 
 def test_a_ragged_csv_is_one_sentence(write: Writer) -> None:
-    sentence = "x.csv: a row has 2 of 3 cells: '1,2'; if it is no row, take it out of the file"
+    sentence = "x.csv: a row has 2 of 3 cells: '1,2'; if it is not a row, remove it"
     assert refusal(write("x.csv", "a,b,y\n1,2,3\n1,2\n")) == sentence
 
 

@@ -130,7 +130,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF, Parquet, Arrow, LIBSVM, or JSON lines with
-    events in the plain form. How a CSV file is written is found out, and said where it is not what RFC 4180 has. With
+    events in the plain form. The format of a CSV file is detected, and reported where it differs from RFC 4180. With
     --feature a file's rows are events, as `driftway replay --raw` sends them, read as by a worker with the same
     options.
     A stream that knows its task and classes sets them, unless --task, --classes or --labels say otherwise: generators,
