@@ -206,7 +206,11 @@ def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "sentence"),
     [
-        (gzip.compress(PLAIN.encode()), "x.csv", "x.csv is not a text file but a gzip file: rename it to end in .gz"),
+        (
+            gzip.compress(PLAIN.encode(), mtime=0),
+            "x.csv",
+            "x.csv is not a text file but a gzip file: rename it to end in .gz",
+        ),
         (b"PK\x03\x04", "x.csv", "x.csv is not a text file but a ZIP archive or an Excel workbook"),
         (b"PAR1", "x.arff", "x.arff is not a text file but a Parquet file: rename it to end in .parquet"),
         (b'[\n{"x":[1],"y":0}\n]\n', "x.json", "x.json is one JSON array; it must have an event per line"),

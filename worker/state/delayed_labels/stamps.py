@@ -18,9 +18,9 @@ from driftway.worker.wire.columns import Integers
 IN_LINE, AHEAD, BEHIND, OPEN = range(4)
 NO_TIME = -1
 SLACK_MILLIS = 1000
-LOOK_AHEAD, CONFIRMING_SHARE, FIRST_SHARE = 256, 8, 2
-"""So many following records are asked whether a stamp is ahead, and one in so many of them is enough; more than half of
-them where nothing before it is known."""
+LOOK_AHEAD, CONFIRMING_SHARE, FIRST_SHARE, FIRST_FOLLOWERS = 256, 8, 2, 8
+"""Up to so many following records are asked whether a stamp is ahead, and one in so many of the first of them is
+enough; where nothing before it is known, half of eight or more."""
 CONFIRMATIONS = 3
 """Following records that must not be earlier for a jump in time to be believed."""
 FALL_BACK = 8
@@ -50,15 +50,18 @@ def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> 
     n = stamps.shape[0]
     for j in range(n):
         t, rest, share = stamps[j], min(n - j - 1, LOOK_AHEAD), FIRST_SHARE if latest == NO_TIME else CONFIRMING_SHARE
-        agreeing, between, behind = 0, 0, 0
+        agreeing, between, behind, contradicted = 0, 0, 0, False
         if t > latest + SLACK_MILLIS or t < latest - SLACK_MILLIS:
-            for k in range(j + 1, j + 1 + rest):
-                agreeing += stamps[k] >= t - SLACK_MILLIS
-                behind += stamps[k] < latest - SLACK_MILLIS
-            between = rest - agreeing - behind
+            for k in range(1, rest + 1):
+                agreeing += stamps[j + k] >= t - SLACK_MILLIS
+                behind += stamps[j + k] < latest - SLACK_MILLIS
+                between = k - agreeing - behind
+                # Of any number of followers: a few seconds later most agree with a stamp that is ahead by as much.
+                enough = latest != NO_TIME or k == rest or k >= FIRST_FOLLOWERS
+                contradicted |= enough and between > 0 and between * share >= k
         verdicts[j] = IN_LINE
         if t > latest + SLACK_MILLIS:
-            if between > 0 and between * share >= rest:
+            if contradicted:
                 verdicts[j] = AHEAD
             elif agreeing < CONFIRMATIONS:
                 verdicts[j] = OPEN

@@ -39,13 +39,14 @@ class Topics:
     seed: int
     share: float = 0.05
     delay: int = DELAY
+    furthest: int = HOUR
     began: int = 1_700_000_000_000
 
     def __post_init__(self) -> None:
         draw = random.Random(self.seed)
 
         def wrong(stamp: int) -> int:
-            off = draw.randint(2000, HOUR) * draw.choice([-1, 1])
+            off = draw.randint(2000, self.furthest) * draw.choice([-1, 1])
             return stamp + (off if draw.random() < self.share else 0)
 
         times = [self.began + i * APART for i in range(self.n)]
@@ -123,6 +124,17 @@ def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: 
     assert min(late) >= 0, "no label comes before its event, where no row would wait for it"
     assert max(late) <= delay // APART + 30
     assert sorted(own for own, label in run.taken if label == NO_LABEL_OFFSET) == topics.events.offsets.tolist()
+    run.replayed(draw)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_stamps_a_few_seconds_off_lose_no_label(seed: int) -> None:
+    """Long after such an event most records agree with it; those right behind it do not."""
+    draw, topics = random.Random(seed), Topics(3000, seed, furthest=5000)
+    run = Run(topics, draw, 100_000)
+    late = topics.rows_late(run.taken)
+    assert len(late) >= topics.n - 5
+    assert min(late) >= 0
     run.replayed(draw)
 
 
