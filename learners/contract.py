@@ -1,6 +1,6 @@
 """Everything that a learner's module imports: the base class, parameters, state fields and fragments."""
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.engine.parameters import (
     ParameterError,
     Parameters,
@@ -31,7 +31,7 @@ __all__ = [
     "fragment",
     "integer",
     "intercept",
-    "kernel_without_refcounts",
+    "kernel",
     "number",
     "part",
     "scratch",

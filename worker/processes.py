@@ -91,32 +91,34 @@ def _collect(futures: list[Future[R]], count: Callable[[], int], report: Progres
     return [future.result() for future in futures]
 
 
-def run_in_process(function: Callable[[J], object], job: J, over: Callable[[], bool]) -> bool:
-    """Call ``function(job)`` in a child process, for its side effects; the child's end frees its memory.
+def run_in_processes(function: Callable[[J], object], jobs: Sequence[J], over: Callable[[], bool]) -> bool:
+    """Call ``function(job)`` for every job, each in a child process, for its side effects.
 
     Parameters
     ----------
     function : callable
-        Importable by name, like the job's type.
-    job : object
-        Its argument.
+        Importable by name, like the jobs' type.
+    jobs : sequence
+        Its arguments; all children run at the same time, and their end frees their memory.
     over : callable
-        Polled several times a second; true kills the process.
+        Polled several times a second; true kills the processes.
 
     Returns
     -------
     bool
-        Whether the process ended by itself, without an error.
+        Whether all processes ended by themselves, without an error.
     """
-    child = multiprocessing.get_context("spawn").Process(target=_alone, args=(function, job), daemon=True)
+    context = multiprocessing.get_context("spawn")
+    children = [context.Process(target=_alone, args=(function, job), daemon=True) for job in jobs]
     with _interrupts_held():
-        child.start()
-    while child.is_alive() and not over():
-        child.join(POLL_SECONDS)
-    if child.is_alive():
+        for child in children:
+            child.start()
+    while (running := [child for child in children if child.is_alive()]) and not over():
+        running[0].join(POLL_SECONDS)
+    for child in running:
         child.kill()
         child.join()
-    return child.exitcode == 0
+    return all(child.exitcode == 0 for child in children)
 
 
 def _alone(function: Callable[[J], object], job: J) -> None:

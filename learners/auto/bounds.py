@@ -1,6 +1,6 @@
 """Bounds on features, so that no row can move an expert too far and no sum can overflow."""
 
-from driftway.learners.contract import Array, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, fragment, kernel
 
 FURTHEST = 6.0
 """Limit to which features are clipped, in standard deviations."""
@@ -12,7 +12,7 @@ def bounded(value: float, most: float) -> float:
     return min(max(value, -most), most)
 
 
-@kernel_without_refcounts
+@kernel
 def clip_row(x: Array, z: Array) -> None:
     """Write the clipped row, followed by a constant 1, to `z`. Shapes: x f8[n], z f8[n + 1]."""
     for j in range(x.shape[0]):

@@ -24,7 +24,7 @@ from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
 from driftway.learners.auto.second_order import Filters
-from driftway.learners.contract import Array, UpdateRule, field, fragment, kernel_without_refcounts, part, scratch
+from driftway.learners.contract import Array, UpdateRule, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 
@@ -146,7 +146,7 @@ def learn(
     teach(y, p, memory)
 
 
-@kernel_without_refcounts
+@kernel
 def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Update each expert on features, using the scores that `score` has just computed."""
     z, raw = memory.z, memory.mixing.raw

@@ -5,7 +5,7 @@ correct the row's margin in one step. docs/algorithms/linear.md#linear-learners 
 sigmoid rules is (1 - p)^2, which no single wrong label can make large.
 """
 
-from driftway.learners.contract import Array, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, fragment, kernel
 from driftway.learners.multiclass.gradient_descent import softmax_steps
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.elementary.exponential import exp
@@ -20,7 +20,7 @@ FLAT = 35.0
 """Beyond this margin a sigmoid is 0 or 1."""
 
 
-@kernel_without_refcounts
+@kernel
 def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
     """Write the four experts' scores of each class; return the next row of `raw`.
 
@@ -35,7 +35,7 @@ def margins(weight: Array, x: Array, raw: Array, first: int) -> int:
     return first + EXPERTS
 
 
-@kernel_without_refcounts
+@kernel
 def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float) -> int:
     """Update the four experts with class y and return the next row of `raw`; theirs are overwritten.
 
@@ -56,7 +56,7 @@ def descend(weight: Array, x: Array, raw: Array, first: int, y: int, rate: float
     return first + EXPERTS
 
 
-@kernel_without_refcounts
+@kernel
 def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
     """Replace scores by the smallest steps that give y a lead of 1 over its rival. Shapes: s f8[K]; squared = |x|^2."""
     r = best_wrong(s, y)
@@ -66,7 +66,7 @@ def passive_aggressive_step(s: Array, y: int, squared: float) -> None:
     s[r] = -s[y]
 
 
-@kernel_without_refcounts
+@kernel
 def sigmoid_step(s: Array, y: int, rate: float) -> None:
     """Replace scores by gradient steps on (1 - p)^2, with p the sigmoid of y's lead. Shapes: s f8[K]."""
     r = best_wrong(s, y)

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, field, fragment, kernel
 from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "after_run", "after_past"
@@ -39,7 +39,7 @@ def current_contexts(history: LabelHistory) -> tuple[int, int]:
     return history.last[0] * R + history.run[0], history.past[0]
 
 
-@kernel_without_refcounts
+@kernel
 def predict(history: LabelHistory, raw: Array) -> None:
     """Write both experts' log-probabilities of each class to the first rows of `raw`. Shapes: raw f8[E, K]."""
     after_run, after_past = current_contexts(history)
@@ -47,14 +47,14 @@ def predict(history: LabelHistory, raw: Array) -> None:
     predict_one(history.after_past[after_past], raw[1])
 
 
-@kernel_without_refcounts
+@kernel
 def predict_one(count: Array, raw: Array) -> None:
     """Write the logarithms of the smoothed counts, unnormalised. Shapes: count f8[K], raw f8[K]."""
     for c in range(count.shape[0]):
         raw[c] = log(count[c] + UNSEEN / count.shape[0])
 
 
-@kernel_without_refcounts
+@kernel
 def update(y: int, history: LabelHistory) -> None:
     """Count the next label and advance the history."""
     after_run, after_past = current_contexts(history)
@@ -62,14 +62,14 @@ def update(y: int, history: LabelHistory) -> None:
     advance(y, history)
 
 
-@kernel_without_refcounts
+@kernel
 def count_at(y: int, after_run: int, after_past: int, history: LabelHistory) -> None:
     """Count a label in the given contexts."""
     count_in(history.after_run[after_run], y)
     count_in(history.after_past[after_past], y)
 
 
-@kernel_without_refcounts
+@kernel
 def advance(y: int, history: LabelHistory) -> None:
     """Append a label to the history."""
     K = history.after_run.shape[1]
@@ -79,7 +79,7 @@ def advance(y: int, history: LabelHistory) -> None:
     history.last[0] = y
 
 
-@kernel_without_refcounts
+@kernel
 def count_in(count: Array, y: int) -> None:
     """Decay the counts of a context, then count a label. Shapes: count f8[K]."""
     for c in range(count.shape[0]):

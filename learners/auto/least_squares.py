@@ -1,6 +1,6 @@
 """Several recursive least squares experts with different forgetting factors: `dfop` with each of them."""
 
-from driftway.learners.contract import Array, Counts, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, kernel
 from driftway.learners.least_squares.recursion import LeastSquares, absorb
 from driftway.learners.numeric.symmetric import matvec
 from driftway.learners.numeric.vectors import dot
@@ -11,7 +11,7 @@ P_MAX = 1e4
 """Wind-up guard, as in `dfop`."""
 
 
-@kernel_without_refcounts
+@kernel
 def forecast(weight: Array, x: Array, forecasts: Array, first: int) -> int:
     """Write forecasts from `first` on; return the index after. Shapes: weight f8[m, d], x f8[d], forecasts f8[E]."""
     for m in range(weight.shape[0]):
@@ -19,7 +19,7 @@ def forecast(weight: Array, x: Array, forecasts: Array, first: int) -> int:
     return first + weight.shape[0]
 
 
-@kernel_without_refcounts
+@kernel
 def fold(weight: Array, P: Array, x: Array, y: float, k: Array, skipped: Counts) -> None:
     """Update each expert with y; non-finite steps are skipped and counted.
 

@@ -9,7 +9,7 @@ Kalman filter of `second_order`, with hardly any drift.
 from typing import NamedTuple
 
 from driftway.learners.auto.second_order import Noise, observe
-from driftway.learners.contract import Array, field, fragment, kernel_without_refcounts, scratch
+from driftway.learners.contract import Array, field, fragment, kernel, scratch
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.symmetric import downdate
 from driftway.learners.numeric.vectors import axpy
@@ -37,7 +37,7 @@ class MixingState(NamedTuple):
     k: Array = scratch("f8[M]", "P lead")
 
 
-@kernel_without_refcounts
+@kernel
 def mix(mixing: MixingState, S: Array) -> None:
     """Compute the inputs from the experts' scores, and write their weighted sum for each class. Shapes: S f8[K]."""
     E, K = mixing.raw.shape
@@ -57,7 +57,7 @@ def mix(mixing: MixingState, S: Array) -> None:
             S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * squashed[c]
 
 
-@kernel_without_refcounts
+@kernel
 def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
     """Learn that class y was ahead of its rival. Shapes: S f8[K], as `mix` wrote it."""
     lead, k, r = mixing.lead, mixing.k, best_wrong(S, y)
@@ -69,7 +69,7 @@ def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
     downdate(mixing.P, k, share, 1.0)
 
 
-@kernel_without_refcounts
+@kernel
 def update_weights(mixing: MixingState) -> None:
     """Update each expert's share of the row's lead by absolute contribution; the row's contributions sum to 1."""
     share, E, total = mixing.share, mixing.share.shape[0], 0.0

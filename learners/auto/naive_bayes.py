@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, field, kernel_without_refcounts
+from driftway.learners.contract import Array, field, kernel
 from driftway.learners.numeric.elementary.logarithm import log
 
 NAMES = "bayes_long", "bayes_short"
@@ -27,7 +27,7 @@ class DiagonalGaussians(NamedTuple):
     spread: Array = field("f8[2, K]", "sums of ln variance")
 
 
-@kernel_without_refcounts
+@kernel
 def log_likelihoods(bells: DiagonalGaussians, x: Array, raw: Array, first: int) -> int:
     """Write both experts' log-likelihoods of each class. Shapes: x f8[n or more], raw f8[E, K]."""
     for m in range(EXPERTS):
@@ -39,7 +39,7 @@ def log_likelihoods(bells: DiagonalGaussians, x: Array, raw: Array, first: int) 
     return first + EXPERTS
 
 
-@kernel_without_refcounts
+@kernel
 def update(bells: DiagonalGaussians, x: Array, y: int) -> None:
     """Update both experts with a row of class y. Shapes: x f8[n or more]."""
     for m in range(EXPERTS):
@@ -51,7 +51,7 @@ def update(bells: DiagonalGaussians, x: Array, y: int) -> None:
         bells.spread[m, y] = update_one(bells.mean[m, y], bells.variance[m, y], bells.precision[m, y], x, share)
 
 
-@kernel_without_refcounts
+@kernel
 def update_one(mean: Array, variance: Array, precision: Array, x: Array, share: float) -> float:
     """Move mean and variance towards the row by `share`; return sum of ln variance. Shapes: f8[n], x f8[n or more]."""
     total, product = 0.0, 1.0

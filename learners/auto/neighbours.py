@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
+from driftway.learners.contract import Array, Counts, field, fragment, kernel, scratch
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.windows.distances import squared_distances
 
@@ -26,7 +26,7 @@ class NearestNeighbours(NamedTuple):
     who: Array = scratch("f8[5]", "labels of the nearest")
 
 
-@kernel_without_refcounts
+@kernel
 def search(near: NearestNeighbours, x: Array) -> None:
     """Find the nearest rows; ties go to the lower slot. Shapes: x f8[n or more]."""
     distance, W = near.distance, near.label.shape[0]
@@ -57,7 +57,7 @@ def insert(near: NearestNeighbours, i: int) -> None:
         least[place], who[place] = d, near.label[i]
 
 
-@kernel_without_refcounts
+@kernel
 def vote(near: NearestNeighbours, raw: Array, first: int) -> None:
     """Write two experts' unnormalised log-probabilities of each class. Shapes: raw f8[E, K], from row `first` on."""
     K = raw.shape[1]
@@ -73,7 +73,7 @@ def vote(near: NearestNeighbours, raw: Array, first: int) -> None:
         raw[first + 1, c] = log(raw[first + 1, c])
 
 
-@kernel_without_refcounts
+@kernel
 def mean_of(near: NearestNeighbours, enough: int) -> float:
     """Return the mean of the nearest rows' targets, or 0 before `enough` rows."""
     total = 0.0
@@ -82,7 +82,7 @@ def mean_of(near: NearestNeighbours, enough: int) -> float:
     return total / NEAREST if near.taken[0] >= enough else 0.0
 
 
-@kernel_without_refcounts
+@kernel
 def append(near: NearestNeighbours, x: Array, y: float) -> None:
     """Overwrite the oldest row. Shapes: x f8[n or more]; y a class or a target."""
     slot = near.taken[0] % near.label.shape[0]

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, field, fragment, kernel_without_refcounts, scratch
-from driftway.learners.engine.jit import kernel
+from driftway.learners.contract import Array, field, fragment, kernel, scratch
 from driftway.learners.numeric.random import Words, normal, seed, uniform
 
 WAVES = 128
@@ -39,7 +38,7 @@ def draw(value: np.uint64, frequency: Array, phase: Array, generator: Words) -> 
             frequency[j, i] = math.sqrt(2.0 * gamma) / (2.0 * math.pi) * normal(generator)
 
 
-@kernel_without_refcounts
+@kernel
 def transform(waves: FourierFeatures, x: Array) -> None:
     """Write the cosines of a row. Shapes: x f8[n or more]."""
     wave, phase = waves.wave, waves.phase

@@ -31,7 +31,7 @@ from driftway.learners.contract import (
     UpdateRule,
     field,
     fragment,
-    kernel_without_refcounts,
+    kernel,
     part,
     scratch,
 )
@@ -152,7 +152,7 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     return stacking.mix(memory.stacking) * of_level + memory.history.mean[NOW]
 
 
-@kernel_without_refcounts
+@kernel
 def ask(p: RegressionNumbers, memory: RegressionState) -> None:
     """Write all forecasts, in standard deviations of the targets."""
     forecasts, z, u = memory.stacking.forecasts, memory.z, memory.history.u
@@ -181,7 +181,7 @@ def best_of(p: RegressionNumbers) -> int:
     return ALWAYS + ON_CHANGES * p.squares + 1 if p.curves else ALWAYS + 1 if p.squares else ALWAYS - 1
 
 
-@kernel_without_refcounts
+@kernel
 def bend(z: Array, u: Array, bent: Array) -> None:
     """Write half the products of features (of more than 12 only the squares), then u. Shapes: z f8[w], u f8[u]."""
     n, place = z.shape[0] - 1, 0
@@ -233,14 +233,14 @@ def learn_delayed(
     advance(history, target, wild)
 
 
-@kernel_without_refcounts
+@kernel
 def in_deviations(y: float, memory: RegressionState) -> float:
     """Return a target as its bounded distance from the mean, in standard deviations."""
     of_level, _ = scales(memory.history)
     return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
 
 
-@kernel_without_refcounts
+@kernel
 def teach(y: float, p: RegressionNumbers, memory: RegressionState) -> None:
     """Update all experts."""
     forecasts, z, u, skipped = memory.stacking.forecasts, memory.z, memory.history.u, memory.skipped

@@ -8,7 +8,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.auto.first_order import sigmoid
-from driftway.learners.contract import Array, field, kernel_without_refcounts, scratch
+from driftway.learners.contract import Array, field, kernel, scratch
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import axpy, dot
@@ -43,7 +43,7 @@ class Filters(NamedTuple):
     k: Array = scratch("f8[s]", "P x")
 
 
-@kernel_without_refcounts
+@kernel
 def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
     """Write both experts' scores of each class. Shapes: x f8[s], raw f8[E, K] from row `first` on."""
     C, K = filters.weight.shape[1], raw.shape[1]
@@ -54,7 +54,7 @@ def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
     return first + EXPERTS
 
 
-@kernel_without_refcounts
+@kernel
 def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
     """Update both experts with the observation that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
     C, k = filters.weight.shape[1], filters.k
@@ -69,7 +69,7 @@ def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
         downdate(filters.P[m], k, share, 1.0)
 
 
-@kernel_without_refcounts
+@kernel
 def observe(P: Array, x: Array, k: Array, lead: float, noise: Noise) -> tuple[float, float]:
     """Add the drift and write k = P x; return 1 / (1 / h + x.k) and the step along k for a margin of `lead`.
 

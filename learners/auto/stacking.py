@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from driftway.learners.auto.bounds import bounded
 from driftway.learners.auto.target_history import FAR
-from driftway.learners.contract import Array, field, kernel_without_refcounts, scratch
+from driftway.learners.contract import Array, field, kernel, scratch
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.symmetric import downdate, matvec
 
@@ -40,7 +40,7 @@ class StackingState(NamedTuple):
     k: Array = scratch("f8[E]", "P away")
 
 
-@kernel_without_refcounts
+@kernel
 def mix(stacking: StackingState) -> float:
     """Return the mixture's forecast, in standard deviations of the targets."""
     forecasts, away, both = stacking.forecasts, stacking.away, stacking.both
@@ -58,7 +58,7 @@ def mix(stacking: StackingState) -> float:
     return (mean_weight * both[0] + both[1]) / (mean_weight + 1.0)
 
 
-@kernel_without_refcounts
+@kernel
 def variance_of(stacking: StackingState) -> float:
     """Return the variance of the best expert's recent errors."""
     least = math.inf
@@ -67,7 +67,7 @@ def variance_of(stacking: StackingState) -> float:
     return max((1.0 - FADING) * least, LEAST)
 
 
-@kernel_without_refcounts
+@kernel
 def update_stacking(stacking: StackingState, y: float) -> None:
     """Update losses, shares and correction with a target, in standard deviations."""
     loss, of_both, both = stacking.loss, stacking.of_both, stacking.both
@@ -86,7 +86,7 @@ def update_stacking(stacking: StackingState, y: float) -> None:
     downdate(P, k, part, 1.0)
 
 
-@kernel_without_refcounts
+@kernel
 def update_weights(stacking: StackingState) -> None:
     """Set the weights of the mean to the normalised likelihoods."""
     loss, share, twice, total = stacking.loss, stacking.share, 2.0 * variance_of(stacking), 0.0

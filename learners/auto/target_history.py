@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.auto.bounds import FURTHEST, bounded
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
+from driftway.learners.contract import Array, Counts, field, fragment, kernel, scratch
 
 LAGS = 5
 """Number of last targets among the experts' inputs: the last one, and the changes between them."""
@@ -50,7 +50,7 @@ def deviation(squares: float, rows: int) -> float:
     return math.sqrt(squares / rows) if rows > 0 and squares > 0.0 else 1.0
 
 
-@kernel_without_refcounts
+@kernel
 def look_back(history: TargetHistory, z: Array) -> None:
     """Write u: z, the last target's distance from the mean in deviations, the last changes. Shapes: z f8[w]."""
     u, last, w = history.u, history.last, z.shape[0]
@@ -62,21 +62,21 @@ def look_back(history: TargetHistory, z: Array) -> None:
         u[w + i] = bounded((last[i - 1] - last[i]) / of_changes, FURTHEST)
 
 
-@kernel_without_refcounts
+@kernel
 def scales(history: TargetHistory) -> tuple[float, float]:
     """Return the standard deviation of the targets and the root mean square of their changes."""
     rows = history.rows[NOW]
     return deviation(history.squares[NOW], rows), deviation(history.changes[NOW], rows)
 
 
-@kernel_without_refcounts
+@kernel
 def is_wild(history: TargetHistory, y: float) -> bool:
     """Whether the next target is too far from the mean to be learned from."""
     of_level, _ = scales(history)
     return history.rows[NOW] >= RUN and abs(y - history.mean[NOW]) > history.reach[0] * of_level
 
 
-@kernel_without_refcounts
+@kernel
 def advance(history: TargetHistory, y: float, wild: bool) -> None:
     """Add the next target, |y| <= LARGEST, to the history."""
     last, run, reach = history.last, history.run, history.reach

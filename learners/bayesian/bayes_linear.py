@@ -14,7 +14,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     intercept,
-    kernel_without_refcounts,
+    kernel,
     number,
     scratch,
 )
@@ -102,7 +102,7 @@ class BayesLinearState(NamedTuple):
     k: Array = scratch("f8[d]", "P x")
 
 
-@kernel_without_refcounts
+@kernel
 def predict_variance(rows: Array, noise: float, P: Array, k: Array, variance: Array) -> None:
     """Write S of every row. Shapes: rows f8[n, d], P f8[d, d], k f8[d] scratch, variance f8[n] written."""
     for t in range(rows.shape[0]):

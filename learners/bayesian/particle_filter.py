@@ -15,11 +15,10 @@ from driftway.learners.contract import (
     fragment,
     integer,
     intercept,
-    kernel_without_refcounts,
+    kernel,
     number,
     scratch,
 )
-from driftway.learners.engine.jit import kernel
 from driftway.learners.engine.state import State
 from driftway.learners.numeric.elementary.exponential import exp
 from driftway.learners.numeric.elementary.logarithm import log, log1p
@@ -141,7 +140,7 @@ def weigh(label: float, memory: Swarm) -> None:
         memory.log_likelihood[i] -= max(-label * memory.margin[i], 0.0) + log1p(memory.odds[i])
 
 
-@kernel_without_refcounts
+@kernel
 def move(particle: Array, log_likelihood: Array, q: float, generator: Words, drawn: Array) -> None:
     """Subtract the largest log-likelihood from all, resample if few particles matter, and move all of them.
 
@@ -171,7 +170,7 @@ def effective(log_likelihood: Array) -> float:
     return total * total / squares
 
 
-@kernel_without_refcounts
+@kernel
 def draw(particle: Array, log_likelihood: Array, u: float, drawn: Array) -> None:
     """Resample the particles in proportion to their weights (systematic: points (u + i) / N).
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.learners.engine.parameters import Parameters
 from driftway.learners.engine.state import Array, Bytes, Counts, State
 from driftway.learners.engine.state_layout import (
@@ -119,4 +119,4 @@ def error_loop(detect: Fragment) -> Callable[[Array, Counts, Any, Any], None]:
 
     function = getattr(detect, "py_func", detect)
     run.__qualname__ = f"{function.__module__}.{function.__qualname__}.{run.__name__}"
-    return kernel_without_refcounts(run)
+    return kernel(run)

@@ -1,6 +1,6 @@
 """How kernels are compiled; nothing else calls numba's compiler.
 
-Every kernel in the project is decorated with :func:`kernel` or :func:`kernel_without_refcounts`. No `fastmath`: it
+Every kernel in the project is decorated with :func:`kernel`, and may call fragments. No `fastmath`: it
 reorders sums and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No
 `parallel`: thread timing must not decide an order of operations. exp, log and the like come from
 `driftway.learners.numeric.elementary`, because the C library's results depend on the processor. `nogil` lets the Kafka
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from driftway.learners.engine.kernel_cache import kept  # isort: skip - sets numba's environment first
 
 import numba
-from numba.core import cgutils, ir
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import linalg
 from numba.np.arrayobj import populate_array
+
+from driftway.learners.engine.subroutines import CompiledFunction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,41 +46,24 @@ def _no_blas() -> None:
 linalg.ensure_blas = _no_blas
 
 
-def _itself(scope: ir.Scope, _memo: dict[int, Any]) -> ir.Scope:
-    """Return the scope itself where numba deep-copies it with each block of a function before inlining a fragment.
-
-    The copies are useless and grow with each inlined fragment: they took a third of the compile time and 100 MB. The
-    generated instructions are the same.
-    """
-    return scope
-
-
-cast(Any, ir.Scope).__deepcopy__ = _itself
-
-
 def kernel(function: F) -> F:
-    """Compile `function` on its first call, cache the machine code for later processes and release the GIL."""
-    return cast(F, kept(numba.njit(nogil=True, fastmath=False, error_model="numpy")(function)))
+    """Compile `function` on its first call, and cache the machine code for later processes; it releases the GIL.
 
+    There are no reference counts: the function must neither create nor return an array, which the compiler checks.
+    Their atomic instructions took two thirds of the scanner's time. Python holds references during the call.
 
-def kernel_without_refcounts(function: F) -> F:
-    """Compile as `kernel` does, but without reference counts; the function must neither create nor return an array.
-
-    Every fragment inlined into a kernel takes a reference to each array it is passed, with atomic instructions that
-    numba does not remove from loops. They took two thirds of the scanner's time (0.23 against 0.07 µs per message).
-    The caller holds references for the duration of the call. The compiler rejects a kernel that creates an array.
+    Another kernel may call it; it is then compiled as a part of that kernel, and LLVM decides whether to inline it.
     """
-    njit: Any = numba.njit  # its annotations lack `_nrt`
-    return cast(F, kept(njit(nogil=True, fastmath=False, error_model="numpy", _nrt=False)(function)))
+    return cast(F, kept(_compiled(function, inline=False)))
 
 
 def fragment(function: F) -> F:
-    """Mark a function that is inlined into the kernels that call it, e.g. once per row, byte or number.
+    """Mark a small function that becomes part of every kernel that calls it, e.g. once per row, byte or number."""
+    return cast(F, _compiled(function, inline=True))
 
-    A real call passes arrays with their reference counts, which costs more than reading a number. In a `kernel`,
-    inlining removes only some of these counts from loops; see `kernel_without_refcounts`.
-    """
-    return cast(F, numba.njit(nogil=True, fastmath=False, error_model="numpy", inline="always")(function))
+
+def _compiled(function: F, inline: bool) -> Any:
+    return function if numba.config.DISABLE_JIT else CompiledFunction(function, inline)  # type: ignore[attr-defined]
 
 
 def is_text(array: Any) -> bool:

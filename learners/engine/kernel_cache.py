@@ -1,54 +1,57 @@
-"""The cache of kernels' machine code for later processes, with checks of its contents.
+"""The cache of kernels' machine code for later processes.
 
-numba has such a cache, but it checks the source file of the called kernel only, and does not verify the cached bytes.
-Here the folder is named after the sources of all kernels (docs/decisions/0006), and each file ends with its digest:
-after an upgrade or a power cut, or on a failing disk, a kernel is recompiled. Stale or damaged code never runs.
+numba has such a cache, but it checks the source file of the called kernel only, trusts the bytes that it finds, and
+lets processes that start together compile the same kernel. Here a file is named after the digest of all that its
+machine code depends on (docs/decisions/0006), ends with the digest of its contents, and is written by one process while
+others wait. Stale or damaged code never runs.
 """
 
 import contextlib
 import errno
+import fcntl
 import hashlib
-import io
 import logging
 import os
+import pickle
+import re
 import stat
+import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from driftway.learners.engine.dependencies import digest_of
 
 # Set before numba is imported: the vector library's functions return different bits (docs/decisions/0021).
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numba
 import numba.core.config
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
+from numba.core.serialize import dumps
+from numba.core.types import BaseTuple
 
-SOURCES = Path(__file__).resolve().parents[2]
-"""The folder that holds every package with kernels."""
+# A process that imported numba before must read the variable above.
+numba.core.config.reload_config()  # type: ignore[no-untyped-call]
 
-MARKS = b"@kernel", b"@kernel_without_refcounts", b"@fragment", b"@callback"
-"""A source file that contains one of these has kernels or fragments in it."""
-
+FORMAT = 1
+"""Raised whenever the same function would be compiled to other machine code, or stored in another way."""
 DIGEST_BYTES = 16
 """Length of the digest at the end of each file in the cache."""
+MAX_WAIT_SECONDS = 120.0
+"""How long to wait for a kernel that another process compiles, before it is compiled here as well."""
+UNUSED_DAYS = 60
+"""After so many days without use a file is deleted."""
+WITHOUT_EFFECT = "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"
+"""numba's variables that do not change machine code."""
 
 
-def _cache_folder() -> tuple[Path, str]:
-    """Return the cache folder, named after the sources of all kernels, and a digest of these files' paths and mtimes.
-
-    numba's own cache checks the file of the called kernel only. After a change in a kernel that it inlines (an upgrade,
-    a pull) it would keep running the old code, and a recovered run would differ from the first.
-    """
-    digest, files = hashlib.blake2b(digest_size=8), hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for package in ("learners", "producers", "worker"):
-        for file in sorted((SOURCES / package).rglob("*.py")):
-            text = file.read_bytes()
-            if any(mark in text for mark in MARKS):
-                digest.update(text)
-                files.update(f"{file} {file.stat().st_mtime_ns}".encode())
-    return _parent() / f"kernels-{digest.hexdigest()}", files.hexdigest()
+class NotCached(Exception):
+    """A kernel is not in the cache, and must not be compiled here, see `cached_only`."""
 
 
 def _parent() -> Path:
@@ -62,11 +65,11 @@ def _parent() -> Path:
     return Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")  # a user without a home, as in some containers
 
 
-FOLDER, FILES = _cache_folder()
+FOLDER = _parent() / "kernels"
 
 
 def _keep_code() -> bool:
-    """Point numba at the cache; False if it cannot be used, so that every process compiles for itself."""
+    """Make the folder; False if it cannot be used, so that every process compiles for itself."""
     try:
         FOLDER.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         FOLDER.mkdir(mode=0o700, exist_ok=True)
@@ -76,15 +79,11 @@ def _keep_code() -> bool:
     except OSError as error:
         _warn(error.strerror)
         return False
-    # Before: a variable that has changed since numba was imported would make it read all variables again, and forget
-    # the folder.
-    numba.core.config.reload_config()  # type: ignore[no-untyped-call]
-    numba.config.CACHE_DIR = str(FOLDER)  # type: ignore[attr-defined]
     return True
 
 
 def _require_private(folder: os.stat_result, others: int) -> None:
-    """Require that nobody else can have put files into a folder, or exchanged it: numba runs the code that it finds.
+    """Require that nobody else can have put files into a folder, or exchanged it: the code in it is executed.
 
     Raises
     ------
@@ -110,87 +109,153 @@ def _digest(content: bytes) -> bytes:
     return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
-def _whole(path: str) -> bool:
-    """Whether a file exists and ends with the digest of its contents before that."""
+def _read(path: Path) -> bytes | None:
+    """Return a file's contents; None if it is absent, or does not end with their digest, e.g. after a power cut."""
     try:
-        content = Path(path).read_bytes()
+        content = path.read_bytes()
     except OSError:
-        return False
-    return content[-DIGEST_BYTES:] == _digest(content[:-DIGEST_BYTES])
+        return None
+    body = content[:-DIGEST_BYTES]
+    return body if content[-DIGEST_BYTES:] == _digest(body) else None
 
 
-def _name(part: Any) -> str:
-    """Return a name for a part of a kernel that is the same in every process: its module and name, or its value."""
-    function = getattr(part, "py_func", part)
-    if not callable(function):
-        return repr(part)
-    cells = getattr(function, "__closure__", None) or ()
-    return f"{function.__module__}.{function.__qualname__}({', '.join(_name(cell.cell_contents) for cell in cells)})"
+def _write(path: Path, body: bytes) -> None:
+    """Write a file so that nobody reads half of it."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        try:
+            file.write(body + _digest(body))
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    os.replace(file.name, path)
 
 
-class _Files(IndexDataCacheFile):
-    """A kernel's files in the cache; a damaged one, e.g. after a power cut, counts as absent.
+def _type_text(kind: Any) -> str:
+    """Return a type of numba as text that says everything about it, the fields of NamedTuples included."""
+    if not isinstance(kind, BaseTuple):
+        return str(kind)
+    fields, made = getattr(kind, "fields", ()), getattr(kind, "instance_class", tuple)
+    return f"{made.__module__}.{made.__qualname__} {fields} ({', '.join(map(_type_text, kind.types))})"
 
-    numba does not verify them: a truncated file ended the process with a traceback, and corrupt machine code would run.
+
+@cache
+def _machine() -> str:
+    """Return a digest of everything but functions and types that decides about machine code."""
+    variables = {key: value for key, value in os.environ.items() if key.startswith("NUMBA_")}
+    chosen = sorted((key, value) for key, value in variables.items() if key not in WITHOUT_EFFECT)
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    facts = f"{FORMAT} {numba.__version__} {sys.version_info[:2]} {chosen} {processor}"
+    return hashlib.blake2b(facts.encode(), digest_size=4).hexdigest()
+
+
+class _Cache:
+    """The cached machine code of one kernel, as numba's dispatcher asks for it.
+
+    A kernel whose code cannot be written still runs.
     """
 
-    @contextlib.contextmanager
-    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
-        with super()._open_for_write(filepath) as file:
-            content = io.BytesIO()
-            yield content
-            file.write(content.getvalue() + _digest(content.getvalue()))
+    def __init__(self, function: Any) -> None:
+        self._function = function
+        self._locks: dict[Path, int] = {}
+        self.cache_path = str(FOLDER)
 
-    def _load_index(self) -> Any:
-        return super()._load_index() if _whole(self._index_path) else {}  # type: ignore[no-untyped-call]
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Return the compiled kernel for argument types; None if it must be compiled, which other processes await.
 
-    def _load_data(self, name: str) -> Any:
-        if not _whole(self._data_path(name)):  # type: ignore[no-untyped-call]
-            raise FileNotFoundError(name)  # makes numba compile it
-        return super()._load_data(name)  # type: ignore[no-untyped-call]
-
-
-class _Place(CompileResultCacheImpl):
-    """Uses only the configured folder: numba's fallback, next to the sources, may hold code of older sources."""
-
-    _locator_classes: Any = [UserProvidedCacheLocator]  # noqa: RUF012
-
-
-class _Cache(FunctionCache):
-    """The cached machine code of one kernel; if it cannot be written, the kernel still runs."""
-
-    _impl_class = _Place
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)  # type: ignore[no-untyped-call]
-        place = self._impl
-        self._cache_file = _Files(self._cache_path, place.filename_base, place.locator.get_source_stamp())  # type: ignore[no-untyped-call]
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        """As numba's key, but the functions in a kernel's closure enter by name: their pickles differ by process.
-
-        Their source is covered by the folder's name.
+        Raises
+        ------
+        NotCached
+            It must be compiled, within `cached_only`.
         """
-        code = hashlib.sha256(self._py_func.__code__.co_code).hexdigest()
-        return sig, codegen.magic_tuple(), code, _name(self._py_func)
+        target.refresh()
+        path = self._path(signature, target)
+        content = _read(path)
+        if content is None:
+            if _CACHED_ONLY:
+                raise NotCached(self._function.__qualname__)
+            self._lock(path)
+            content = _read(path)
+        if content is None:
+            return None
+        self._unlock(path)
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return CompileResult._rebuild(target, *pickle.loads(content))  # type: ignore[no-untyped-call] # noqa: S301, SLF001
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep a kernel that was just compiled."""
+        path = self._path(signature, compiled.target_context)
         try:
-            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+            _write(path, dumps(compiled._reduce()))  # type: ignore[no-untyped-call] # noqa: SLF001
+            _delete_unused()
         except OSError as error:
             _warn(error.strerror)
+        finally:
+            self._unlock(path)
+
+    def _path(self, signature: Any, target: Any) -> Path:
+        types = [_type_text(one) for one in getattr(signature, "args", signature)]
+        digest = hashlib.blake2b(f"{types} {digest_of(self._function)}".encode(), digest_size=16).hexdigest()
+        name = re.sub(r"\W+", "_", ".".join(self._function.__qualname__.split(".")[-3:]))
+        return FOLDER / f"{name[:80]}-{_machine()}-{digest}.kernel"
+
+    def _lock(self, path: Path) -> None:
+        """Wait while another process compiles the kernel, and let others wait for this one."""
+        if path in self._locks:  # it could not be compiled before
+            return
+        try:
+            held = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        except OSError:
+            return
+        self._locks[path], limit = held, time.monotonic() + MAX_WAIT_SECONDS
+        while time.monotonic() < limit:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                time.sleep(0.02)
+            except OSError:  # a file system without locks
+                return
+
+    def _unlock(self, path: Path) -> None:
+        if (held := self._locks.pop(path, None)) is not None:
+            # Whoever waits for the deleted file finds the kernel.
+            path.with_suffix(".lock").unlink(missing_ok=True)
+            os.close(held)
+
+
+@cache
+def _delete_unused() -> None:
+    """Delete kernels that nobody has used for a long time, once per process that compiles."""
+    for path in FOLDER.iterdir():
+        if path.stat().st_mtime < time.time() - UNUSED_DAYS * 86_400:
+            path.unlink(missing_ok=True)
+
+
+def count_cached() -> tuple[int, int]:
+    """Return the numbers of kernels in the cache: those that this process could use, and those of other machines.
+
+    Another machine is another processor, or another version of Python or numba.
+    """
+    names = [path.stem.split("-")[-2:-1] for path in FOLDER.glob("*-*-*.kernel")]
+    ours = names.count([_machine()])
+    return ours, len(names) - ours
+
+
+_CACHED_ONLY: list[bool] = []
+
+
+@contextlib.contextmanager
+def cached_only() -> Iterator[None]:
+    """Within it, a kernel that is not in the cache raises `NotCached` instead of being compiled."""
+    _CACHED_ONLY.append(True)
+    try:
+        yield
+    finally:
+        _CACHED_ONLY.pop()
 
 
 KEEP_CODE = _keep_code()
-
-
-def mark_of(what: str) -> Path | None:
-    """Return the file whose existence means that the kernels for `what` are cached; None if there is no cache.
-
-    numba also checks the mtime of a kernel's file, so a mark is valid only for these files and this numba version.
-    """
-    name = hashlib.blake2b(f"{FILES} {what}".encode(), digest_size=8).hexdigest()
-    return FOLDER / f"{name}.compiled" if KEEP_CODE else None
 
 
 def kept(compiled: Any) -> Any:
@@ -199,8 +264,5 @@ def kept(compiled: Any) -> Any:
     Does nothing without a cache, or with NUMBA_DISABLE_JIT, which leaves plain functions.
     """
     if KEEP_CODE and hasattr(compiled, "py_func"):
-        try:
-            compiled._cache = _Cache(compiled.py_func)  # noqa: SLF001
-        except RuntimeError:  # numba found no usable folder and gives no reason
-            _warn("no file can be made there")
+        compiled._cache = _Cache(compiled.py_func)  # noqa: SLF001
     return compiled

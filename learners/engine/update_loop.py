@@ -16,7 +16,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import Array, Counts
 from driftway.learners.engine.state_layout import Sizes
@@ -141,7 +141,7 @@ def row_loop(score: Fragment, learn: Fragment, begin: Fragment, signed: bool) ->
             if not math.isnan(y[t]):
                 learn(rows[t], 2.0 * y[t] - 1.0 if signed else y[t], 1.0, margin, parameters, memory)
 
-    return kernel_without_refcounts(_named(run, learn))
+    return kernel(_named(run, learn))
 
 
 @cache
@@ -156,7 +156,7 @@ def class_row_loop(score: Fragment, learn: Fragment, begin: Fragment) -> Kernel:
             if not math.isnan(y[t]):
                 learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
 
-    return kernel_without_refcounts(_named(run, learn))
+    return kernel(_named(run, learn))
 
 
 @cache
@@ -180,7 +180,7 @@ def delayed_row_loop(rule: DelayedRule, signed: bool) -> Callable[..., None]:
             else:
                 learn(rows[t], label, 1.0, margin, parameters, memory)
 
-    return kernel_without_refcounts(_named(run, learn_delayed))
+    return kernel(_named(run, learn_delayed))
 
 
 @cache
@@ -203,7 +203,7 @@ def delayed_class_row_loop(rule: DelayedRule) -> Callable[..., None]:
             else:
                 learn(rows[t], int(y[t]), 1.0, finite, parameters, memory)
 
-    return kernel_without_refcounts(_named(run, learn_delayed))
+    return kernel(_named(run, learn_delayed))
 
 
 @fragment

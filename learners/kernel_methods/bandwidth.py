@@ -9,7 +9,7 @@ as well, with the same coefficients, and one that is right more often replaces t
 import math
 from typing import Any
 
-from driftway.learners.contract import Array, Counts, choice, fragment, kernel_without_refcounts, number
+from driftway.learners.contract import Array, Counts, choice, fragment, kernel, number
 
 SAMPLE = 32
 """Stored rows whose distances are used, evenly spaced among the slots."""
@@ -63,7 +63,7 @@ def gamma_of(given: float, found: Array) -> float:
     return float(found[0] if found[0] > 0.0 else given)
 
 
-@kernel_without_refcounts
+@kernel
 def measure(column: Array, n: int, factor: float, now: float, gamma: Array, distances: Array) -> bool:
     """Set gamma from n stored rows unless it is close to the current one; return whether it was changed.
 
@@ -112,7 +112,7 @@ def power(value: float) -> float:
     return (value * value) * (value * value)
 
 
-@kernel_without_refcounts
+@kernel
 def prefer(right: Array, lead: Array, tried: Counts, gamma: Array) -> bool:
     """Record which factors were right about a row and switch to one with enough lead; return whether it switched.
 

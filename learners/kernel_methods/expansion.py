@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     number,
     scratch,
 )
@@ -91,7 +91,7 @@ def kernel_of(parameters: Any, n_features: int, normalised: bool = False) -> Ker
     return Kernel(gaussian, degree, p.c0, normalised, first, gaussian and by_median, gaussian and by_scores)
 
 
-@kernel_without_refcounts
+@kernel
 def kernel_values(x: Array, kernel: Kernel, kept: KernelExpansion, near: Array) -> float:
     """Write k(z, x) of all stored rows into `near`; return k(x, x), not normalised. Shapes: x f8[d], near f8[B]."""
     n, column, gamma = kept.used[0], kept.column, gamma_of(kernel.gamma, kept.gamma)
@@ -141,7 +141,7 @@ def score(x: Array, p: Any, memory: Any) -> float:
     return kept.scale[0] * kernel_sum(kept.near, kept)
 
 
-@kernel_without_refcounts
+@kernel
 def support_vector(slot: int, kernel: Kernel, kept: KernelExpansion) -> None:
     """Write the kernel values of the row in a slot with all stored rows into `across`."""
     for j in range(kept.row.shape[0]):

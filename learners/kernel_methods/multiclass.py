@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     part,
     scratch,
 )
@@ -52,7 +52,7 @@ def score_classes(x: Array, p: Any, memory: ClassExpansion) -> None:
         S[r] *= kept.scale[0]
 
 
-@kernel_without_refcounts
+@kernel
 def narrowed_classes(label: int, memory: ClassExpansion) -> bool:
     """As `narrowed`, for several classes: a factor is right if only the label has the highest score."""
     kept, share, trial = memory.expansion, memory.share, memory.trial

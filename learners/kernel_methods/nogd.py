@@ -12,7 +12,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     number,
     part,
     scratch,
@@ -126,7 +126,7 @@ def again(p: NOGDNumbers, memory: Nystroem) -> None:
         settle(p, memory)
 
 
-@kernel_without_refcounts
+@kernel
 def settle(p: NOGDNumbers, memory: Nystroem) -> None:
     """Compute directions and weights from the stored rows and their coefficients."""
     kept, gram = memory.expansion, memory.gram

@@ -9,7 +9,7 @@ from driftway.learners.contract import (
     UpdateRule,
     field,
     fragment,
-    kernel_without_refcounts,
+    kernel,
     number,
     part,
     scratch,
@@ -149,7 +149,7 @@ def grow(n: int, squared: float, memory: Spanned) -> None:
     inverted[n, n] = 1.0 / squared
 
 
-@kernel_without_refcounts
+@kernel
 def invert(p: ProjectronNumbers, memory: Spanned) -> None:
     """Recompute the inverse of K + 1e-10 I from the stored rows; free slots are those of the identity."""
     kept, gram = memory.expansion, memory.gram

@@ -8,7 +8,7 @@ depends on kernel values.
 from functools import cache
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, UpdateRule, fragment, kernel_without_refcounts, part
+from driftway.learners.contract import Array, UpdateRule, fragment, kernel, part
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.kernel_methods.bandwidth import SAMPLE, factor_of, gamma_of, measure, power, prefer, widest
@@ -35,7 +35,7 @@ def widened(kernel: Kernel, kept: KernelExpansion) -> bool:
     return due and measure(kept.column, kept.used[0], factor, now, kept.gamma, kept.distances)
 
 
-@kernel_without_refcounts
+@kernel
 def narrowed(y: float, kept: KernelExpansion) -> bool:
     """Try all factors of the width on the row just scored; return whether another one is in use now."""
     if kept.gamma[0] == 0.0:

@@ -7,7 +7,7 @@ under the inverse link. For p = 2 the two are equal; a large p suits concepts wi
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts, scratch
+from driftway.learners.contract import Array, Counts, field, fragment, kernel, scratch
 from driftway.learners.engine.number_or_keyword import AUTO, number_or_keyword
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.elementary.power import power
@@ -33,7 +33,7 @@ def exponent_for(p: float | str, width: int) -> float:
     return sparse_exponent(float(width)) if isinstance(p, str) else float(p)
 
 
-@kernel_without_refcounts
+@kernel
 def sparse_exponent(width: float) -> float:
     """The larger of 2 and 2 ln d."""
     return max(2.0, 2.0 * log(width))

@@ -14,7 +14,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     number,
 )
 from driftway.learners.linear.weights import product
@@ -81,7 +81,7 @@ class DrawnWeights(NamedTuple):
     rng: Words = field("u8[4]", "the generator")
 
 
-@kernel_without_refcounts
+@kernel
 def begin_epoch(weight: Array, spread: float, rng: Words) -> None:
     """Algorithm 1, line 4: initialise the weights, normal or, without spread, zero. Shapes: weight f8[d], rng u8[4]."""
     for j in range(weight.shape[0]):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, field, fragment, kernel
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
 from driftway.learners.learner import as_behaved, check_labels
@@ -180,7 +180,7 @@ class Predicted(NamedTuple):
     """f8[n, 2]"""
 
 
-@kernel_without_refcounts
+@kernel
 def count_hits(batch: Predicted, leads: bool, binary: bool, window: int, fading: float, memory: Hits) -> None:
     """Add each labelled row to the totals, baselines, fading sums, and the ring of hits.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, kernel
 from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.classification import ratio
 from driftway.learners.metrics.prequential import predicted_class
@@ -107,7 +107,7 @@ def geometric_mean(values: list[float]) -> float | None:
     return mean_by_logarithms(np.array(values))
 
 
-@kernel_without_refcounts
+@kernel
 def mean_by_logarithms(values: Array) -> float:
     """Return exp of the mean logarithm of numbers > 0."""
     total = 0.0
@@ -116,7 +116,7 @@ def mean_by_logarithms(values: Array) -> float:
     return exp(total / values.shape[0])
 
 
-@kernel_without_refcounts
+@kernel
 def count_confusions(prediction: Counts, y: Array, counts: Counts) -> None:
     """Count each labelled row at its true and its predicted class.
 

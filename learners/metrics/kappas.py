@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, field, fragment, kernel
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import as_views, fields_of
 from driftway.learners.learner import as_behaved, check_labels
@@ -114,7 +114,7 @@ def tally(counted: Counts, hit: int, no_change_hit: int, majority_hit: int, afte
     counted[ROWS_BUT_FIRST] = after_first
 
 
-@kernel_without_refcounts
+@kernel
 def count_agreement(prediction: Counts, y: Array, binary: bool, fading: float, memory: Agreement) -> None:
     """Add each labelled row to the window's and the fading sums, and remove the row that leaves the window.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, kernel
 from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import ratio
 
@@ -63,7 +63,7 @@ def area(score: Array, label: Counts) -> float | None:
     return above / (positives * negatives)
 
 
-@kernel_without_refcounts
+@kernel
 def take_margins(score: Array, y: Array, labels: Counts, hinge: Array, scores: Array, classes: Counts) -> None:
     """Add each labelled row's hinge loss, and store its score and class in the ring.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, kernel_without_refcounts
+from driftway.learners.contract import Array, Learner, kernel
 from driftway.learners.learner import REGRESSION, as_behaved
 from driftway.learners.metrics.classification import check_memory, kappa
 from driftway.learners.metrics.confusion import ConfusionMetrics
@@ -109,7 +109,7 @@ def robustness_ratios(values: list[float | None]) -> list[float | None]:
     return [v / min(known) for v in known]
 
 
-@kernel_without_refcounts
+@kernel
 def sum_spread(score: Array, y: Array, fading: float, spread: Array) -> None:
     """Update count, mean and squared deviations of the targets, the squared errors, and two fading sums.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Learner, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, Learner, kernel
 from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import ratio
 from driftway.learners.numeric.elementary.error_function import erfc
@@ -82,7 +82,7 @@ class ProbabilityMetrics:
         return {"log_loss": ratio(float(self.totals[0]), labels), "brier": ratio(float(self.totals[1]), labels)}
 
 
-@kernel_without_refcounts
+@kernel
 def fill_probabilities(score: Array, link: int, out: Array) -> None:
     """Convert scores to probabilities; `link` is an index into LINKS.
 
@@ -114,7 +114,7 @@ def fill_probabilities(score: Array, link: int, out: Array) -> None:
                 out[t, c] = score[t, c]
 
 
-@kernel_without_refcounts
+@kernel
 def sum_losses(p: Array, y: Array, binary: bool, labels: Counts, totals: Array) -> None:
     """Add each labelled row's log loss and Brier score, in row order, so that batch boundaries do not matter.
 

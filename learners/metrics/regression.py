@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, field, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, field, kernel
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
 from driftway.learners.learner import as_behaved
@@ -127,7 +127,7 @@ class Forecast(NamedTuple):
     """f8[n, 2]"""
 
 
-@kernel_without_refcounts
+@kernel
 def sum_errors(batch: Forecast, leads: bool, fading: float, memory: Errors) -> None:
     """Add each labelled row's error to the totals and the fading sums, and store it in the ring."""
     score, y, slots, guess, seen = batch

@@ -6,8 +6,7 @@ units vectorise without regrouping sums.
 
 import math
 
-from driftway.learners.contract import Array, kernel_without_refcounts
-from driftway.learners.engine.jit import kernel
+from driftway.learners.contract import Array, kernel
 from driftway.learners.numeric.random import Words, normal
 from driftway.learners.numeric.vectors import axpy, dot
 
@@ -25,7 +24,7 @@ def scatter(layer: Array, generator: Words) -> None:
             layer[j, u] = spread * normal(generator)
 
 
-@kernel_without_refcounts
+@kernel
 def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
     """Write layer' h + bias to `out`. Shapes: h f8[in], layer f8[in, out], bias f8[out], out f8[out].
 
@@ -43,7 +42,7 @@ def layer_forward(h: Array, layer: Array, bias: Array, out: Array) -> None:
         axpy(out, layer[h.shape[0] - 1], h[h.shape[0] - 1])
 
 
-@kernel_without_refcounts
+@kernel
 def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
     """Add layer above, the gradient of h, to `out`, except for inactive rectified units, whose gradient is 0.
 
@@ -54,7 +53,7 @@ def layer_backward(h: Array, layer: Array, above: Array, out: Array) -> None:
             out[j] += dot(layer[j], above)
 
 
-@kernel_without_refcounts
+@kernel
 def layer_descend(h: Array, layer: Array, bias: Array, above: Array, eta: float) -> None:
     """Subtract eta h above' from the layer and eta above from its bias.
 
@@ -66,14 +65,14 @@ def layer_descend(h: Array, layer: Array, bias: Array, above: Array, eta: float)
             axpy(layer[j], above, -eta * h[j])
 
 
-@kernel_without_refcounts
+@kernel
 def head_forward(h: Array, head: Array, offset: Array, f: Array) -> None:
     """Write head h + offset to `f`. Shapes: h f8[in], head f8[O, in], offset f8[O], f f8[O]."""
     for o in range(f.shape[0]):
         f[o] = dot(head[o], h) + offset[o]
 
 
-@kernel_without_refcounts
+@kernel
 def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
     """Write head' gradient, the gradient of h, to `out`, or 0 for inactive rectified units.
 
@@ -87,7 +86,7 @@ def head_backward(h: Array, head: Array, gradient: Array, out: Array) -> None:
         out[j] = out[j] if h[j] > 0.0 else 0.0
 
 
-@kernel_without_refcounts
+@kernel
 def head_descend(h: Array, head: Array, offset: Array, gradient: Array, eta: float) -> None:
     """Subtract eta gradient h' from the head and eta gradient from its offset.
 

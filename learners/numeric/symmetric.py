@@ -8,7 +8,7 @@ antisymmetric part by 1 / lambda in each row, and at mu = 0.05 P overflows after
 
 import math
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.engine.state import Array
 from driftway.learners.numeric.vectors import dot
 
@@ -99,7 +99,7 @@ def downdate(P: Array, k: Array, share: float, gain: float) -> None:
         repair(P)
 
 
-@kernel_without_refcounts
+@kernel
 def repair(P: Array) -> None:
     """Make the diagonal positive again after cancellation (a feature of 1e150 causes it at once).
 
@@ -121,7 +121,7 @@ def repair(P: Array) -> None:
             P[j, j] = ridge
 
 
-@kernel_without_refcounts
+@kernel
 def clamp_diagonal(P: Array, j: int, p_max: float, column: Array) -> None:
     """Wind-up guard: reduce P[j, j] to `p_max` by a virtual observation of weight j at its current value.
 
@@ -142,7 +142,7 @@ def clamp_diagonal(P: Array, j: int, p_max: float, column: Array) -> None:
         downdate(P, column, share, 1.0)
 
 
-@kernel_without_refcounts
+@kernel
 def inverse(P: Array, L: Array, out: Array) -> bool:
     """Write P^-1, bitwise symmetric, to `out`; return False without touching `out` if P is not positive definite.
 
@@ -183,7 +183,7 @@ DIAGONAL = 1e-32
 """A matrix counts as diagonal if the squares above the diagonal sum to at most this times the largest squared entry."""
 
 
-@kernel_without_refcounts
+@kernel
 def diagonalise(P: Array, D: Array, Q: Array) -> float:
     """Factor P = f Q' D Q with diagonal D and orthogonal Q, whose rows have a positive largest entry; return f.
 
@@ -220,7 +220,7 @@ def diagonalise(P: Array, D: Array, Q: Array) -> float:
     return largest
 
 
-@kernel_without_refcounts
+@kernel
 def clip_eigenvalues(P: Array, D: Array, Q: Array) -> None:
     """Set the negative eigenvalues of P to 0; it stays bitwise symmetric, and its diagonal becomes >= 0.
 

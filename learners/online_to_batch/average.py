@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from driftway.learners.contract import Array, kernel_without_refcounts
+from driftway.learners.contract import Array, kernel
 from driftway.learners.engine.state import Bytes
 from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.online_to_batch.draws import DrawingProcedure
@@ -61,7 +61,7 @@ class Average(DrawingProcedure):
         return learner.state.memory
 
 
-@kernel_without_refcounts
+@kernel
 def follow(at: LinearPassState, draws: Ids, before: int, late: Array) -> int:
     """Learn along the draws; `late` sums each step times the number of draws made before it took effect.
 

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftway.learners.contract import Array, kernel_without_refcounts
+from driftway.learners.contract import Array, kernel
 from driftway.learners.engine.state import Bytes
 from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.online_to_batch.draws import DrawingProcedure
@@ -79,7 +79,7 @@ class CutoffAverage(DrawingProcedure):
         return {**super().findings(), "k": self.k}
 
 
-@kernel_without_refcounts
+@kernel
 def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> None:
     """Add a hypothesis used for `used` draws to every average whose cutoff it exceeds.
 
@@ -92,7 +92,7 @@ def enter(weight: Array, used: int, cutoffs: Ids, sums: Array, counts: Ids) -> N
             counts[i] += late
 
 
-@kernel_without_refcounts
+@kernel
 def follow(at: LinearPassState, draws: Ids, used: Ids, cutoffs: Ids, sums: Array, counts: Ids) -> int:
     """Learn along the draws; at a mistake the current hypothesis is first added to the averages.
 

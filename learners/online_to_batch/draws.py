@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from driftway.learners.contract import Parameters, integer, kernel_without_refcounts
+from driftway.learners.contract import Parameters, integer, kernel
 from driftway.learners.numeric.random import Words, randint
 from driftway.learners.numeric.random import seed as fill_with
 from driftway.learners.online_to_batch.procedure import Procedure
@@ -68,7 +68,7 @@ class DrawingProcedure(Procedure):
         return {"draws": self.draws.taken}
 
 
-@kernel_without_refcounts
+@kernel
 def draw(words: Words, n: int, ids: Ids) -> None:
     """Fill `ids` with integers from 0..n-1. Shapes: words u8[4], ids i8[m]."""
     for t in range(ids.shape[0]):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, Learner, ParameterError, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Learner, ParameterError, fragment, kernel
 from driftway.learners.numeric.vectors import axpy_guarded
 from driftway.learners.online_to_batch.training_passes import CompiledPasses, loops
 from driftway.learners.online_to_batch.training_set import TrainingSet
@@ -111,7 +111,7 @@ def learn(at: LinearPassState, i: int) -> None:
         at.skipped[0] += 1
 
 
-@kernel_without_refcounts
+@kernel
 def errors(at: LinearPassState) -> int:
     """Number of rows that the hypothesis misclassifies."""
     rows, y, weight = at.rows, at.y, at.weight

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Learner, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Learner, fragment, kernel
 from driftway.learners.linear.quadratic_perceptron import add_products, quadratic
 from driftway.learners.online_to_batch.training_passes import CompiledPasses, loops
 from driftway.learners.online_to_batch.training_set import TrainingSet
@@ -64,7 +64,7 @@ def learn(at: QuadraticPassState, i: int) -> None:
         at.skipped[0] += 1
 
 
-@kernel_without_refcounts
+@kernel
 def errors(at: QuadraticPassState) -> int:
     """Number of rows that the hypothesis misclassifies."""
     wrong = 0

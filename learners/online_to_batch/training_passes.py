@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from driftway.learners.contract import kernel_without_refcounts
+from driftway.learners.contract import kernel
 from driftway.learners.engine.update_loop import Fragment
 from driftway.learners.online_to_batch.working_set import Ids, WorkingSet
 
@@ -71,7 +71,7 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
         ``(at)``: number of rows that the hypothesis misclassifies.
     """
 
-    @kernel_without_refcounts
+    @kernel
     @_named_after(learn)
     def visit(at: Any, ids: Ids, copies: Ids, span: tuple[int, int], most: int, revisit: bool) -> tuple[int, int, int]:
         """Lines 3 to 5 of Algorithm I: feed the rows, learn each mistake and remove a copy of it.
@@ -101,7 +101,7 @@ def loops(right_before_a_mistake: Fragment, learn: Fragment, errors: Callable[[A
             t += 1
         return kept, t, mistakes
 
-    @kernel_without_refcounts
+    @kernel
     @_named_after(learn)
     def follow(at: Any, draws: Ids, first: int, survival: Ids) -> tuple[int, int]:
         """Learn along the draws until a mistake ends the longest run; see `Online.follow`.

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from driftway.learners.contract import Array, kernel_without_refcounts
+from driftway.learners.contract import Array, kernel
 from driftway.learners.preprocessing.fixed_scaler import scale
 
 FIRST_ROOM = 4096
@@ -110,7 +110,7 @@ def _check(X: Array, y: Array, before: int) -> None:
         raise ValueError(f"row {before + i} has the label {y[i]:g}; a batch procedure takes only the classes 0 and 1")
 
 
-@kernel_without_refcounts
+@kernel
 def moments(rows: Array, mean: Array, deviation: Array) -> None:
     """Mean and population standard deviation of all columns but the last, by Welford's recursion.
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, field, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, field, fragment, kernel
 from driftway.learners.other_tasks.ids import place_of
 
 
@@ -37,7 +37,7 @@ def mean_of(total: float, count: int, otherwise: float) -> float:
     return total / count if count > 0 else otherwise
 
 
-@kernel_without_refcounts
+@kernel
 def estimate(u: int, i: int, g: int, h: int, memory: Any) -> float:
     """Estimate the rating of item i by user u in clusters g and h; -1 is an unknown id or cluster."""
     everything = mean_of(memory.total_sum[0], memory.total_count[0], 0.0)
@@ -77,7 +77,7 @@ def regroup(x: Array, y: float, _omega: float, _s: float, p: Any, memory: Cluste
         memory.h[i] = choose(i, False, memory.raters[i], memory.received[i], memory)
 
 
-@kernel_without_refcounts
+@kernel
 def count_in(u: int, i: int, y: float, memory: Any) -> bool:
     """Add a rating to its sums and to both rings; return False without a change if a sum would overflow."""
     g, h = memory.g[u], memory.h[i]
@@ -110,7 +110,7 @@ def count_in(u: int, i: int, y: float, memory: Any) -> bool:
     return True
 
 
-@kernel_without_refcounts
+@kernel
 def choose(one: int, is_user: bool, others: Counts, ratings: Array, memory: Any) -> int:
     """The cluster with the least squared error over the ratings in a ring, the first one on ties.
 

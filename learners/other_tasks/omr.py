@@ -13,7 +13,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     number,
     part,
     scratch,
@@ -112,7 +112,7 @@ def learn_unlabelled(x: Array, s: float, p: Smoothing, memory: Manifold) -> None
     smooth(x, 0.0, s, 0.0, p, memory)
 
 
-@kernel_without_refcounts
+@kernel
 def smooth(x: Array, y: float, s: float, own: float, p: Smoothing, memory: Manifold) -> None:
     """Pull the scores of the row and its neighbours together, and store the row in place of the oldest.
 

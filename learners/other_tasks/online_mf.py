@@ -16,7 +16,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     number,
 )
 from driftway.learners.engine.parameters import TooFewFeatures
@@ -98,7 +98,7 @@ class Factors(NamedTuple):
     skipped: Counts = field("i8[1]", "ratings by or of an unknown id, or without a finite step")
 
 
-@kernel_without_refcounts
+@kernel
 def begin_factors(generator: Words, factors: Array) -> None:
     """Draw the first factors. Shapes: generator u8[4], factors f8[n]."""
     for i in range(factors.shape[0]):

@@ -13,7 +13,7 @@ from driftway.learners.contract import (
     field,
     fragment,
     integer,
-    kernel_without_refcounts,
+    kernel,
     number,
     scratch,
 )
@@ -78,7 +78,7 @@ class Parts(NamedTuple):
     rest: Array = scratch("f8[d]", "x - D h")
 
 
-@kernel_without_refcounts
+@kernel
 def begin_parts(generator: Words, D: Array) -> None:
     """Draw the initial parts; from zeros nothing would ever be learned. Shapes: generator u8[4], D f8[rank, d]."""
     for j in range(D.shape[0]):

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftway.learners.contract import Array, Fields, Learner, ParameterError, kernel_without_refcounts
+from driftway.learners.contract import Array, Fields, Learner, ParameterError, kernel
 from driftway.learners.learner import CLASSIFICATION
 from driftway.learners.preprocessing.wrapper import Wrapper
 
@@ -111,7 +111,7 @@ class FixedScaler(Wrapper):
         inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 
-@kernel_without_refcounts
+@kernel
 def scale(rows: Array, scaled: Array, mean: Array, deviation: Array) -> None:
     """Subtract the mean from every feature and divide by the deviation; 0 if that is 0.
 

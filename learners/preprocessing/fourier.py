@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from driftway.learners.contract import Array, Parameters, integer, kernel_without_refcounts, number
-from driftway.learners.engine.jit import kernel
+from driftway.learners.contract import Array, Parameters, integer, kernel, number
 from driftway.learners.numeric.elementary.trigonometric import sin_cos
 from driftway.learners.numeric.random import Words, normal, seed
 from driftway.learners.numeric.vectors import dot
@@ -74,7 +73,7 @@ def draw_frequencies(value: np.uint64, deviation: float, frequencies: Array, gen
             frequencies[i, j] = deviation * normal(generator)
 
 
-@kernel_without_refcounts
+@kernel
 def fourier(rows: Array, mapped: Array, frequencies: Array) -> None:
     """Write the sines, then the cosines. Shapes: rows f8[n, d], mapped f8[n, 2 D], frequencies f8[D, d]."""
     D = frequencies.shape[0]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Parameters, integer, kernel_without_refcounts
-from driftway.learners.engine.jit import kernel
+from driftway.learners.contract import Array, Counts, Parameters, integer, kernel
 from driftway.learners.numeric.random import GOLDEN, SHIFT_11, ULP, Words, seed
 from driftway.learners.preprocessing.feature_map import FeatureMap
 from driftway.learners.preprocessing.polynomial import bounded
@@ -69,7 +68,7 @@ def draw_buckets(value: np.uint64, n: int, buckets: Counts, signs: Array, words:
         walk += GOLDEN
 
 
-@kernel_without_refcounts
+@kernel
 def hash_columns(rows: Array, mapped: Array, buckets: Counts, signs: Array) -> None:
     """Add each column to its bucket with its sign, in column order.
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, field, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, field, kernel
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import as_views, fields_of
 
@@ -84,7 +84,7 @@ class Imputer:
         ours.seen[:] = seen
 
 
-@kernel_without_refcounts
+@kernel
 def impute(rows: Array, filled: Array, policies: Policies, known: ImputerState) -> None:
     """Fill the rows in order. Shapes: rows f8[t, n], filled f8[t, n + m]."""
     n = rows.shape[1]

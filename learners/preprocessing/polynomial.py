@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from driftway.learners.contract import Array, Counts, Parameters, fragment, integer, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, Parameters, fragment, integer, kernel
 from driftway.learners.preprocessing.feature_map import FeatureMap
 
 LARGEST = 1.7976931348623157e308
@@ -65,7 +65,7 @@ class Polynomial(FeatureMap):
         polynomial(rows, mapped, self._wholes, self._factors)
 
 
-@kernel_without_refcounts
+@kernel
 def polynomial(rows: Array, mapped: Array, wholes: Counts, factors: Counts) -> None:
     """Compute each product as an earlier one times a feature.
 

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Counts, Fields, Learner, field, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, Counts, Fields, Learner, field, fragment, kernel
 from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import fields_of
@@ -122,7 +122,7 @@ class OnlineStandardizer(Wrapper):
         self.inner._run(scaled, y, score)  # noqa: SLF001 - a learner calls its inner learner's kernel
 
 
-@kernel_without_refcounts
+@kernel
 def standardize(rows: Array, y: Array, scaled: Array, known: Statistics) -> None:
     """Scale each row by the labelled rows before it, then add it to the statistics if it has a label.
 

@@ -10,6 +10,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key
 from driftway.worker.stream.endpoint import MAX_CONNECTIONS, REQUEST_SECONDS
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all
-from tests.support.process import Driftway
+from tests.support.process import Driftway, driftway
 
 
 def get(port: int, path: str) -> tuple[int, str, str]:
@@ -120,9 +121,9 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         assert last["labels"] == 2000
         assert value("rolling", partition="0", learner="no_change", metric="accuracy") == last["accuracy"]
         status, _, body = get(port, "/readyz")
-        assert (status, json.loads(body)) == (
-            200, {"ready": True, "standby": False, "cluster": "answers", "tasks": {"0": "running", "1": "running"}},
-        )  # fmt: skip
+        tasks = {"0": "running", "1": "running"}
+        expected = {"ready": True, "state": "running", "standby": False, "cluster": "answers", "tasks": tasks}
+        assert (status, json.loads(body)) == (200, expected)
         assert get(port, "/nothing")[0] == 404
         worker.terminate()
         assert worker.wait() == 0, worker.story()
@@ -131,6 +132,35 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         assert happened[-1] == "left"
         assert {"kernels are compiled", "subscribed", "assigned", "restored", "running"} <= set(happened)
         assert all(isinstance(line["time"], float) for line in log_of(worker))
+
+
+def test_probes_of_a_cold_start(kafka: str, topic: str, group: str, tmp_path: Path) -> None:
+    """It is alive all the time, and ready once predictions flow."""
+    create_topic(kafka, topic)
+    produce(kafka, topic, encode_events(*rows(100), 0))
+    tmp_path.chmod(0o700)
+    seen: list[tuple[str, int, str]] = []
+    with Driftway(*arguments(kafka, topic, group), env={"NUMBA_CACHE_DIR": str(tmp_path)}) as worker:
+        port = event(worker, "listening")["port"]
+
+        def ready() -> bool:
+            for path in ("/healthz", "/readyz"):
+                status, _, body = get(port, path)
+                seen.append((path, status, json.loads(body)["state"]))
+            return seen[-1][1] == 200
+
+        await_until(ready, 120, "ready", poll=0.05)
+        assert {(path, status) for path, status, _ in seen[:-1]} == {("/healthz", 200), ("/readyz", 503)}
+        assert [*dict.fromkeys(state for *_, state in seen)][:1] == ["starting"]
+        assert seen[-1] == ("/readyz", 200, "running")
+        ready_at = time.monotonic()
+        await_until(lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == 100, 30, "predictions", poll=0.05)
+        assert time.monotonic() - ready_at < 10.0
+        compiled = event(worker, "kernels are compiled")["compiled"]
+        assert 5 < compiled <= len(list(tmp_path.rglob("*.kernel"))), "before that, the client has checked its library"
+        assert event(worker, "compiling kernels")["about_seconds"] > 0
+    warmed = driftway("warm", "--learner", "rls", env={"NUMBA_CACHE_DIR": str(tmp_path)})
+    assert (warmed.code, warmed.stdout) == (0, "nothing to compile\n")
 
 
 def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str, topic: str, group: str) -> None:

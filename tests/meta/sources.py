@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("learners", "worker", "producers", "workbench")
 """Top-level folders, each imported as `driftway.FOLDER`."""
-KERNELS = ("kernel", "kernel_without_refcounts", "fragment")
+KERNELS = ("kernel", "fragment")
 """Names of the decorators in `driftway.learners.engine.jit`."""
 
 

@@ -91,8 +91,7 @@ def test_no_kernel_takes_many_arguments():
         f"{place(path)}:{node.lineno} {node.name}": len(node.args.args)
         for path in files("learners")
         for node, _ in functions(path)
-        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel", "kernel_without_refcounts"}
-        and len(node.args.args) > MOST_ARGUMENTS
+        if {getattr(d, "id", "") for d in node.decorator_list} & {"kernel"} and len(node.args.args) > MOST_ARGUMENTS
     }
     assert many == {}
 

@@ -1,4 +1,4 @@
-"""HTTP endpoint: `/metrics` for Prometheus, `/healthz` (the loop turns), `/readyz` (tasks run, the cluster answers)."""
+"""HTTP endpoint: `/metrics` for Prometheus, `/healthz` (it starts, or the loop turns), `/readyz` (tasks run)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
-from driftway.worker.stream.observability.metrics import readiness
 from driftway.worker.stream.worker import Worker
 
 MAX_CONNECTIONS = 64
@@ -127,15 +126,12 @@ def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
                 self._answer(200, generate_latest(worker.metrics.registry), CONTENT_TYPE_LATEST)
             elif self.path == "/healthz":
                 health = worker.reporter.health
-                alive, ages = (
-                    health.alive,
-                    {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)},
-                )
-                answer = {"alive": alive, "seconds_since": ages}
+                alive = health.alive
+                ages = {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)}
+                answer = {"alive": alive, "state": health.phase, "seconds_since": ages}
                 self._answer(200 if alive else 503, json.dumps(answer).encode(), "application/json")
             elif self.path == "/readyz":
-                health = worker.reporter.health
-                ready, facts = readiness(tasks, health.reachable, health.open_transactions.found)
+                ready, facts = worker.reporter.health.readiness(tasks)
                 self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")
             else:
                 self._answer(404, b"try /metrics, /healthz or /readyz\n", "text/plain")

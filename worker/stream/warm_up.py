@@ -1,85 +1,165 @@
-"""Compile kernels before the first message, in a child process whose end frees the compiler's memory.
+"""Compile kernels before the first message, in child processes whose end frees the compiler's memory.
 
-A worker that compiled its kernels itself used 200 MB more until it ended.
+A worker that compiled its kernels itself used 200 MB more until it ended. The processes go through the same parts in
+different orders. A kernel that two of them need is compiled once (`driftway.learners.engine.kernel_cache`).
 """
 
 from __future__ import annotations
 
-import contextlib
+import json
 import logging
+import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.engine.update_loop import NOT_DELAYED, DelayedRows
+from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_factory import warm_client
-from driftway.worker.processes import run_in_process
-from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.processes import run_in_processes
+from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
+from driftway.worker.state.factory import make_learner
 from driftway.worker.state.model import Model
+from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn
-from driftway.worker.wire.events import MAX_FEATURES, Records
+from driftway.worker.wire.events import MAX_FEATURES, Records, Schema
 
 NO_FIELDS = b'{"payload":{"after":{}}}'
 """An event without any field, valid in every envelope."""
+STAND_IN = "no_change"
+"""The learner with which reading and writing are compiled; for any task, and quickly compiled."""
+LARGE_SECONDS, LEARNER_SECONDS, OTHER_SECONDS = {"auto": 8.0}, 1.5, 5.0
+"""About how long compiling takes: large learners, any other one, and all the rest."""
+REPORT_SECONDS = 5.0
+"""Time between two lines of the log while kernels are compiled."""
 
 
-def prepare_kernels(settings: WorkerSettings, cancelled: Callable[[], bool] = lambda: False) -> None:
-    """Compile or load every kernel that a batch needs; `cancelled` is polled meanwhile, to stop early.
+class Job(NamedTuple):
+    """What one process compiles: everything, in an order of its own."""
+
+    settings: ModelSettings
+    client: str
+    order: int
+
+
+def prepare_kernels(
+    settings: ModelSettings, client: str, event_log: EventLog, cancelled: Callable[[], bool] = lambda: False
+) -> int:
+    """Compile or load every kernel that a batch needs; return how many were compiled.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+        The model.
+    client : str
+        The client, see `driftway.worker.kafka.client_factory`.
+    event_log : EventLog
+        Where progress is logged, if anything must be compiled.
+    cancelled : callable
+        Polled meanwhile; true ends it early.
 
     Raises
     ------
     Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
-    from driftway.learners.engine.kernel_cache import mark_of
+    from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE, NotCached, cached_only, count_cached
 
-    mark = mark_of(_kernels_needed(settings.model, settings.client))
-    if mark is not None and not mark.exists():
-        run_in_process(_compile_silently, (settings.model, settings.client), cancelled)
-    if cancelled():
-        return
-    _compile(settings.model, settings.client)
-    if mark is not None:
-        with contextlib.suppress(OSError):  # on a full disk the next start needs a child process again
-            mark.touch()
+    compiled = 0
+    if KEEP_CODE:
+        try:
+            with cached_only():
+                compile_kernels(settings, client)
+                return 0
+        except NotCached:
+            pass
+        (before, foreign), jobs = count_cached(), _jobs(settings, client)
+        why = {"note": f"those in {FOLDER} are for another processor, Python or numba"} if foreign > before else {}
+        event_log.event("compiling kernels", about_seconds=_about_seconds(settings, len(jobs)), **why)
+        began = told = time.monotonic()
+
+        def over() -> bool:
+            nonlocal told
+            if (now := time.monotonic()) - told >= REPORT_SECONDS:
+                event_log.event("compiling kernels", done=count_cached()[0] - before, seconds=round(now - began))
+                told = now
+            return cancelled()
+
+        run_in_processes(_compile_parts, jobs, over)
+        compiled = count_cached()[0] - before
+    if not cancelled():
+        compile_kernels(settings, client)
+    return compiled
 
 
-def _compile_silently(job: tuple[ModelSettings, str]) -> None:
-    """As `_compile`, without logging: if the cache is not writable, the parent compiles again and logs that."""
+def _jobs(settings: ModelSettings, client: str) -> list[Job]:
+    """One for each core of the processor that has something to do."""
+    cores, parts = len(os.sched_getaffinity(0)), len(_parts(settings, client))
+    return [Job(settings, client, order) for order in range(min(cores, parts))]
+
+
+def _about_seconds(settings: ModelSettings, processes: int) -> int:
+    """Return roughly how long compiling takes on an empty cache."""
+    learners = sum(LARGE_SECONDS.get(name, LEARNER_SECONDS) for name in {spec.name for spec in settings.specs})
+    return round(max(learners, OTHER_SECONDS) if processes > 1 else learners + OTHER_SECONDS)
+
+
+def _compile_parts(job: Job) -> None:
+    """Compile everything in a child process, without logging: the parent repeats it, and logs what there is to log."""
     logging.getLogger("driftway").disabled = True
-    _compile(*job)
+    parts = _parts(job.settings, job.client)
+    if job.order > 0:  # the second begins at the end, each further one with another learner
+        parts.reverse()
+        parts = parts[job.order - 1 :] + parts[: job.order - 1]
+    for part in parts:
+        part()
 
 
-def _compile(settings: ModelSettings, client: str) -> None:
-    compile_kernels(settings)
+def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
+    """Return functions that compile parts of the kernels, independent of one another."""
+    stand_in = replace(settings, specs=(Spec.parse(STAND_IN),), warm=None, share=None)
+    return [
+        partial(_compile_model, stand_in),
+        partial(warm_client, client),
+        partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None),
+        *(partial(_compile_learner, spec, settings) for spec in settings.specs),
+    ]
+
+
+def _compile_learner(spec: Spec, settings: ModelSettings) -> None:
+    learner = make_learner(spec, settings, _n_features(settings))
+    X, y, score = np.zeros((1, learner.n_features)), np.zeros(1), np.empty((1, learner.n_scores))
+    if settings.wait is None:
+        learner.predict_then_update(X, y, score)
+    else:
+        delayed = DelayedRows(np.full(1, NOT_DELAYED), learner.prediction_cache(1))
+        learner.predict_then_update_delayed(X, y, score, delayed)
+
+
+def compile_kernels(settings: ModelSettings, client: str) -> None:
+    """Compile or load every kernel that a batch needs, so that no message waits for the compiler.
+
+    Raises
+    ------
+    Failure, UnknownLearner
+        A learner or one of its parameters is not valid.
+    """
+    _compile_model(settings)
     warm_client(client)
 
 
-def _kernels_needed(settings: ModelSettings, client: str) -> str:
-    """Everything that decides which kernels are needed, and for which types."""
-    specs = sorted({spec.text for spec in (*settings.specs, *settings.maps)})
-    target = settings.target
-    forms = settings.form, settings.output_form, settings.standardize, target.task, target.n_classes > 2
-    filled = settings.missing.word, settings.indicators, settings.wait is not None
-    events = None if settings.events is None else settings.events.as_dict()
-    watched = sorted(spec.name for spec in settings.detectors)
-    return f"{specs} {forms} {filled} {events} {watched} {settings.share} {settings.warm is not None} {client}"
-
-
-def compile_kernels(settings: ModelSettings) -> None:
-    """Compile every kernel that a batch needs, on scratch data, so that no message waits for the compiler.
-
-    Raises
-    ------
-    Failure, UnknownLearner
-        A learner or one of its parameters is not valid.
-    """
+def _compile_model(settings: ModelSettings) -> None:
+    """Let a model advance by scratch events."""
     if settings.wait is not None:  # labels may have a topic of their own
         event, label = (Records(0, np.zeros(1, np.int64), ListColumn([b"{}"]), ListColumn([None]), [t]) for t in (1, 0))
         merger = LabelMerger(MergeOrder(MergePosition(0, 0)))
@@ -91,6 +171,15 @@ def compile_kernels(settings: ModelSettings) -> None:
     for values in _scratch_events(settings):
         outputs = model.advance(Records(0, np.zeros(1, np.int64), ListColumn([values]), ListColumn([None]), [0]))
         outputs.predictions.to_list()
+
+
+def _known_schema(settings: ModelSettings) -> Schema | None:
+    return settings.shape or (None if settings.warm is None else settings.warm.schema)
+
+
+def _n_features(settings: ModelSettings) -> int:
+    known = _known_schema(settings)
+    return known.n_features if known else _least(settings)
 
 
 def _least(settings: ModelSettings) -> int:
@@ -107,10 +196,8 @@ def _least(settings: ModelSettings) -> int:
 def _scratch_events(settings: ModelSettings) -> list[bytes]:
     if settings.events is not None:
         return [NO_FIELDS]
-    known = settings.shape or (None if settings.warm is None else settings.warm.schema)
-    X, y = np.full((2, known.n_features if known else _least(settings)), 0.5), np.array([0.0, np.nan])
-    return (
-        packed.encode_events(X, y)
-        if settings.form == PACKED
-        else encode_events(X, y, 0, known.names if known else None)
-    )
+    known, d = _known_schema(settings), _n_features(settings)
+    if settings.form == PACKED:
+        return packed.encode_events(np.full((2, d), 0.5), np.array([0.0, np.nan]))
+    x = dict.fromkeys(known.names, 0.5) if known and known.names else [0.5] * d
+    return [json.dumps(event).encode() for event in ({"id": 0, "x": x, "y": 0}, {"id": 1, "x": x})]

@@ -114,8 +114,8 @@ class Worker:
         check_properties(self.settings)
         self._restores.initial_partitions = prepare_topics(self.settings, self.event_log)
         # Before subscribing: a member that compiles does not poll.
-        prepare_kernels(self.settings, lambda: self.stopping)
-        self.event_log.event("kernels are compiled")
+        compiled = prepare_kernels(self.settings.model, self.settings.client, self.event_log, lambda: self.stopping)
+        self.event_log.event("kernels are compiled", compiled=compiled)
         rebalances = self._assigned, self._revoked, self._lost
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin())
         self._watchdog.begin()
@@ -327,7 +327,7 @@ class Worker:
         """Start restoring new partitions. Those that are assigned for a moment while leaving are ignored."""
         if self._leaving:
             return
-        self.metrics.worker_metric(self.metrics.rebalances).inc()
+        self.reporter.assigned()
         self._watchdog.reset()
         self.event_log.event("assigned", partitions=partitions)
         for partition in partitions:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn
 from driftway.worker.wire.json_tokens.decimals import (
     FOUR,
@@ -140,7 +140,7 @@ def scan(
     return text, X, y, spans, t, found
 
 
-@kernel_without_refcounts
+@kernel
 def _scan(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:
@@ -148,7 +148,7 @@ def _scan(
     return _events(text, names, X, y, spans, t, found, False)
 
 
-@kernel_without_refcounts
+@kernel
 def _scan_with_gaps(
     text: Text, names: Names, X: Floats, y: Floats, spans: Integers, t: Integers, found: NDArray[np.int8]
 ) -> bool:

@@ -6,7 +6,7 @@ error function, Math. Comp. 23, 1969. Error below 0.6 ulp for x >= 0, or 0.8 for
 
 import math
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import exp_parts
 from driftway.learners.numeric.elementary.tables import ERFC_MIDDLE, ERFC_POWERS
 from driftway.learners.numeric.elementary.words import bits_of, head, product_rest, scaled
@@ -15,7 +15,7 @@ UNDERFLOW = 27.3
 ONE_BITS = 0x3FF0000000000000
 
 
-@kernel_without_refcounts
+@kernel
 def erfc(x: float) -> float:
     """1 - erf(x) = 2 / sqrt(pi) times the integral of e^(-t^2) over t > x."""
     if math.isnan(x):

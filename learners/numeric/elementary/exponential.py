@@ -6,7 +6,7 @@ result is subnormal.
 
 import math
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.numeric.elementary.tables import EXP2, EXP2_REST
 from driftway.learners.numeric.elementary.words import bits_of, number_of, scaled
 
@@ -41,7 +41,7 @@ def exp(x: float) -> float:
     return scale + scale * p
 
 
-@kernel_without_refcounts
+@kernel
 def far_exp(x: float) -> float:
     """e^x for results that are infinite, subnormal, 0 or NaN, or close to that."""
     if math.isnan(x):

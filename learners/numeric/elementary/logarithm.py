@@ -7,7 +7,7 @@ log and log1p below 0.52 ulp, log2 below 1.5 and exact for powers of two.
 
 import math
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.numeric.elementary.tables import INVERSE, LOG, LOG_REST
 from driftway.learners.numeric.elementary.words import bits_of, head, number_of, power_of_two
 
@@ -68,7 +68,7 @@ def log(x: float) -> float:
     return total
 
 
-@kernel_without_refcounts
+@kernel
 def far_log(x: float) -> float:
     """Logarithm of a number that is not normal or not above 0."""
     if x == 0.0:
@@ -81,7 +81,7 @@ def far_log(x: float) -> float:
     return a + b
 
 
-@kernel_without_refcounts
+@kernel
 def log1p(x: float) -> float:
     """ln(1 + x): the logarithm of the rounded sum, corrected for the rounding error."""
     if not -1.0 < x < 1e18:
@@ -100,7 +100,7 @@ def log1p(x: float) -> float:
     return total
 
 
-@kernel_without_refcounts
+@kernel
 def log2(x: float) -> float:
     """Logarithm to the base 2."""
     if not LEAST_NORMAL <= x <= LARGEST:
@@ -109,7 +109,7 @@ def log2(x: float) -> float:
     return float(k) + log(z) * INVERSE_LN_2
 
 
-@kernel_without_refcounts
+@kernel
 def log_parts(x: float) -> tuple[float, float]:
     """Logarithm in two parts, 0 < x < inf, with a relative error of 2^-66; for `power`, which multiplies the error."""
     shift = 0.0

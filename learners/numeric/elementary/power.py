@@ -6,13 +6,13 @@ The exponential turns a relative error of 2^-66 in a logarithm of up to 745 into
 
 import math
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary.exponential import OVERFLOW, UNDERFLOW, exp_parts
 from driftway.learners.numeric.elementary.logarithm import LARGEST, log_parts
 from driftway.learners.numeric.elementary.words import product_rest, scaled
 
 
-@kernel_without_refcounts
+@kernel
 def power(x: float, p: float) -> float:
     """x^p for x >= 0, NaN for x < 0; as in C, 1 if x = 1 or p = 0, whatever the other one is."""
     if p == 0.0 or x == 1.0:
@@ -29,7 +29,7 @@ def power(x: float, p: float) -> float:
     return scaled(first, k)
 
 
-@kernel_without_refcounts
+@kernel
 def far_power(x: float, p: float) -> float:
     """x^p if either is infinite or NaN, or x is not above 0; p is not 0 and x is not 1."""
     if not x >= 0.0 or math.isnan(p):

@@ -8,7 +8,7 @@ ulp.
 
 import math
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.numeric.elementary.tables import TWO_OVER_PI
 from driftway.learners.numeric.elementary.words import bits_of, product_rest
 
@@ -72,7 +72,7 @@ def reduced(x: float) -> tuple[float, float, int]:
     return r, (second - r) + low, n
 
 
-@kernel_without_refcounts
+@kernel
 def far_reduced(x: float) -> tuple[float, float, int]:
     """As `reduced`, for |x| > 2^20: x = M 2^e, without the digits of 2/pi that contribute multiples of 4."""
     if not math.isfinite(x):
@@ -118,7 +118,7 @@ def far_reduced(x: float) -> tuple[float, float, int]:
     return (r, r_rest, quarters) if x > 0.0 else (-r, -r_rest, -quarters & 3)
 
 
-@kernel_without_refcounts
+@kernel
 def sin(x: float) -> float:
     """Sine of x radians; nan for an infinite x."""
     if abs(x) < TINY:
@@ -128,7 +128,7 @@ def sin(x: float) -> float:
     return -value if n & 2 else value
 
 
-@kernel_without_refcounts
+@kernel
 def cos(x: float) -> float:
     """Cosine of x radians; nan for an infinite x."""
     r, rest, n = reduced(x)
@@ -136,7 +136,7 @@ def cos(x: float) -> float:
     return -value if (n + 1) & 2 else value
 
 
-@kernel_without_refcounts
+@kernel
 def sin_cos(x: float) -> tuple[float, float]:
     """`sin` and `cos` of x from one reduction, bitwise equal to the single functions."""
     r, rest, n = reduced(x)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary import error_function, exponential, logarithm, power, trigonometric
 from tests.regenerate.elementary import COMMAND, PAGE, page
 
@@ -23,12 +23,12 @@ REDUCED_DIGITS = 380
 """Decimal digits needed to reduce the largest numbers modulo pi / 2."""
 
 
-@kernel_without_refcounts
+@kernel
 def exp(x: float) -> float:
     return exponential.exp(x)
 
 
-@kernel_without_refcounts
+@kernel
 def log(x: float) -> float:
     return logarithm.log(x)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.learners.engine.state_layout import as_views
 from driftway.learners.learner import REGRESSION
 from driftway.learners.registry import LEARNERS, find
@@ -45,7 +45,7 @@ def weighted(rule):
             scores[t, 0] = score(rows[t], parameters, memory)
             learn(rows[t], y[t], omega, scores[t, 0], parameters, memory)
 
-    return kernel_without_refcounts(run)
+    return kernel(run)
 
 
 def stream(kind):

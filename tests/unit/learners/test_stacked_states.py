@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driftway import learners
-from driftway.learners.engine.jit import kernel_without_refcounts, member
+from driftway.learners.engine.jit import kernel, member
 from driftway.learners.ensembles.stacked_states import StackedStates
 
 D, M, N = 5, 4, 400
@@ -27,7 +27,7 @@ def over_members(rule):
                 if shown[t, m] > 0.0:
                     learn(rows[t], 2.0 * y[t] - 1.0, 1.0, margin, parameters, one)
 
-    return kernel_without_refcounts(run)
+    return kernel(run)
 
 
 def stream():

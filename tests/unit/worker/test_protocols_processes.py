@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.processes import run_in_process, run_jobs
+from driftway.worker.processes import run_in_processes, run_jobs
 from tests.unit.worker.spinner import complain, leave_a_file, square, vanish
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -73,11 +73,11 @@ def test_processes_end_with_a_parent_that_is_killed() -> None:
 
 
 def test_a_function_apart_leaves_nothing_here(tmp_path: Path) -> None:
-    assert run_in_process(leave_a_file, str(tmp_path / "there"), lambda: False)
+    assert run_in_processes(leave_a_file, [str(tmp_path / "there")], lambda: False)
     assert int((tmp_path / "there").read_text()) != os.getpid()
-    assert not run_in_process(leave_a_file, str(tmp_path / "no" / "such" / "folder"), lambda: False)
+    assert not run_in_processes(leave_a_file, [str(tmp_path / "no" / "such" / "folder")], lambda: False)
     began = time.monotonic()
-    assert not run_in_process(time.sleep, 3600.0, lambda: time.monotonic() - began > 1)
+    assert not run_in_processes(time.sleep, [3600.0, 3600.0], lambda: time.monotonic() - began > 1)
     assert time.monotonic() - began < 60
 
 

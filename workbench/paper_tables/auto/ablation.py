@@ -11,7 +11,7 @@ import numpy as np
 from driftway.learners.auto import classification, first_order, label_history, naive_bayes, neighbours, second_order
 from driftway.learners.auto.auto import Auto
 from driftway.learners.auto.mixing import MixingState
-from driftway.learners.contract import Array, ParameterError, UpdateRule, choice, fragment, kernel_without_refcounts
+from driftway.learners.contract import Array, ParameterError, UpdateRule, choice, fragment, kernel
 from driftway.learners.learner import REGRESSION
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.preprocessing.standardizer import OnlineStandardizer
@@ -42,7 +42,7 @@ def score(x: Array, p: Any, memory: Any) -> None:
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
 
 
-@kernel_without_refcounts
+@kernel
 def mix_ablated(mixing: MixingState, S: Array, first: int, end: int, squashed: bool) -> None:
     """Write the weighted sum without experts first..end - 1, or without the squashed inputs. Shapes: S f8[K].
 

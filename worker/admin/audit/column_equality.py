@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.worker.kafka.librdkafka.intrinsics import load_word
 from driftway.worker.wire.columns import BytesColumn, Integers, Text, read_only
 
@@ -20,7 +20,7 @@ def same(mine: BytesColumn, theirs: BytesColumn) -> bool:
     return bool(_same(read_only(text), starts, read_only(other_text), other_starts, lengths))
 
 
-@kernel_without_refcounts
+@kernel
 def _same(text: Text, starts: Integers, other_text: Text, other_starts: Integers, lengths: Integers) -> bool:
     """Shapes: texts u1[bytes]; starts i8[n] into each of them; lengths i8[n], negative for None."""
     for i in range(len(lengths)):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.worker.kafka.librdkafka.intrinsics import call_returning_int, call_void, copy_bytes_from, load_word
 from driftway.worker.wire.columns import NOTHING, Integers, Text
 
@@ -23,7 +23,7 @@ Pointers = NDArray[np.int64]
 """i8[n]: addresses of messages, as `consume_batch_queue` returns them."""
 
 
-@kernel_without_refcounts
+@kernel
 def read(pointers: Pointers, rows: Rows) -> int:
     """Copy messages, not what they point to; return how many are errors. Shapes: pointers i8[n], rows i8[n, WORDS]."""
     bad = 0
@@ -37,14 +37,14 @@ def read(pointers: Pointers, rows: Rows) -> int:
     return bad
 
 
-@kernel_without_refcounts
+@kernel
 def destroy(pointers: Pointers, function: int) -> None:
     """Free messages by calling the library function at an address. Shapes: pointers i8[n]."""
     for i in range(len(pointers)):
         call_void(function, pointers[i])
 
 
-@kernel_without_refcounts
+@kernel
 def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scratch: Integers) -> int:
     """Group messages without an error by partition; return the number of partitions.
 
@@ -75,7 +75,7 @@ def group(rows: Rows, order: Integers, partitions: Integers, ends: Integers, scr
     return found
 
 
-@kernel_without_refcounts
+@kernel
 def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, starts: Integers, lengths: Integers) -> int:
     """Copy payloads (column PAYLOAD) or keys (KEY) into `text` and fill in their positions; return the bytes used.
 
@@ -97,7 +97,7 @@ def gather(rows: Rows, chosen: Integers, column: int, gap: int, text: Text, star
     return q
 
 
-@kernel_without_refcounts
+@kernel
 def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> None:
     """Fetch timestamps by calling the library function at an address. Shapes: pointers i8[n], stamps i8[n].
 
@@ -107,7 +107,7 @@ def stamp(pointers: Pointers, function: int, kind: int, stamps: Integers) -> Non
         stamps[i] = call_returning_int(function, pointers[i], kind)
 
 
-@kernel_without_refcounts
+@kernel
 def fill(rows: Rows, payloads: int, starts: Integers, lengths: Integers, column: int) -> None:
     """Write the addresses and lengths of strings into two columns, e.g. (PAYLOAD, LENGTH).
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.worker.wire.columns import SPARE, TAIL, BytesColumn, Integers, TerminatedColumn, Text, read_only
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 from driftway.worker.wire.headers import joined_headers, picked_headers
@@ -18,7 +18,7 @@ def times_of(records: Records) -> Integers:
     return np.asarray(records.timestamps, np.int64)
 
 
-@kernel_without_refcounts
+@kernel
 def find_places(events: Integers, labels: Integers, places: Integers) -> int:
     """Find the event before which each label goes; return how many labels have one. Shapes: i8[n], i8[m], i8[m]."""
     i = 0
@@ -87,7 +87,7 @@ def _gather(parts: Sequence[BytesColumn], pick: Integers) -> BytesColumn:
     return TerminatedColumn(read_only(buffer), places, lengths)
 
 
-@kernel_without_refcounts
+@kernel
 def copy_strings(text: Text, starts: Integers, sizes: Integers, places: Integers, made: Text) -> None:
     """Copy strings to their places, leaving the bytes between them alone. Shapes: starts, sizes, places i8[n]."""
     for i in range(starts.shape[0]):

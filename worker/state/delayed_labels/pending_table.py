@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.learners.engine.update_loop import LABEL_EXPIRED, NOT_DELAYED
 from driftway.worker.wire.columns import Integers, Text
 
@@ -91,7 +91,7 @@ class OperationColumns(NamedTuple):
     """i8[m]: the outcome of each label."""
 
 
-@kernel_without_refcounts
+@kernel
 def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
     """Hash the JSON text of each id; 0 for null. Shapes: bounds i8[2, n], keys u8[n].
 
@@ -116,7 +116,7 @@ def hash_ids(text: Text, bounds: Integers, keys: Words) -> None:
         keys[i] = h if h != np.uint64(0) else ONE
 
 
-@kernel_without_refcounts
+@kernel
 def arrange(
     store: PendingTable,
     rows: RowColumns,
@@ -189,7 +189,7 @@ def note_delay(store: PendingTable, rows: int, millis: int) -> None:
     store.number[LABELLED] += 1
 
 
-@kernel_without_refcounts
+@kernel
 def expire(
     store: PendingTable,
     stamp: int,
@@ -224,7 +224,7 @@ def expire(
     return k
 
 
-@kernel_without_refcounts
+@kernel
 def newest_time(store: PendingTable, stamp: int) -> int:
     """The newest time, in ms, after a record with this stamp.
 
@@ -245,7 +245,7 @@ def newest_time(store: PendingTable, stamp: int) -> int:
     return int(min(newest, stamp))
 
 
-@kernel_without_refcounts
+@kernel
 def later_rows(store: PendingTable, first: int, stamp: int) -> int:
     """How many entries from number `first` on have this stamp or a later one."""
     n, W = 0, store.key.shape[0]
@@ -265,7 +265,7 @@ def came_at(store: PendingTable, slot: int) -> int:
     return int(stamp)
 
 
-@kernel_without_refcounts
+@kernel
 def insert_row(store: PendingTable, slot: int, key: np.uint64, stamp: int) -> None:
     """Add an entry for a row; of two rows with the same id, a label is for the later one."""
     if store.limit[1] > 0 and stamp < store.number[NEWEST] - store.limit[1] // SLACK_SHARE:
@@ -299,7 +299,7 @@ def insert(store: PendingTable, slot: int) -> None:
     store.table[at] = ~slot
 
 
-@kernel_without_refcounts
+@kernel
 def delete(store: PendingTable, slot: int) -> None:
     """Remove a slot from the hash table, moving up what follows it. Source: Knuth, volume 3, 6.4, algorithm R."""
     table, last = store.table, np.uint64(store.table.shape[0] - 1)
@@ -321,7 +321,7 @@ def delete(store: PendingTable, slot: int) -> None:
         hole = at
 
 
-@kernel_without_refcounts
+@kernel
 def insert_all(store: PendingTable) -> None:
     """Fill an empty hash table with all entries."""
     for entry in range(store.number[TAIL], store.number[HEAD]):
@@ -337,7 +337,7 @@ def emitted_scores(slot: Integers, y: Floats, score: Floats, kept: Floats) -> Fl
     return emitted
 
 
-@kernel_without_refcounts
+@kernel
 def recall_scores(slot: Integers, y: Floats, score: Floats, kept: Floats, out: Floats) -> None:
     """Store the scores of rows that wait, and write them to `out` where their labels arrive.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.worker.wire.columns import Integers
 
 IN_LINE, AHEAD, BEHIND, OPEN = range(4)
@@ -44,7 +44,7 @@ def judged(stamps: Integers, latest: int) -> Judged:
     return Judged(stamps, verdicts, line)
 
 
-@kernel_without_refcounts
+@kernel
 def judge(stamps: Integers, latest: int, verdicts: Integers, line: Integers) -> None:
     """Write verdicts and line of each record. Shapes: i8[n]."""
     n = stamps.shape[0]

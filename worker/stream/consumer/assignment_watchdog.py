@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from driftway.worker.kafka.client_config import base_properties, without_membership
-from driftway.worker.processes import run_in_process
+from driftway.worker.processes import run_in_processes
 from driftway.worker.settings import CONSUMER, WorkerSettings
 from driftway.worker.stream.consumer.rebalance_trigger import WatchedGroup, ensure_assigned
 from driftway.worker.stream.observability.event_log import EventLog
@@ -61,4 +61,4 @@ class AssignmentWatchdog:
             now = time.monotonic()
             if now - checked_at >= min(max(first, checked_at - changed_at), MAX_SECONDS):
                 checked_at = now
-                run_in_process(ensure_assigned, self._group, self._ended.is_set)
+                run_in_processes(ensure_assigned, (self._group,), self._ended.is_set)

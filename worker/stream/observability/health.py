@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
 
@@ -26,12 +27,17 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.open_transactions import PATIENCE_SECONDS, OpenTransactions
 
+if TYPE_CHECKING:
+    from driftway.worker.stream.task.task import Task
+
 CHECK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
 """Interval between two requests, and their timeout: an outage is noticed after 5 s at most."""
 REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
 SHORTAGE_SECONDS = 5.0
 """How long a client's error that it cannot open files counts: it tries again every second or so."""
+STARTING, JOINING, RUNNING = "starting", "joining", "running"
+"""What a worker does: it checks the topics and compiles kernels; waits for the group's first assignment; and works."""
 STUCK_SECONDS = 30.0
 """Longest turn of a healthy loop, whatever the poll interval is set to: a revocation may take 12 s."""
 UNCOMMITTED_SECONDS = 120.0
@@ -61,6 +67,7 @@ class HealthMonitor:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.settings, self.event_log, self._partitions, self._clock = settings, event_log, partitions, clock
+        self.phase = STARTING
         self.ends: dict[int, int] = {}
         """Partition -> end of its log at the last query."""
         self.shares_partitions = 0
@@ -91,9 +98,34 @@ class HealthMonitor:
 
     @property
     def alive(self) -> bool:
-        """Whether the loop turns and its outputs are committed; during an outage late commits do not count."""
+        """Whether the loop turns and its outputs are committed; during an outage late commits do not count.
+
+        A worker that starts is alive: compiling may take longer than an orchestrator waits.
+        """
         late = self.reachable and self.uncommitted_seconds > self.settings.commit_interval + UNCOMMITTED_SECONDS
-        return self.idle_seconds <= STUCK_SECONDS and not late
+        return self.phase == STARTING or (self.idle_seconds <= STUCK_SECONDS and not late)
+
+    def readiness(self, tasks: Collection[Task]) -> tuple[bool, dict[str, Any]]:
+        """Whether every assigned task is running and the cluster answers, and the details of that.
+
+        A worker without partitions is ready once the group has told it so. Rows that wait behind open transactions are
+        told, but no worker could take them.
+        """
+        states = {str(task.partition): task.state.value for task in tasks}
+        running = self.phase == RUNNING
+        ready = running and self.reachable and all(state == "running" for state in states.values())
+        held = {
+            str(p): {"offset": one.offset, "offsets": one.waiting, "seconds": one.seconds}
+            for p, one in self.open_transactions.found.items()
+        }
+        return ready, {
+            "ready": ready,
+            "state": self.phase,
+            "standby": running and not tasks,
+            "cluster": "answers" if self.reachable else "silent",
+            "tasks": states,
+            **({"behind_open_transactions": held} if held else {}),
+        }
 
     def heartbeat(self, committed: bool) -> None:
         """Record a turn of the loop; `committed` if nothing waits for a commit, or one has just succeeded."""
@@ -118,7 +150,8 @@ class HealthMonitor:
             )
 
     def begin(self) -> None:
-        """Start monitoring."""
+        """Start monitoring, when the worker joins the group."""
+        self.phase = JOINING
         self.heartbeat(committed=True)
         self._thread = threading.Thread(target=self._run, name="health", daemon=True)
         self._thread.start()

@@ -12,7 +12,7 @@ import time
 from collections import Counter as Counted
 from collections import deque
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import confluent_kafka
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from driftway.worker.kafka.error_handling import ErrorAction
     from driftway.worker.state.outputs import Outputs
     from driftway.worker.stream.observability.health import HealthMonitor
-    from driftway.worker.stream.observability.open_transactions import OpenTransaction
     from driftway.worker.stream.task.restore_result import RestoreResult
     from driftway.worker.stream.task.task import Task
     from driftway.worker.wire.events import Records
@@ -332,25 +331,3 @@ def _version() -> str:
         return version("driftway")
     except PackageNotFoundError:
         return "unknown"
-
-
-def readiness(
-    tasks: list[Task], reachable: bool, held: Mapping[int, OpenTransaction] | None = None
-) -> tuple[bool, dict[str, Any]]:
-    """Whether every assigned task is running and the cluster answers, and the details of that.
-
-    Rows that wait behind open transactions (`held`) are told, but no worker could take them.
-    """
-    states = {str(task.partition): task.state.value for task in tasks}
-    ready = reachable and all(state == "running" for state in states.values())
-    waiting = {
-        str(p): {"offset": one.offset, "offsets": one.waiting, "seconds": one.seconds}
-        for p, one in (held or {}).items()
-    }
-    return ready, {
-        "ready": ready,
-        "standby": not tasks,
-        "cluster": "answers" if reachable else "silent",
-        "tasks": states,
-        **({"behind_open_transactions": waiting} if waiting else {}),
-    }

@@ -11,7 +11,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.client_errors import ClientErrors
 from driftway.worker.stream.observability.event_log import EventLog
-from driftway.worker.stream.observability.health import HealthMonitor
+from driftway.worker.stream.observability.health import RUNNING, HealthMonitor
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.progress_log import ProgressLog
 from driftway.worker.stream.task.restore_result import RestoreResult
@@ -96,6 +96,11 @@ class Reporter:
         self._event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
         self.metrics.restored(task, found, seconds)
         self.metrics.state(task)
+
+    def assigned(self) -> None:
+        """Record that the group has told the worker its partitions, or that it stands by."""
+        self.metrics.worker_metric(self.metrics.rebalances).inc()
+        self.health.phase = RUNNING
 
     def running(self, task: Task) -> None:
         """Record that a task predicts from now on."""

@@ -15,7 +15,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8, trailing_zeros
+from driftway.learners.engine.jit import fragment, kernel, load8, trailing_zeros
 
 SMALLEST_POWER, LARGEST_POWER = -300, 300
 
@@ -66,7 +66,7 @@ FIRST_PAIRS, LAST_PAIRS = np.uint64(100 + (1000000 << 32)), np.uint64(1 + (10000
 HUNDRED_MILLION = np.uint64(10**8)
 
 
-@kernel_without_refcounts
+@kernel
 def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     """Return the 128-bit product of two words: (high, low)."""
     a0, a1 = a & LOW_HALF, a >> HALF
@@ -77,7 +77,7 @@ def multiply(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
     return a1 * b1 + (middle >> HALF) + (cross >> HALF), (cross << HALF) | (low & LOW_HALF)
 
 
-@kernel_without_refcounts
+@kernel
 def nearest(w: np.uint64, q: np.int64) -> float:
     """Return the float64 nearest to w * 10^q for w > 0; NaN if it cannot be decided here."""
     if q < SMALLEST_POWER or q > LARGEST_POWER:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.json_tokens.decimals import ALL_ONES, EIGHT, ONE, THREE, Text, Words
 from driftway.worker.wire.json_tokens.tokens import same
@@ -120,7 +120,7 @@ def find_name(text: Text, p: np.uint64, end: np.uint64, tree: FieldIndex, node: 
         at = (at + ONE) & last
 
 
-@kernel_without_refcounts
+@kernel
 def _enter(text: Text, bounds: Words, owner: Integers, table: Integers) -> None:
     """Write each name's number into the table of its node. Shapes: owner i8[k], table i8[nodes, slots]."""
     last = np.uint64(table.shape[1] - 1)

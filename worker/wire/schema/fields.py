@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn
 from driftway.worker.wire.json_tokens import tokens
 from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, NOWHERE, ONE, ZERO, ZERO_DIGIT, Text, read_number
@@ -65,7 +65,7 @@ def scan_fields(values: BytesColumn, tree: FieldIndex, cells: CellTable) -> tupl
     return text, plain
 
 
-@kernel_without_refcounts
+@kernel
 def _scan(text: Text, tree: FieldIndex, cells: CellTable, plain: NDArray[np.bool_]) -> bool:
     """Scan all events; False if an event contains a zero byte, which looks like its end. Shapes as above."""
     p = ZERO
@@ -182,7 +182,7 @@ def _value(text: Text, p: np.uint64, cells: CellTable, i: int, place: int, tree:
     return literal(text, p)
 
 
-@kernel_without_refcounts
+@kernel
 def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDArray[np.bool_]) -> None:
     """Write bounds of the JSON text of each event's id, i8[2, n]: a text, a number, or a null if there is no id.
 
@@ -202,7 +202,7 @@ def find_ids(cells: CellTable, place: int, text: Text, ids: Integers, plain: NDA
             plain[i] = False
 
 
-@kernel_without_refcounts
+@kernel
 def pass_over(text: Text, p: np.uint64) -> np.uint64:
     """Return the position after a JSON value at p, or NOWHERE if it is not of the common simple form."""
     objects, depth = ZERO, ZERO  # a bit for each open object or list: 1 for an object

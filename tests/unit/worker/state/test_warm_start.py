@@ -174,8 +174,8 @@ def test_an_exported_snapshot_is_a_beginning(standardize: bool) -> None:
 
 
 def test_compiling_needs_no_number_of_features(path: Path) -> None:
-    compile_kernels(settings(path))
-    compile_kernels(settings(path, "arow", frozen=True, form="packed"))
+    compile_kernels(settings(path), "python")
+    compile_kernels(settings(path, "arow", frozen=True, form="packed"), "python")
 
 
 # What does not fit.

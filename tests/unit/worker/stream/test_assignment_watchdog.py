@@ -23,7 +23,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     found: list[float] = []
     for name, seconds in (("IDLE", 0.03), ("BUSY", 0.3), ("MAX", 0.12), ("TICK", 0.001)):
         monkeypatch.setattr(assignment_watchdog, f"{name}_SECONDS", seconds)
-    monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *_: found.append(time.monotonic()))
+    monkeypatch.setattr(assignment_watchdog, "run_in_processes", lambda *_: found.append(time.monotonic()))
     return found
 
 
@@ -64,7 +64,7 @@ def test_member_with_partitions_looks_later(looks: list[float]) -> None:
 def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(assignment_watchdog, "IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(assignment_watchdog, "run_in_process", lambda *given: calls.append(given))
+    monkeypatch.setattr(assignment_watchdog, "run_in_processes", lambda *given: calls.append(given))
     model, properties = (
         model_settings("no_change"),
         {"sasl.password": "p", "group.instance.id": "one", "group.protocol": "consumer"},
@@ -75,7 +75,7 @@ def test_passers_by_have_the_client_s_properties_but_not_the_member_s_name(monke
     one.begin()
     await_until(lambda: calls, 20, "a look")
     one.end()
-    group = calls[0][1]
+    (group,) = calls[0][1]
     assert (group.topic, group.name, group.log_format) == ("events", "g", "text")
     assert group.properties["sasl.password"] == "p"
     assert "group.instance.id" not in group.properties, "a passer-by under a member's name would put it out"

@@ -12,7 +12,15 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability import health
 from driftway.worker.stream.observability.client_errors import ClientErrors
 from driftway.worker.stream.observability.event_log import EventLog
-from driftway.worker.stream.observability.health import STUCK_SECONDS, UNCOMMITTED_SECONDS, HealthMonitor
+from driftway.worker.stream.observability.health import (
+    JOINING,
+    RUNNING,
+    STARTING,
+    STUCK_SECONDS,
+    UNCOMMITTED_SECONDS,
+    HealthMonitor,
+)
+from driftway.worker.stream.task.task import State
 from tests.unit.worker.rows import model_settings
 
 
@@ -24,6 +32,7 @@ class Watched:
         settings = WorkerSettings("h:1", "EVENTS", "g", model_settings("pa1"), commit_interval=1.0, give_up_after=60)
         self.event_log = EventLog(out=self.out)
         self.health = HealthMonitor(settings, self.event_log, list, lambda: self.now)
+        self.health.phase = RUNNING
 
     def lines(self) -> list[str]:
         text = self.out.getvalue()
@@ -113,3 +122,44 @@ def test_a_client_that_can_open_no_files_counts_as_an_outage(monkeypatch: pytest
     watched.now += health.SHORTAGE_SECONDS
     watched.health.record_answer()
     assert watched.health.reachable
+
+
+@pytest.mark.parametrize(
+    ("states", "ready", "standby"),
+    [
+        ([], True, True),
+        ([State.RUNNING], True, False),
+        ([State.RUNNING, State.RUNNING], True, False),
+        ([State.CREATED], False, False),
+        ([State.RUNNING, State.RESTORING], False, False),
+        ([State.RUNNING, State.CLOSED], False, False),
+    ],
+)
+def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: bool, standby: bool) -> None:
+    health = Watched().health
+    health.phase = RUNNING
+    tasks: Any = [SimpleNamespace(partition=i, state=state) for i, state in enumerate(states)]
+    found, facts = health.readiness(tasks)
+    assert found is ready
+    by_partition = {str(i): s.value for i, s in enumerate(states)}
+    expected = {"ready": ready, "state": "running", "standby": standby, "cluster": "answers", "tasks": by_partition}
+    assert facts == expected
+    health.record_unreachable("gone")
+    assert health.readiness(tasks) == (False, facts | {"ready": False, "cluster": "silent"})
+
+
+def test_a_worker_that_starts_is_alive_and_one_without_an_assignment_is_not_ready() -> None:
+    watched = Watched()
+    health = watched.health
+    health.phase = STARTING
+    watched.now += 10 * STUCK_SECONDS
+    assert health.alive
+    for phase in (STARTING, JOINING):
+        health.phase = phase
+        assert health.readiness([]) == (
+            False, {"ready": False, "state": phase, "standby": False, "cluster": "answers", "tasks": {}},
+        )  # fmt: skip
+    assert not health.alive
+    health.begin()
+    health.end()
+    assert health.alive

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -18,7 +17,7 @@ from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state.alarms import DriftAlarm
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.observability.metrics import STATES, WorkerMetrics, readiness
+from driftway.worker.stream.observability.metrics import STATES, WorkerMetrics
 from driftway.worker.stream.task.output_repair import MissingOutputs
 from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.stream.task.task import State
@@ -209,26 +208,6 @@ def test_rolling_metrics_are_those_of_the_accuracy_points() -> None:
     for learner, point in expected.items():
         for metric, value in point.items():
             assert found[learner, metric, "3"] == value
-
-
-@pytest.mark.parametrize(
-    ("states", "ready", "standby"),
-    [
-        ([], True, True),
-        ([State.RUNNING], True, False),
-        ([State.RUNNING, State.RUNNING], True, False),
-        ([State.CREATED], False, False),
-        ([State.RUNNING, State.RESTORING], False, False),
-        ([State.RUNNING, State.CLOSED], False, False),
-    ],
-)
-def test_ready_means_that_every_assigned_task_runs(states: list[State], ready: bool, standby: bool) -> None:
-    tasks = [a_task(i, state) for i, state in enumerate(states)]
-    found, facts = readiness(tasks, reachable=True)
-    assert found is ready
-    by_partition = {str(i): s.value for i, s in enumerate(states)}
-    assert facts == {"ready": ready, "standby": standby, "cluster": "answers", "tasks": by_partition}
-    assert readiness(tasks, reachable=False) == (False, facts | {"ready": False, "cluster": "silent"})
 
 
 def test_experts_are_shown_by_what_they_count_for() -> None:

@@ -350,7 +350,7 @@ def test_output_format_changes_neither_scores_nor_state_nor_points() -> None:
 
 def test_warming_compiles_all_that_packed_predictions_need() -> None:
     chosen = model_settings("dfop:mu=0.01", output_form=PACKED)
-    compile_kernels(chosen)
+    compile_kernels(chosen, "python")
     compiled = list(kernel_of_ids.signatures)
     assert len(compiled) == 1
     events = encode_events(*drifting(), first_id=0)

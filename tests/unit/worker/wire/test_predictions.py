@@ -153,7 +153,7 @@ def test_after_the_warm_up_no_batch_waits_for_a_compiler(
     for function in ("_write", "_pad"):
         monkeypatch.setattr(writer, function, kernel(getattr(writer, function).py_func))
     settings = model_settings("no_change", target=TARGETS[name], form=form)
-    compile_kernels(settings)
+    compile_kernels(settings, "python")
     model = Model(settings, 3)
     for batch in (records(values[:1]), records(values), records(values * 50)):
         assert model.advance(batch).predictions

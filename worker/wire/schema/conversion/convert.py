@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
 from driftway.worker.wire.events import TRUTH_WORDS, as_number, truth_places
@@ -135,7 +135,7 @@ def _digits_of(name: str) -> int:
     return int(digits_hash(np.frombuffer(name.removeprefix("+").encode() + bytes(SPARE), np.uint8), 0))
 
 
-@kernel_without_refcounts
+@kernel
 def read_numbers(cells: CellTable, spots: FeatureSlots, text: Text, X: Floats, codes: Codes) -> bool:
     """Read numbers, truth values as 0 and 1, and numbers in text; return whether none is NEEDS_PARSER.
 
@@ -178,7 +178,7 @@ def number_in_text(text: bytes) -> tuple[float, int]:
     return (value, GOOD) if math.isfinite(value) else (math.nan, INFINITE)
 
 
-@kernel_without_refcounts
+@kernel
 def read_categories(
     cells: CellTable, spot: FeatureSlot, text: Text, known: Categories, out: Integers, codes: Codes
 ) -> None:
@@ -235,7 +235,7 @@ def _truth_in(text: Text, start: int, end: int) -> int:
     return -1
 
 
-@kernel_without_refcounts
+@kernel
 def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
     """Write class indices; a label that is no category is WRONG. Shapes: index i8[n], codes i1[n, 1], y f8[n, 1]."""
     for i in range(y.shape[0]):
@@ -245,7 +245,7 @@ def as_classes(index: Integers, codes: Codes, y: Floats) -> None:
             codes[i, 0] = WRONG
 
 
-@kernel_without_refcounts
+@kernel
 def one_hot(index: Integers, spot: FeatureSlot, codes: Codes, X: Floats) -> None:
     """Write 1 to the column of the index, if >= 0; NaN to all if not GOOD. Shapes: index i8[n], X f8[n, columns]."""
     for i in range(X.shape[0]):
@@ -256,7 +256,7 @@ def one_hot(index: Integers, spot: FeatureSlot, codes: Codes, X: Floats) -> None
             X[i, spot.column + index[i]] = 1.0
 
 
-@kernel_without_refcounts
+@kernel
 def read_hashes(cells: CellTable, spot: FeatureSlot, text: Text, count: int, out: Integers, codes: Codes) -> None:
     """Write each value's hash modulo `count`: FNV-1a of the text, or of a number's bits or digits.
 
@@ -298,7 +298,7 @@ def bits_hash(number: float) -> np.uint64:
     return h
 
 
-@kernel_without_refcounts
+@kernel
 def digits_hash(text: Text, p: int) -> np.uint64:
     """Return the hash of the JSON number at text[p:], |number| >= LARGEST_EXACT; equal numbers have equal hashes.
 
@@ -344,7 +344,7 @@ def digit_at(text: Text, p: int) -> int:
     return digit if 0 <= digit <= 9 else -1
 
 
-@kernel_without_refcounts
+@kernel
 def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integers, codes: Codes, X: Floats) -> None:
     """Write each value as a whole number below `count`: itself if it is one, else its hash; NaN where not GOOD.
 
@@ -361,7 +361,7 @@ def write_index(cells: CellTable, spot: FeatureSlot, count: int, hashed: Integer
         X[i, spot.column] = value
 
 
-@kernel_without_refcounts
+@kernel
 def judge_times(cells: CellTable, spot: FeatureSlot, times: Integers, codes: Codes) -> None:
     """Write the outcome of reading a place's times; NO_UNIT becomes NOT_A_TIME.
 

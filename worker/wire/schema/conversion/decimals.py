@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts, load8
+from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.json_tokens.decimals import NOWHERE, ONE, POWERS_OF_TEN, Text
@@ -91,7 +91,7 @@ def _readable(scale: Any) -> int:
     return int(scale) if exact else ANY_SCALE
 
 
-@kernel_without_refcounts
+@kernel
 def _mark_changes(cells: CellTable, place: int, text: Text, plain: Flags, changed: Flags) -> None:
     """Mark the first plain event, and each whose Connect schema is another than that of the plain event before it."""
     before = -1
@@ -109,7 +109,7 @@ def _mark_changes(cells: CellTable, place: int, text: Text, plain: Flags, change
                 end = pass_over(text, np.uint64(cells.start[i, place]))
 
 
-@kernel_without_refcounts
+@kernel
 def _read(cells: CellTable, places: Integers, text: Text, scales: Integers, changed: Flags, plain: Flags) -> None:
     """Replace the decimals of plain events. Shapes: places i8[k], scales i8[changes, k]."""
     row = -1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from driftway.learners.engine.jit import kernel_without_refcounts
+from driftway.learners.engine.jit import kernel
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.json_tokens.decimals import Text, Words
 from driftway.worker.wire.json_tokens.tokens import same
@@ -36,7 +36,7 @@ class MissingWords(NamedTuple):
         return cls(np.array(list(words), np.int64), first, text, bounds)
 
 
-@kernel_without_refcounts
+@kernel
 def clear_missing_words(cells: CellTable, text: Text, words: MissingWords) -> None:
     """Replace texts that mean missing by null."""
     for i in range(cells.kind.shape[0]):

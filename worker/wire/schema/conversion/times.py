@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.numeric.elementary.trigonometric import cos, sin
 from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.json_tokens.decimals import Text
@@ -34,7 +34,7 @@ UPPER_T, LOWER_T, UPPER_Z, LOWER_Z, ZERO = 84, 116, 90, 122, 48
 MONTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 
 
-@kernel_without_refcounts
+@kernel
 def read_times(cells: CellTable, place: int, text: Text, unit: float, times: Integers) -> None:
     """Read a place's cells as us since 1970, NOT_A_TIME or NO_UNIT where they are no time. Shapes: times i8[n].
 
@@ -49,7 +49,7 @@ def read_times(cells: CellTable, place: int, text: Text, unit: float, times: Int
             times[i] = of_text(text, cells.start[i, place], cells.end[i, place], unit)
 
 
-@kernel_without_refcounts
+@kernel
 def to_millis(times: Integers) -> None:
     """Convert us to ms in place; NOT_A_TIME stays and equals the NO_TIME of events. Shapes: times i8[n]."""
     for i in range(times.shape[0]):
@@ -77,7 +77,7 @@ def of_number(value: float, unit: float) -> int:
     return NOT_A_TIME
 
 
-@kernel_without_refcounts
+@kernel
 def of_text(text: Text, p: int, end: int, unit: float) -> int:
     """Return us since 1970 of ``2026-11-24``, ``..T12:30`` or ``..T12:30:05.25`` (``Z``, ``+01:00``), or of digits."""
     if end - p < 10 or text[p + 4] != MINUS or text[p + 7] != MINUS:
@@ -203,35 +203,35 @@ def day_and_month(days: int) -> tuple[int, int]:
     return of_year - (153 * m + 2) // 5 + 1, m + 3 if m < 10 else m - 9
 
 
-@kernel_without_refcounts
+@kernel
 def write_hour(times: Integers, X: Floats, column: int) -> None:
     """Write hours since midnight, 0 <= hour < 24. Shapes: times i8[n], X f8[n, columns]; NaN for NOT_A_TIME."""
     for i in range(times.shape[0]):
         X[i, column] = hour_of(times[i])
 
 
-@kernel_without_refcounts
+@kernel
 def write_hour_circle(times: Integers, X: Floats, column: int) -> None:
     """Write sine and cosine of the hour's angle on a dial of 24 hours."""
     for i in range(times.shape[0]):
         on_circle(hour_of(times[i]) / 24.0, X, i, column)
 
 
-@kernel_without_refcounts
+@kernel
 def write_weekday(times: Integers, X: Floats, column: int) -> None:
     """Write the weekday, 0 for Monday to 6 for Sunday."""
     for i in range(times.shape[0]):
         X[i, column] = weekday_of(times[i])
 
 
-@kernel_without_refcounts
+@kernel
 def write_weekday_circle(times: Integers, X: Floats, column: int) -> None:
     """Write sine and cosine of the weekday's angle on a dial of 7 days."""
     for i in range(times.shape[0]):
         on_circle(weekday_of(times[i]) / 7.0, X, i, column)
 
 
-@kernel_without_refcounts
+@kernel
 def write_day(times: Integers, X: Floats, column: int) -> None:
     """Write the day of the month, 1 to 31."""
     for i in range(times.shape[0]):
@@ -239,7 +239,7 @@ def write_day(times: Integers, X: Floats, column: int) -> None:
         X[i, column] = math.nan if times[i] == NOT_A_TIME else float(day)
 
 
-@kernel_without_refcounts
+@kernel
 def write_month(times: Integers, X: Floats, column: int) -> None:
     """Write the month, 1 to 12."""
     for i in range(times.shape[0]):
@@ -247,14 +247,14 @@ def write_month(times: Integers, X: Floats, column: int) -> None:
         X[i, column] = math.nan if times[i] == NOT_A_TIME else float(month)
 
 
-@kernel_without_refcounts
+@kernel
 def write_seconds(times: Integers, X: Floats, column: int) -> None:
     """Write seconds since 1970."""
     for i in range(times.shape[0]):
         X[i, column] = math.nan if times[i] == NOT_A_TIME else times[i] / 1e6
 
 
-@kernel_without_refcounts
+@kernel
 def write_age(times: Integers, now: Integers, X: Floats, column: int) -> None:
     """Write seconds from the time to `now`, i8[n] in us."""
     for i in range(times.shape[0]):

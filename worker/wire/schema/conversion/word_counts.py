@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftway.learners.engine.jit import fragment, kernel_without_refcounts
+from driftway.learners.engine.jit import fragment, kernel
 from driftway.worker.wire.columns import SPARE, Integers
 from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, ONE, ZERO_DIGIT, Text, Words, read_number
 from driftway.worker.wire.json_tokens.tokens import (
@@ -53,7 +53,7 @@ SLOTS = 1 << 12
 LOWER_T = 116
 
 
-@kernel_without_refcounts
+@kernel
 def count_words(
     cells: CellTable,
     spot: FeatureSlot,

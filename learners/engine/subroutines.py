@@ -1,0 +1,84 @@
+"""Functions that kernels call: compiled to a module of their own, but optimised and translated only within a kernel.
+
+numba makes machine code of every function that another calls, with all that it calls in turn: of a helper three calls
+deep it does so four times. Here a helper is typed and lowered once for its types, and linked into each kernel
+(docs/decisions/0048).
+"""
+
+from typing import Any
+
+from numba import types
+from numba._dynfunc import make_function
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+
+OPTIONS = {
+    "nopython": True,
+    "boundscheck": None,
+    "nogil": True,
+    "fastmath": False,
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+class _Module(JITCodeLibrary):  # type: ignore[misc]
+    """The LLVM module of a function, linked into those of its callers."""
+
+    def finalize(self) -> None:
+        """Link what the function calls; the kernel that it is linked into is optimised as a whole."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)  # noqa: SLF001
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):  # type: ignore[misc]
+    _name = "driftway_subroutine"
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower the function into a `_Module`; it gets no address, so only kernels can call it."""
+        state.library = _Module(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered, described = state.cr, state.cr.fndesc
+        never_called = make_function(
+            described.lookup_module(), described.qualname, "", 0, lowered.env, (state.library,)
+        )
+        state.targetctx.insert_user_function(never_called, described, [state.library])
+        state.cr = lowered._replace(cfunc=never_called)  # noqa: SLF001
+        return True
+
+
+class _Compiler(CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> Any:
+        """Return numba's passes, but for the lowering."""
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.passes = [(_Lowering if one is NativeLowering else one, why) for one, why in manager.passes]
+        manager.finalize()
+        return [manager]
+
+
+class CompiledFunction(CPUDispatcher):  # type: ignore[misc]
+    """A function that Python calls as a kernel, and kernels as a subroutine.
+
+    Parameters
+    ----------
+    function : function
+        In the subset of Python that numba compiles; it must neither create nor return an array.
+    inline : bool
+        Whether it becomes part of every function that calls it; if not, LLVM decides.
+    """
+
+    def __init__(self, function: Any, inline: bool) -> None:
+        super().__init__(function, targetoptions=OPTIONS)
+        options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": inline}
+        self.subroutine = CPUDispatcher(function, targetoptions=options, pipeline_class=_Compiler)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return types.Dispatcher(self.subroutine)

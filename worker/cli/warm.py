@@ -1,0 +1,52 @@
+"""`driftway warm`: compile kernels ahead of a worker's first start."""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+import click
+
+from driftway.worker.cli.model_options import given_model
+from driftway.worker.cli.worker import worker
+from driftway.worker.errors import Failure
+
+
+@click.command()
+def warm(**given: Any) -> None:
+    """Compile the kernels that a worker with these options needs, and keep them for its start.
+
+    It takes all options of `driftway worker`, needs no broker, and touches no topic. An image's build runs it, so that
+    containers start at once; they must have the same processor, and the same versions of Python and numba. The kernels
+    are kept below NUMBA_CACHE_DIR, else XDG_CACHE_HOME/driftway, else ~/.cache/driftway.
+
+    \b
+    Examples:
+      driftway warm
+      driftway warm --learner dfop:mu=0.001 --learner arow --label-wait 10000
+      driftway warm --task regression --schema orders.toml
+    """
+    from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE
+    from driftway.worker.kafka.client_factory import choose_client
+    from driftway.worker.stream.observability.event_log import EventLog
+    from driftway.worker.stream.warm_up import prepare_kernels
+
+    if not KEEP_CODE:
+        raise Failure(f"compiled kernels cannot be kept in {FOLDER}")
+    began = time.monotonic()
+    compiled = prepare_kernels(given_model(given), choose_client(given["client"])[0], EventLog(given["log_format"]))
+    seconds = time.monotonic() - began
+    click.echo(
+        f"{compiled} kernels compiled in {seconds:.1f} s, kept in {FOLDER}" if compiled else "nothing to compile"
+    )
+
+
+def _optional(parameter: click.Parameter) -> click.Parameter:
+    """Return an option of the worker, not required here."""
+    found = copy.copy(parameter)
+    found.required = False
+    return found
+
+
+warm.params = [_optional(one) for one in worker.params]
