@@ -20,6 +20,9 @@ RUN pip install '.[files,statistics]' && rm -rf /src/*
 
 USER driftway
 WORKDIR /home/driftway
+# Compiled for the processor of the build; on another one a container says so, and compiles at its first start.
+RUN driftway warm --learner auto --learner dfop --learner rls --learner arow --learner pa1 --learner perceptron \
+    && driftway warm --task regression --learner auto --learner dfop --learner rls
 VOLUME /var/cache/driftway
 EXPOSE 8000
 

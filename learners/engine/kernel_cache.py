@@ -132,7 +132,8 @@ def _write(path: Path, body: bytes) -> None:
 
 def _type_text(kind: Any) -> str:
     """Return a type of numba as text that says everything about it, the fields of NamedTuples included."""
-    if not isinstance(kind, BaseTuple):
+    tuples: Any = BaseTuple
+    if not isinstance(kind, tuples):
         return str(kind)
     fields, made = getattr(kind, "fields", ()), getattr(kind, "instance_class", tuple)
     return f"{made.__module__}.{made.__qualname__} {fields} ({', '.join(map(_type_text, kind.types))})"

@@ -26,7 +26,7 @@ OPTIONS = {
 }
 
 
-class _Module(JITCodeLibrary):  # type: ignore[misc]
+class _Module(JITCodeLibrary):
     """The LLVM module of a function, linked into those of its callers."""
 
     def finalize(self) -> None:
@@ -36,15 +36,15 @@ class _Module(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _Lowering(NativeLowering):  # type: ignore[misc]
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+class _Lowering(NativeLowering):
     _name = "driftway_subroutine"
 
     def run_pass(self, state: Any) -> bool:
         """Lower the function into a `_Module`; it gets no address, so only kernels can call it."""
-        state.library = _Module(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = _Module(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
         state.flags.no_compile = True
-        super().run_pass(state)
+        super().run_pass(state)  # type: ignore[no-untyped-call]
         lowered, described = state.cr, state.cr.fndesc
         never_called = make_function(
             described.lookup_module(), described.qualname, "", 0, lowered.env, (state.library,)
@@ -54,16 +54,16 @@ class _Lowering(NativeLowering):  # type: ignore[misc]
         return True
 
 
-class _Compiler(CompilerBase):  # type: ignore[misc]
+class _Compiler(CompilerBase):
     def define_pipelines(self) -> Any:
         """Return numba's passes, but for the lowering."""
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
         manager.passes = [(_Lowering if one is NativeLowering else one, why) for one, why in manager.passes]
         manager.finalize()
         return [manager]
 
 
-class CompiledFunction(CPUDispatcher):  # type: ignore[misc]
+class CompiledFunction(CPUDispatcher):
     """A function that Python calls as a kernel, and kernels as a subroutine.
 
     Parameters

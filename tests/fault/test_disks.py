@@ -45,8 +45,8 @@ def sentences(worker: Driftway) -> list[str]:
 
 
 def kernels(cache: Path) -> list[Path]:
-    """The files of the kernel cache: machine code and indices."""
-    return sorted(path for path in cache.rglob("*") if path.suffix in (".nbc", ".nbi"))
+    """The files of the kernel cache."""
+    return sorted(cache.rglob("*.kernel"))
 
 
 # The cache of machine code.
@@ -122,7 +122,7 @@ def test_full_disk_of_machine_code_spoils_neither_this_start_nor_the_next(kafka:
     kept = kernels(tmp_path)
     assert kept, "some kernels are small"
     assert all(path.stat().st_size <= SMALL_BYTES for path in kept)
-    assert list(tmp_path.rglob("*.tmp.*")) == []
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".kernel"}
     stage.fill(500)
     with Driftway(*stage.worker("--stop-at-end"), env=env) as worker:
         written_by(stage, worker)

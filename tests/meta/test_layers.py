@@ -62,7 +62,6 @@ DOORS = {
 }
 """Dependency -> the only files or folders that may import it."""
 
-FORBIDDEN = ("pickle", "cPickle", "dill", "joblib", "marshal", "shelve", "cloudpickle")
 CALLS = ("eval", "exec", "compile")
 
 
@@ -131,12 +130,6 @@ def test_one_door_per_dependency(dependency):
         )
         == []
     )
-
-
-def test_no_pickle():
-    # The cache's files are code that is executed, whatever their format; it lies in a private folder.
-    stored = [path for path in files() if place(path) != "learners/engine/kernel_cache.py"]
-    assert problems(stored, lambda _, name: within(name, FORBIDDEN)) == []
 
 
 def test_no_code_from_text():
