@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-unit test-broker test-fault bench bench-kernels long-log soak regenerate broker clean
+.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault bench bench-kernels long-log soak regenerate broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ test: setup  ## All checks and default tests on a real Kafka (what CI runs)
 check: setup  ## Format, lint, types, and the rules of tests/meta
 	@$(BIN)/python -m tests.stages format lint types rules
 
+# BASE=main compares with a branch. What it leaves out, it says.
+test-quick: setup  ## What depends on the files changed since the last commit: a minute
+	@$(BIN)/python -m tests.quick $(BASE)
+
 test-unit: setup  ## Tests without Kafka: minutes
 	$(PYTEST) -n 2 -m "not broker and not slow"
 
@@ -49,6 +53,10 @@ test-broker: setup  ## Tests on the real local Kafka, slow ones included
 
 test-fault: setup  ## Every commit step x every fault, slow ones included
 	$(PYTEST) --require-broker -m fault
+
+# What `make test` leaves out: longer, larger and rarer than the others, and real streams if DRIFTWAY_DATA names their folder.
+test-slow: setup  ## All slow tests: hours
+	$(PYTEST) --require-broker -m slow --ignore=tests/bench
 
 bench: setup  ## Throughput and latency beside the bare client
 	$(BIN)/driftway bench

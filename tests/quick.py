@@ -1,0 +1,112 @@
+"""`python -m tests.quick [BASE]`: test what depends on the files changed since a commit, by default the last one.
+
+It lints the changed files, and runs the tests without Kafka that import them, directly or through one other module, or
+that call a changed command. For a learner, and for what learners are made of, it runs their part of the conformance
+suite. `make test-unit` runs everything.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from driftway.commands import COMMANDS
+from driftway.learners.registry import LEARNERS, find
+from tests.meta.sources import ROOT, files, imports, module, place
+
+HUB = 25
+"""A module that so many others import is not followed further: nearly everything depends on it."""
+MOST_LEARNERS = 6
+"""Learners whose conformance fits into less than a minute."""
+
+
+def main(base: str = "HEAD") -> int:
+    """Run the checks; return the exit code of the first that fails."""
+    changed = changed_files(base)
+    if not changed:
+        print(f"no Python file has changed since {base}")
+        return 0
+    found, learners = dependents_of(changed), learners_of(changed)
+    some = learners[:MOST_LEARNERS]
+    print(f"{len(changed)} changed files, {len(found)} test files, conformance of: {', '.join(some) or 'no learner'}")
+    if len(learners) > len(some):
+        print(f"left out: {', '.join(learners[len(some) :])} (make test-unit)")
+    lint = [["ruff", "check", *changed], ["ruff", "format", "--check", *changed]]
+    quick = ["pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not broker and not slow"]
+    runs = [*lint, *([[*quick, *found]] if found else []), *([[*quick, "tests/conformance"]] if some else [])]
+    for run in runs:
+        environment = {**os.environ, "DRIFTWAY_LEARNERS": ",".join(some)} if run[-1] == "tests/conformance" else None
+        code = subprocess.call([sys.executable, "-m", *run], cwd=ROOT, env=environment)
+        if code not in (0, 5):  # 5: all tests of a file are slow, or need Kafka
+            return code
+    return 0
+
+
+def changed_files(base: str) -> list[str]:
+    """Paths of changed and new Python files, relative to the repository."""
+    commands = ["diff", "--name-only", "--diff-filter=d", base], ["ls-files", "--others", "--exclude-standard"]
+    texts = [subprocess.check_output(["git", *one], cwd=ROOT, text=True) for one in commands]
+    return sorted({path for text in texts for path in text.splitlines() if path.endswith(".py")})
+
+
+@cache
+def importers() -> dict[str, set[str]]:
+    """Path -> paths of the files that import it."""
+    paths = {module(path): place(path) for path in (*files(), *files("tests"))}
+    found = defaultdict(set)
+    for path in (*files(), *files("tests")):
+        for _, name in imports(path):
+            known = name if name in paths else name.rpartition(".")[0]
+            if known in paths:
+                found[paths[known]].add(place(path))
+    return found
+
+
+def dependents_of(changed: Sequence[str]) -> list[str]:
+    """Test files that import a changed file, or a file that does, or call a changed command."""
+    importing = importers()
+    reached = set(changed)
+    for path in changed:
+        direct = importing[path]
+        reached |= direct
+        for one in direct if len(direct) <= HUB else ():
+            reached |= importing[one] if len(importing[one]) <= HUB else set()
+    names = [name for name, (where, _) in COMMANDS.items() if file_of(where.partition(":")[0]) in changed]
+    for path in files("tests"):
+        text = path.read_text(encoding="utf-8")
+        if any(f'"{name}"' in text for name in names):
+            reached.add(place(path))
+    return sorted(path for path in reached if is_unit_test(path))
+
+
+def is_unit_test(path: str) -> bool:
+    """Whether a file holds tests without Kafka; those of `tests/meta` are for `make check`."""
+    return Path(path).name.startswith("test_") and path.startswith("tests/unit/") and Path(ROOT, path).exists()
+
+
+def file_of(name: str) -> str:
+    """Return the path of a module of the package."""
+    return name.removeprefix("driftway.").replace(".", "/") + ".py"
+
+
+def learners_of(changed: Iterable[str]) -> list[str]:
+    """Learners that are made of a changed file; those in a changed file itself come first."""
+    ours = [path for path in changed if path.startswith("learners/")]
+    importing = importers()
+    reached, waiting = set(ours), list(ours)
+    while waiting:
+        for path in importing[waiting.pop()]:
+            if path.startswith("learners/") and path not in reached and path != "learners/registry.py":
+                reached.add(path)
+                waiting.append(path)
+    homes = {name: file_of(find(name).__module__) for name in LEARNERS}
+    return sorted((name for name in homes if homes[name] in reached), key=lambda name: homes[name] not in ours)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
