@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,7 @@ from tests.meta.sources import ROOT, files, imports, module, place
 
 HUB = 25
 """A module that so many others import is not followed further: nearly everything depends on it."""
-MOST_LEARNERS = 6
+MOST_LEARNERS = 3
 """Learners whose conformance fits into less than a minute."""
 
 
@@ -38,9 +37,9 @@ def main(base: str = "HEAD") -> int:
         print(f"left out: {', '.join(learners[len(some) :])} (make test-unit)")
     lint = [["ruff", "check", *changed], ["ruff", "format", "--check", *changed]]
     quick = ["pytest", "-q", "-n", "2", "--dist", "loadgroup", "-m", "not broker and not slow"]
-    runs = [*lint, *([[*quick, *found]] if found else []), *([[*quick, "tests/conformance"]] if some else [])]
-    for run in runs:
-        environment = {**os.environ, "DRIFTWAY_LEARNERS": ",".join(some)} if run[-1] == "tests/conformance" else None
+    conformance = [[*quick, "-k", " or ".join(some), "tests/conformance"]] if some else []
+    for run in [*lint, *([[*quick, *found]] if found else []), *conformance]:
+        environment = {**os.environ, "DRIFTWAY_LEARNERS": ",".join(some)} if run in conformance else None
         code = subprocess.call([sys.executable, "-m", *run], cwd=ROOT, env=environment)
         if code not in (0, 5):  # 5: all tests of a file are slow, or need Kafka
             return code
@@ -55,32 +54,32 @@ def changed_files(base: str) -> list[str]:
 
 
 @cache
-def importers() -> dict[str, set[str]]:
-    """Path -> paths of the files that import it."""
-    paths = {module(path): place(path) for path in (*files(), *files("tests"))}
-    found = defaultdict(set)
-    for path in (*files(), *files("tests")):
-        for _, name in imports(path):
-            known = name if name in paths else name.rpartition(".")[0]
-            if known in paths:
-                found[paths[known]].add(place(path))
-    return found
+def texts() -> dict[str, str]:
+    """Path -> text of every Python file."""
+    return {place(path): path.read_text(encoding="utf-8") for path in (*files(), *files("tests"))}
+
+
+@cache
+def importers_of(path: str) -> frozenset[str]:
+    """Paths of the files that import a file."""
+    name, word = module(ROOT / path), Path(path).stem
+    candidates = [one for one, text in texts().items() if word in text]  # parsing all of them takes long
+    return frozenset(
+        one for one in candidates if any(name in (found, found.rpartition(".")[0]) for _, found in imports(ROOT / one))
+    )
 
 
 def dependents_of(changed: Sequence[str]) -> list[str]:
     """Test files that import a changed file, or a file that does, or call a changed command."""
-    importing = importers()
     reached = set(changed)
     for path in changed:
-        direct = importing[path]
+        direct = importers_of(path)
         reached |= direct
         for one in direct if len(direct) <= HUB else ():
-            reached |= importing[one] if len(importing[one]) <= HUB else set()
+            further = importers_of(one)
+            reached |= further if len(further) <= HUB else set()
     names = [name for name, (where, _) in COMMANDS.items() if file_of(where.partition(":")[0]) in changed]
-    for path in files("tests"):
-        text = path.read_text(encoding="utf-8")
-        if any(f'"{name}"' in text for name in names):
-            reached.add(place(path))
+    reached |= {path for path, text in texts().items() if any(f'"{name}"' in text for name in names)}
     return sorted(path for path in reached if is_unit_test(path))
 
 
@@ -97,10 +96,9 @@ def file_of(name: str) -> str:
 def learners_of(changed: Iterable[str]) -> list[str]:
     """Learners that are made of a changed file; those in a changed file itself come first."""
     ours = [path for path in changed if path.startswith("learners/")]
-    importing = importers()
     reached, waiting = set(ours), list(ours)
     while waiting:
-        for path in importing[waiting.pop()]:
+        for path in importers_of(waiting.pop()):
             if path.startswith("learners/") and path not in reached and path != "learners/registry.py":
                 reached.add(path)
                 waiting.append(path)

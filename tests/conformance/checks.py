@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numba.core.types import unliteral
 
+from driftway.learners.engine.subroutines import CompiledFunction
 from driftway.learners.learner import DIGEST_BYTES, MAGIC, Learner, SnapshotMismatch
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.registry import find
@@ -222,7 +223,7 @@ def machine_code() -> dict[str, set[Any]]:
         for name, module in list(sys.modules.items())
         if name.startswith("driftway.learners")
         for kernel in vars(module).values()
-        if hasattr(kernel, "signatures")
+        if isinstance(kernel, CompiledFunction)
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.quick import learners_of, dependents_of
+from tests.quick import dependents_of, learners_of
 
 
 @pytest.mark.parametrize(
