@@ -21,10 +21,30 @@ STAGES: dict[str, tuple[str, ...]] = {
     "lint": ("ruff", "check", "."),
     "types": ("mypy",),
     "rules": ("pytest", "-q", "-n", "2", "tests/meta"),
-    "unit": ("pytest", "-n", "2", "--dist", "loadgroup", "--ignore=tests/meta", "-m", "not broker and not slow"),
+    "unit": (
+        "pytest",
+        "-n",
+        "2",
+        "--dist",
+        "loadgroup",
+        "--ignore=tests/meta",
+        "-m",
+        "not broker and not slow",
+        "--durations=20",
+    ),
     # Each process has its own broker; `loadfile` keeps files together because of their fixtures. Tests with a broker
     # mostly wait, hence six processes on two cores.
-    "broker": ("pytest", "--require-broker", "-n", "6", "--dist", "loadfile", "-m", "broker and not slow"),
+    "broker": (
+        "pytest",
+        "--require-broker",
+        "-n",
+        "6",
+        "--dist",
+        "loadfile",
+        "-m",
+        "broker and not slow",
+        "--durations=20",
+    ),
     "data": ("pytest", "--require-broker", "-n", "2", "--dist", "loadgroup", "-m", "data and not slow"),
 }
 """Name -> Python module and its arguments."""

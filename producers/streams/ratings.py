@@ -34,13 +34,13 @@ def draw_factors(rng: NDArray[np.uint64], users: Array, items: Array) -> None:
 
 
 @kernel
-def draw_blocks(rng: NDArray[np.uint64], users: Array, items: Array) -> None:
-    """Draw the cluster and the offset of each user and item. Shapes: rng u8[4], users f8[users, 5], items f8[items, 5].
+def draw_blocks(rng: NDArray[np.uint64], users: Array, items: Array, block: Array) -> None:
+    """Draw the cluster and the offset of each user and item.
 
-    The sum of a block's rating, N(0, 1), and two offsets is written as a product of 3 + 2 factors: a user has the row
-    of its cluster, its offset and 1, an item the unit vector of its cluster, 1 and its offset.
+    Shapes: rng u8[4], users f8[users, 5], items f8[items, 5], block f8[3, 3] scratch. The sum of a block's rating,
+    N(0, 1), and two offsets is written as a product of 3 + 2 factors: a user has the row of its cluster, its offset and
+    1, an item the unit vector of its cluster, 1 and its offset.
     """
-    block = np.empty((CLUSTERS, CLUSTERS))
     for g in range(CLUSTERS):
         for h in range(CLUSTERS):
             block[g, h] = normal(rng)
@@ -85,7 +85,10 @@ def _parts(values: Values, memory: Array) -> tuple[Array, Array]:
 def _fill(values: Values, rng: NDArray[np.uint64], memory: Array, start: int, X: Array, y: Array) -> None:
     users, items = _parts(values, memory)
     if start == 0:
-        (draw_factors if values["of"] == FACTORS else draw_blocks)(rng, users, items)
+        if values["of"] == FACTORS:
+            draw_factors(rng, users, items)
+        else:
+            draw_blocks(rng, users, items, np.empty((CLUSTERS, CLUSTERS)))
     draw_ratings(rng, users, items, values["noise"], X, y)
 
 

@@ -146,7 +146,7 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
             raise UsageFailure("--classes and --labels belong to classification")
         return Target(REGRESSION, 0)
     target = Target(CLASSIFICATION, len(names) or classes or 2, names)
-    if len(set(target.words())) <= len(names):
+    if names and len(set(target.words())) <= len(names):
         raise UsageFailure(f"--labels {labels}: two of them are the same number")
     return target
 

@@ -25,7 +25,7 @@ def warm(**given: Any) -> None:
     Examples:
       driftway warm
       driftway warm --learner dfop:mu=0.001 --learner arow --label-wait 10000
-      driftway warm --task regression --schema orders.toml
+      driftway warm --task regression --feature amount --feature items --label price
     """
     from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE
     from driftway.worker.kafka.client_factory import choose_client

@@ -44,8 +44,9 @@ def slide_classes(
     """
     for i in range(A.shape[0]):
         if not np.isnan(yb[i]):
-            latest[int(yb[i])] = B[i]
             seen[int(yb[i])] = True
+            for j in range(B.shape[1]):
+                latest[int(yb[i]), j] = B[i, j]
         w = (start + i) / length
         if np.isnan(ya[i]):
             partner = B[i]
