@@ -75,7 +75,9 @@ def _keep_code() -> bool:
         FOLDER.mkdir(mode=0o700, exist_ok=True)
         _require_private(FOLDER.parent.stat(), stat.S_IWOTH)
         _require_private(FOLDER.lstat(), stat.S_IWGRP | stat.S_IWOTH)
-        tempfile.TemporaryFile(dir=FOLDER).close()
+        # One that cannot be written, as in an image whose files are read-only, serves for what is in it.
+        if next(FOLDER.glob("*.kernel"), None) is None:
+            tempfile.TemporaryFile(dir=FOLDER).close()
     except OSError as error:
         _warn(error.strerror)
         return False
@@ -229,8 +231,9 @@ class _Cache:
 def _delete_unused() -> None:
     """Delete kernels that nobody has used for a long time, once per process that compiles."""
     for path in FOLDER.iterdir():
-        if path.stat().st_mtime < time.time() - UNUSED_DAYS * 86_400:
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # another process has just renamed or deleted it
+            if path.stat().st_mtime < time.time() - UNUSED_DAYS * 86_400:
+                path.unlink()
 
 
 def count_cached() -> tuple[int, int]:

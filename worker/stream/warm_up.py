@@ -1,7 +1,8 @@
 """Compile kernels before the first message, in child processes whose end frees the compiler's memory.
 
-A worker that compiled its kernels itself used 200 MB more until it ended. The processes go through the same parts in
-different orders. A kernel that two of them need is compiled once (`driftway.learners.engine.kernel_cache`).
+A worker that compiled its kernels itself used 200 MB more until it ended. Two processes go through the same parts from
+both ends; more would take more memory than a small container has. A kernel that both need is compiled once
+(`driftway.learners.engine.kernel_cache`).
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ REPORT_SECONDS = 5.0
 
 
 class Job(NamedTuple):
-    """What one process compiles: everything, in an order of its own."""
+    """What one process compiles: everything, from one end or from the other."""
 
     settings: ModelSettings
     client: str
-    order: int
+    backwards: bool
 
 
 def prepare_kernels(
@@ -83,8 +84,11 @@ def prepare_kernels(
                 return 0
         except NotCached:
             pass
-        (before, foreign), jobs = count_cached(), _jobs(settings, client)
-        why = {"note": f"those in {FOLDER} are for another processor, Python or numba"} if foreign > before else {}
+        before, foreign = count_cached()
+        # What a child compiles is of use only if it can be kept.
+        jobs = _jobs(settings, client) if os.access(FOLDER, os.W_OK) else []
+        useless = foreign > 0 and before <= 1  # the check of the client's library has just compiled one
+        why = {"note": f"those in {FOLDER} are for another processor, Python or numba"} if useless else {}
         event_log.event("compiling kernels", about_seconds=_about_seconds(settings, len(jobs)), **why)
         began = told = time.monotonic()
 
@@ -103,9 +107,9 @@ def prepare_kernels(
 
 
 def _jobs(settings: ModelSettings, client: str) -> list[Job]:
-    """One for each core of the processor that has something to do."""
-    cores, parts = len(os.sched_getaffinity(0)), len(_parts(settings, client))
-    return [Job(settings, client, order) for order in range(min(cores, parts))]
+    """Two, if there are as many cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return [Job(settings, client, backwards) for backwards in (False, True)[:cores]]
 
 
 def _about_seconds(settings: ModelSettings, processes: int) -> int:
@@ -118,10 +122,7 @@ def _compile_parts(job: Job) -> None:
     """Compile everything in a child process, without logging: the parent repeats it, and logs what there is to log."""
     logging.getLogger("driftway").disabled = True
     parts = _parts(job.settings, job.client)
-    if job.order > 0:  # the second begins at the end, each further one with another learner
-        parts.reverse()
-        parts = parts[job.order - 1 :] + parts[: job.order - 1]
-    for part in parts:
+    for part in reversed(parts) if job.backwards else parts:
         part()
 
 

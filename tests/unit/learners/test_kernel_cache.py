@@ -154,6 +154,16 @@ def lock_of(folder):
     return path.with_suffix(".lock")
 
 
+def test_kernels_of_other_machines_are_counted_apart(folder):
+    started()
+    (path,) = files(folder)
+    name, machine, digest = path.stem.split("-")
+    for other in ("00000000", "11111111"):
+        (folder / f"{name}-{other}-{digest}.kernel").write_bytes(path.read_bytes())
+    assert machine == kernel_cache._machine()
+    assert kernel_cache.count_cached() == (1, 2)
+
+
 def test_within_cached_only_nothing_is_compiled(folder):
     with pytest.raises(kernel_cache.NotCached), kernel_cache.cached_only():
         started()
@@ -202,6 +212,25 @@ def test_a_folder_without_room_for_a_file_is_not_used(folder, caplog, monkeypatc
     with caplog.at_level(logging.WARNING, "driftway"):
         assert not kernel_cache._keep_code()
     assert len(caplog.records) == 1
+
+
+def test_a_folder_that_cannot_be_written_serves_for_what_is_in_it(folder, caplog, monkeypatch):
+    """As in an image whose files are read-only."""
+    started()
+
+    def read_only(*_given, **_options):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    for name in ("TemporaryFile", "NamedTemporaryFile"):
+        monkeypatch.setattr(tempfile, name, read_only)
+    with caplog.at_level(logging.WARNING, "driftway"):
+        assert kernel_cache._keep_code()
+        assert started() == (2 * FACTOR, True)
+        assert caplog.records == []
+        assert made_of(fragment(halved))(2.0) == 1.0
+    assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
+        f"compiled kernels cannot be kept in {folder}, so that every start compiles them: Read-only file system"
+    ]
 
 
 @pytest.mark.parametrize(
