@@ -41,7 +41,7 @@ test: setup  ## All checks and default tests on a real Kafka (what CI runs)
 check: setup  ## Format, lint, types, and the rules of tests/meta
 	@$(BIN)/python -m tests.stages format lint types rules
 
-# BASE=main compares with a branch. What it leaves out, it says.
+# BASE=main compares with a branch. It prints which learners it leaves out.
 test-quick: setup  ## What depends on the files changed since the last commit: a minute
 	@$(BIN)/python -m tests.quick $(BASE)
 
@@ -54,7 +54,7 @@ test-broker: setup  ## Tests on the real local Kafka, slow ones included
 test-fault: setup  ## Every commit step x every fault, slow ones included
 	$(PYTEST) --require-broker -m fault
 
-# What `make test` leaves out: longer, larger and rarer than the others, and real streams if DRIFTWAY_DATA names their folder.
+# What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
 	$(PYTEST) --require-broker -m slow --ignore=tests/bench
 

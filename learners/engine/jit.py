@@ -1,8 +1,8 @@
 """How kernels are compiled; nothing else calls numba's compiler.
 
-Every kernel in the project is decorated with :func:`kernel`, and may call fragments. No `fastmath`: it
-reorders sums and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No
-`parallel`: thread timing must not decide an order of operations. exp, log and the like come from
+Every kernel in the project is decorated with :func:`kernel`, and may call fragments. No `fastmath`: it reorders sums
+and drops the NaN checks, so a recovered run would differ from an uninterrupted one in the last bits. No `parallel`:
+thread timing must not decide an order of operations. exp, log and the like come from
 `driftway.learners.numeric.elementary`, because the C library's results depend on the processor. `nogil` lets the Kafka
 client's threads keep running.
 """

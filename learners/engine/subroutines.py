@@ -5,6 +5,7 @@ deep it does so four times. Here a helper is typed and lowered once for its type
 (docs/decisions/0048).
 """
 
+from functools import cached_property
 from typing import Any
 
 from numba import types
@@ -76,8 +77,13 @@ class CompiledFunction(CPUDispatcher):
 
     def __init__(self, function: Any, inline: bool) -> None:
         super().__init__(function, targetoptions=OPTIONS)
-        options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": inline}
-        self.subroutine = CPUDispatcher(function, targetoptions=options, pipeline_class=_Compiler)
+        self._inline = inline
+
+    @cached_property
+    def subroutine(self) -> Any:
+        """What kernels call; most processes find their kernels in the cache and need none."""
+        options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self._inline}
+        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=_Compiler)
 
     @property
     def _numba_type_(self) -> Any:

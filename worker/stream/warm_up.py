@@ -132,19 +132,19 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
     return [
         partial(_compile_model, stand_in),
         partial(warm_client, client),
-        partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None),
+        *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
         *(partial(_compile_learner, spec, settings) for spec in settings.specs),
     ]
 
 
 def _compile_learner(spec: Spec, settings: ModelSettings) -> None:
     learner = make_learner(spec, settings, _n_features(settings))
-    X, y, score = np.zeros((1, learner.n_features)), np.zeros(1), np.empty((1, learner.n_scores))
     if settings.wait is None:
-        learner.predict_then_update(X, y, score)
-    else:
-        delayed = DelayedRows(np.full(1, NOT_DELAYED), learner.prediction_cache(1))
-        learner.predict_then_update_delayed(X, y, score, delayed)
+        learner.compile_kernels()
+        return
+    X, y, score = np.zeros((1, learner.n_features)), np.zeros(1), np.empty((1, learner.n_scores))
+    delayed = DelayedRows(np.full(1, NOT_DELAYED), learner.prediction_cache(1))
+    learner.predict_then_update_delayed(X, y, score, delayed)
 
 
 def compile_kernels(settings: ModelSettings, client: str) -> None:
