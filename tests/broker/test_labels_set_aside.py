@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,17 @@ def outputs(kafka: str, prefix: str) -> tuple[list[int], list[int], list[int]]:
 @pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT])
 def test_each_event_is_predicted_or_rejected_once_and_audit_counts_the_labels(kafka: str, step: Step) -> None:
     topic, group = create_topic(kafka, unique("aside")), unique("group")
-    values = events(1)
-    produce(kafka, topic, values)
+    values, fed = events(1), 0
     options = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "auto"
     with CrashingDriftway(step, 3, "worker", *options, "--commit-interval", "0.02") as worker:
-        worker.wait(60)
+        while not worker.ended and fed < ROWS:  # each piece is a commit of its own
+            produce(kafka, topic, values[fed : fed + 200])
+            fed += 200
+            worker.await_condition(
+                lambda end=fed: worker.ended or committed_offset(kafka, group, topic)[0] == end, "committed, or killed"
+            )
+        assert worker.wait() == -signal.SIGKILL, worker.story()
+    produce(kafka, topic, values[fed:])
     done = driftway("worker", *options, "--stop-at-end")
     assert done.code == 0, done
     predicted, rejected, labels = outputs(kafka, f"{topic}.{group}")
