@@ -41,9 +41,11 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last."""
+    """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last.
+
+    Among those, the ones with a long time limit come first: begun last, they would keep one process busy at the end.
+    """
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(kernels_of(item)))
         fixtures = getattr(item, "fixturenames", ())
         folder = item.path.parent.name
         if "kafka" in fixtures or folder in {"broker", "fault"}:
@@ -52,14 +54,35 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.fault)
         if "real_streams" in fixtures:
             item.add_marker(pytest.mark.data)
-    items.sort(key=lambda item: item.get_closest_marker("broker") is not None)  # stable: keeps files together
+        if (together := group_of(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(together))
+    items.sort(key=_place)  # stable: keeps files together
 
 
-def kernels_of(item: pytest.Item) -> str:
-    """Return a test's xdist group: tests of one group run in one process, so the kernels are compiled only once."""
+def _place(item: pytest.Item) -> tuple[bool, float]:
+    limit = item.get_closest_marker("timeout")
+    if item.get_closest_marker("broker") is None:
+        return False, 0.0
+    return True, 0.0 if limit is None else -limit.args[0]
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Return a test's xdist group, or None: the tests of a group run in one process.
+
+    A learner's tests compile its kernels only once, a file's tests share its fixtures. Tests with a broker mostly wait,
+    and are spread unless they share one.
+    """
+    if item.get_closest_marker("broker") is not None and not _shares_fixtures(item):
+        return None
     if item.path.parent.name == "conformance" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
         return item.callspec.id.partition(":")[0].partition("{")[0].partition("@")[0]
     return str(item.path.relative_to(ROOT))
+
+
+def _shares_fixtures(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture of its module."""
+    known = item._fixtureinfo.name2fixturedefs if isinstance(item, pytest.Function) else {}
+    return any(found[-1].scope == "module" for found in known.values())
 
 
 @pytest.fixture(scope="session")

@@ -32,15 +32,14 @@ STAGES: dict[str, tuple[str, ...]] = {
         "not broker and not slow",
         "--durations=20",
     ),
-    # Each process has its own broker; `loadfile` keeps files together because of their fixtures. Tests with a broker
-    # mostly wait, hence six processes on two cores.
+    # Each process has its own broker. Tests with a broker mostly wait, hence eight processes on two cores.
     "broker": (
         "pytest",
         "--require-broker",
         "-n",
-        "6",
+        "8",
         "--dist",
-        "loadfile",
+        "loadgroup",
         "-m",
         "broker and not slow",
         "--durations=20",
