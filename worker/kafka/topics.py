@@ -248,8 +248,11 @@ def create_topics(
     passthrough: Mapping[str, Any],
     topics: Mapping[str, tuple[int, Mapping[str, str]]],
     replication: int = -1,
+    present: Mapping[str, int] | None = None,
 ) -> list[str]:
     """Create the missing ones of `topics` (name -> partitions, settings); return the created names.
+
+    `present` are the topics that exist, with their partitions; without it, the broker is asked for them.
 
     Raises
     ------
@@ -262,7 +265,8 @@ def create_topics(
     from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewTopic
 
-    present = partition_counts(require_broker(bootstrap, passthrough))
+    if present is None:
+        present = partition_counts(require_broker(bootstrap, passthrough))
     for name, (partitions, _) in topics.items():
         if name in present and present[name] != partitions:
             raise UsageFailure(f"topic {name} has {present[name]} partitions, not {partitions}")

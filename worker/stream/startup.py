@@ -89,7 +89,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     if small:
         grow_topics(settings.bootstrap, settings.passthrough, small, wanted)
         event_log.event("added partitions", topics=small, partitions=wanted)
-    for name in create_topics(settings.bootstrap, settings.passthrough, plan):
+        present |= dict.fromkeys(small, wanted)
+    for name in create_topics(settings.bootstrap, settings.passthrough, plan, present=present):
         event_log.event("created topic", topic=name)
     with translated_errors(settings):
         return claim_ownership(settings, wanted)

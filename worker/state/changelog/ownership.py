@@ -52,7 +52,8 @@ def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
         owner = _owner(settings, reader, deadline)
         if owner is None:
             ours = {"group": settings.group, "input": settings.input, "partitions": partitions}
-            append(settings, CLAIM_PARTITION, claim_key(settings.group, settings.input), write_json(ours), deadline)
+            key = claim_key(settings.group, settings.input)
+            append(settings, CLAIM_PARTITION, key, write_json(ours), deadline, once=False)  # the first of them counts
             owner = _owner(settings, reader, deadline)
     if owner is None or owner[:2] != (settings.group, settings.input):
         whose = "a group that could not be read" if owner is None else f"group {owner[0]}, which works on {owner[1]}"

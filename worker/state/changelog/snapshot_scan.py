@@ -258,10 +258,13 @@ def mark_new_history(settings: WorkerSettings, partition: int, history_start: in
     )
 
 
-def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline) -> None:
+def append(
+    settings: WorkerSettings, partition: int, key: bytes, value: bytes, deadline: Deadline, once: bool = True
+) -> None:
     """Write a record to the snapshot topic, outside any transaction.
 
     It may take all the time left, whatever timeout the user set for outputs: the topic may just have been created.
+    Without `once`, a retry may write it twice; an idempotent producer is ready only half a second after it was made.
 
     Raises
     ------
@@ -270,7 +273,7 @@ def append(settings: WorkerSettings, partition: int, key: bytes, value: bytes, d
     """
     properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
     milliseconds = round(1000 * max(deadline.remaining(), 1.0))
-    own = {"enable.idempotence": True, "linger.ms": 0, "message.timeout.ms": milliseconds}
+    own = {"enable.idempotence": once, "acks": "all", "linger.ms": 0, "message.timeout.ms": milliseconds}
     producer = Producer(quiet({**properties, **own}))
     failed: list[KafkaError] = []
 
