@@ -87,7 +87,7 @@ def prepare_kernels(
         before, foreign = count_cached()
         # What a child compiles is of use only if it can be kept.
         jobs = _jobs(settings, client) if os.access(FOLDER, os.W_OK) else []
-        useless = foreign > 0 and before <= 1  # the check of the client's library has just compiled one
+        useless = foreign > 0 and before == 0
         why = {"note": f"those in {FOLDER} are for another processor, Python or numba"} if useless else {}
         event_log.event("compiling kernels", about_seconds=_about_seconds(settings, len(jobs)), **why)
         began = told = time.monotonic()

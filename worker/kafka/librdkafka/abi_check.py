@@ -1,4 +1,7 @@
-"""Checks that the C structs for messages and partitions have the expected layout. Needs no broker and a few ms."""
+"""Checks that the C structs for messages and partitions have the expected layout. Needs no broker and a few ms.
+
+No kernel is used: which client a worker has must be known before the kernels of that client are compiled.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,6 @@ from driftway.worker.kafka.librdkafka.message import (
     PARTITION,
     PAYLOAD,
     WORDS,
-    read,
 )
 
 REPORT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -55,10 +57,9 @@ def _message_differs(library: Library) -> str | None:
     seen: list[str | None] = []
 
     def look(_handle: int, message: int, _opaque: int) -> None:
-        rows = np.zeros((1, WORDS), np.int64)
-        read(np.array([message]), rows)
-        (row,) = rows.tolist()
-        found = (row[PARTITION], row[LENGTH], row[KEY_LENGTH], row[OPAQUE], row[ERROR] < 0)
+        row = (ctypes.c_int64 * WORDS).from_address(message)
+        partition, error = (ctypes.c_int32(row[word]).value for word in (PARTITION, ERROR))  # see `message.read`
+        found = (partition, row[LENGTH], row[KEY_LENGTH], row[OPAQUE], error < 0)
         right = found == (WHERE, len(VALUE), len(NAME), MARK, True)
         # Dereference the pointers only if the lengths are right.
         right = right and ctypes.string_at(row[PAYLOAD], row[LENGTH]) == VALUE
