@@ -32,12 +32,12 @@ STAGES: dict[str, tuple[str, ...]] = {
         "not broker and not slow",
         "--durations=20",
     ),
-    # Each process has its own broker. Tests with a broker mostly wait, hence eight processes on two cores.
+    # Each process has its own broker. Tests with a broker mostly wait, hence six processes on two cores.
     "broker": (
         "pytest",
         "--require-broker",
         "-n",
-        "8",
+        "6",
         "--dist",
         "loadgroup",
         "-m",
