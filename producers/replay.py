@@ -383,5 +383,5 @@ def ensure_topics(
         )
     names = [topic] if label_topic is None else [topic, label_topic]
     if partitions is not None or not present.keys() >= {*names}:
-        create_topics(bootstrap, properties, {name: (count, {}) for name in names})
+        create_topics(bootstrap, properties, {name: (count, {}) for name in names}, present=present)
     return count

@@ -43,7 +43,7 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last.
 
-    Among those, the ones with a long time limit come first: begun last, they would keep one process busy at the end.
+    Among those, the ones with a long time limit come first: started last, they would keep one process busy at the end.
     """
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
@@ -54,15 +54,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.fault)
         if "real_streams" in fixtures:
             item.add_marker(pytest.mark.data)
-        if (together := group_of(item)) is not None:
-            item.add_marker(pytest.mark.xdist_group(together))
-    items.sort(key=_place)  # stable: keeps files together
+        if (group := group_of(item)) is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=_order)  # stable: keeps files together
 
 
-def _place(item: pytest.Item) -> tuple[bool, float]:
-    limit = item.get_closest_marker("timeout")
+def _order(item: pytest.Item) -> tuple[bool, float]:
     if item.get_closest_marker("broker") is None:
         return False, 0.0
+    limit = item.get_closest_marker("timeout")
     return True, 0.0 if limit is None else -limit.args[0]
 
 

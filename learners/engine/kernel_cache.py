@@ -171,7 +171,7 @@ class _Cache:
         NotCached
             It must be compiled, within `cached_only`.
         """
-        # All that loading needs of what numba's own cache does here, which takes 0.2 s; its compiler does it itself.
+        # numba's own cache refreshes the target here, in 0.2 s; only the compiler needs that, and does it itself.
         rtsys.initialize(target)
         path = self._path(signature, target)
         content = _read(path)

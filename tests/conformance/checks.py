@@ -260,9 +260,9 @@ def snapshot_guard(case: Case) -> None:
 def places(blob: bytes, rng: np.random.Generator) -> list[int]:
     """Return all places of a short snapshot; of a long one its two ends and some between, as one digest covers all."""
     n = len(blob)
-    return (
-        list(range(n)) if n < 4000 else [*range(1000), *rng.integers(1000, n - 500, 1000).tolist(), *range(n - 500, n)]
-    )
+    if n < 4000:
+        return list(range(n))
+    return [*range(1000), *rng.integers(1000, n - 500, 1000).tolist(), *range(n - 500, n)]
 
 
 def signed(body: bytes) -> bytes:

@@ -188,5 +188,5 @@ def _make_topic(source: GroupPartition) -> None:
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     snapshots = settings.topics.snapshots
     plan = output_plan(settings.topics, counts[settings.input])
-    create_topics(settings.bootstrap, settings.passthrough, {snapshots: plan[snapshots]})
+    create_topics(settings.bootstrap, settings.passthrough, {snapshots: plan[snapshots]}, present=counts)
     claim_ownership(settings, counts[settings.input])

@@ -264,7 +264,7 @@ def append(
     """Write a record to the snapshot topic, outside any transaction.
 
     It may take all the time left, whatever timeout the user set for outputs: the topic may just have been created.
-    Without `once`, a retry may write it twice; an idempotent producer is ready only half a second after it was made.
+    Without `once`, a retry may write it twice; an idempotent producer is ready only half a second after it is created.
 
     Raises
     ------

@@ -5,8 +5,8 @@ topic is kept. A label is delivered just before the first event with a later tim
 
 A record whose stamp those around it contradict (`driftway.worker.state.delayed_labels.stamps`) holds up no other: an
 event that is ahead counts as no later than those before it, and a label that is ahead or behind goes with the next
-label whose stamp is in line. At the end of its topic, where none may follow, it goes once its row waits for it; so that
-this is seen before the events run out, the last of them waits for one more call.
+label whose stamp is in line. At the end of its topic, where none may follow, it goes once its row waits for it. That
+is known only after the model has processed the events, so the last of several is held back until the next call.
 
 Which labels have arrived by then depends on timing, and so do conclusions about stamps. Hence the order is recorded
 (`driftway.worker.state.delayed_labels.merge_order`) and committed; a replay follows it and produces the same stream.
@@ -131,8 +131,6 @@ class LabelMerger:
         """Whether the label topic is read to its last known end, and whether the first wait for its reader is over."""
         self._waits_since: float | None = None
         self._event_line, self._label_line = lines
-        self._held_back_at = -1
-        """Where the events ended when the last of them was held back for a label at the end of its topic."""
         self._newest_label = self._label_line
         """The latest stamp in line of all labels read."""
         self._doubted: list[int] = []
@@ -249,16 +247,11 @@ class LabelMerger:
             later = of_events.times[:n] > newest_in_line(of_labels)
             n = int(later.argmax()) if later.any() else n
         self._label_topic_seen |= n > 0
-        if n == len(events) > 1 and self._label_is_in_doubt(of_labels):
-            self._held_back_at, n = self._events.next, n - 1
+        if n == len(events) > 1 and of_labels is not None and self._at_end:
+            # The last label may have to wait for its row, which these events may bring.
+            n -= int(of_labels.unconfirmed[-1] or of_labels.wrong[-1])
         self._waits_since = None if n == len(events) else since if n == 0 else now
         return self._merge_judged(events.before(n), labels, of_events, of_labels) if n else None
-
-    def _label_is_in_doubt(self, labels: UsableTimes | None) -> bool:
-        """Whether the last label of its topic can only go once its row waits for it, which these events may bring."""
-        if labels is None or not self._at_end or self._held_back_at == self._events.next:
-            return False
-        return bool(labels.unconfirmed[-1] or labels.wrong[-1])
 
     def _merge_judged(
         self, events: Records, labels: Records | None, of_events: UsableTimes, of_labels: UsableTimes | None
