@@ -51,7 +51,7 @@ class CopyJob:
     bootstrap, input, output, group : str
         The broker's address, both topics, and the consumer group.
     commit_interval : float
-        Seconds from the first record of a transaction to its commit.
+        Seconds from the beginning of one commit to the next, as the worker counts them.
     guarantee : str
         ``exactly-once``: transactions; else flush, then commit.
     stop_at_end : bool
@@ -87,13 +87,13 @@ class Copier:
         """Partition -> next offset, for partitions with records since the last commit."""
         self.assigned: set[int] = set()
         self.at_end: set[int] = set()
-        self._opened_at = 0.0
+        self._interval_began_at = 0.0
 
     def run(self) -> None:
         """Copy until stopped or finished; then commit and leave."""
         while not (self.stopped or self._finished()):
             self.copy(self._poll_timeout())
-            if self.positions and time.monotonic() >= self._opened_at + self.job.commit_interval:
+            if self.positions and time.monotonic() >= self._interval_began_at + self.job.commit_interval:
                 self.commit()
         self.commit()
         self.leave()
@@ -116,14 +116,13 @@ class Copier:
 
     def open(self) -> None:
         """Begin a transaction, if needed, before the first records since a commit."""
-        if not self.positions:
-            if self.exactly_once:
-                self.begin()
-            self._opened_at = time.monotonic()
+        if not self.positions and self.exactly_once:
+            self.begin()
 
     def commit(self) -> None:
         """Commit what was copied, if anything."""
         if self.positions:
+            self._interval_began_at = time.monotonic()
             self.deliver_and_commit()
             self.positions.clear()
 
@@ -161,7 +160,7 @@ class Copier:
     def _poll_timeout(self) -> float:
         if not self.positions:
             return IDLE_SECONDS
-        return max(0.0, min(IDLE_SECONDS, self._opened_at + self.job.commit_interval - time.monotonic()))
+        return max(0.0, min(IDLE_SECONDS, self._interval_began_at + self.job.commit_interval - time.monotonic()))
 
     def _finished(self) -> bool:
         return self.job.stop_at_end and bool(self.assigned) and self.assigned <= self.at_end and not self.positions

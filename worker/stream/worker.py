@@ -244,8 +244,8 @@ class Worker:
 
     def _begin_commits(self, tasks: Sequence[Task], deadline: Deadline, closing: bool = False) -> None:
         """Start the tasks' commits in parallel under one deadline."""
-        if not tasks:
-            return
+        for task in self.tasks.values():
+            task.interval_began_at = time.monotonic()
         inline = closing and self.settings.guarantee != EXACTLY_ONCE
         self._commits.submit(tasks, self.consumer.group_metadata(), deadline, closing, inline)
         if self.settings.guarantee != EXACTLY_ONCE:
@@ -342,8 +342,8 @@ class Worker:
     def _commit_and_close(self, partitions: list[int], deadline: Deadline) -> None:
         """Commit the partitions' open outputs and newer states, then close their tasks."""
         self._await_commits(partitions, deadline, leaving=True)
-        ours = [task for task in self._accepting(partitions) if task.needs_commit(closing=True)]
-        self._begin_commits(ours, deadline, closing=True)
+        if ours := [task for task in self._accepting(partitions) if task.needs_commit(closing=True)]:
+            self._begin_commits(ours, deadline, closing=True)
         self._await_commits(partitions, deadline, leaving=True)
         self._close_dirty(partitions, deadline)
 
@@ -394,7 +394,6 @@ class Worker:
         self.reporter.end()
         self._close_dirty(list(self.tasks), Deadline(0.0))
         self._leaving = True
-        self._labels.close()
-        self._shares.close()
-        self.consumer.close()
+        for clients in (self._labels, self._shares, self.consumer):
+            clients.close()
         self.event_log.event("left", group=self.settings.group)

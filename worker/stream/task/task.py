@@ -130,7 +130,8 @@ class Task:
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
         self._saved: SavedState = self.model.save()
-        self._first_output_at = 0.0
+        self.interval_began_at = time.monotonic()
+        """When the commit interval began: with the worker's last commits, whether or not this task was among them."""
         self._snapshot_at = time.monotonic()
         self._work = self._work_at_snapshot = WorkDone()
         self._decided = False
@@ -240,7 +241,7 @@ class Task:
         """When the next commit is due, as `time.monotonic`; infinite if there is none, or one is in flight."""
         if self.committing or self.count.waiting:
             return float("inf")
-        outputs = self._first_output_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
+        outputs = self.interval_began_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
         return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
     def needs_commit(self, closing: bool = False) -> bool:
@@ -371,8 +372,6 @@ class Task:
         work = self._work
         self._work = WorkDone(work.rows + len(records), work.seconds + seconds, work.rounds + len(outputs.shares))
         if emit:
-            if not (self._buffered_outputs if self.committing else self.checkpoint.open):
-                self._first_output_at = time.monotonic()
             if self.committing:
                 self._buffered_outputs.append(outputs)
             else:

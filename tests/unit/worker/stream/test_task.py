@@ -319,6 +319,20 @@ def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypa
     assert (made.needs_commit(closing=True), made.due_at) == (False, float("inf"))
 
 
+def test_an_event_on_a_quiet_topic_is_committed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The interval counts from the worker's last commits, not from the event that is to be committed."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    made, _ = fresh(snapshot_rows=10**6, snapshot_interval=1000.0, commit_interval=2.0)
+    made.interval_began_at = clock.now = 100.0
+    made.advance(WHOLE.before(10))
+    assert made.due_at == 102.0
+    commit(made)
+    clock.now = 107.0
+    made.advance(WHOLE.before(11).after(10))
+    assert made.due_at < clock.now
+
+
 def test_a_decision_is_committed_at_once() -> None:
     made, checkpoint = fresh()
     made.reset()
