@@ -46,7 +46,7 @@ test-quick: setup  ## What depends on the files changed since the last commit: a
 	@$(BIN)/python -m tests.quick $(BASE)
 
 test-unit: setup  ## Tests without Kafka: minutes
-	$(PYTEST) -n 2 -m "not broker and not slow"
+	@$(BIN)/python -m tests.stages unit
 
 test-broker: setup  ## Tests on the real local Kafka, slow ones included
 	$(PYTEST) --require-broker -m "broker and not fault"
@@ -56,7 +56,7 @@ test-fault: setup  ## Every commit step x every fault, slow ones included
 
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
-	$(PYTEST) --require-broker -m slow --ignore=tests/bench
+	@$(BIN)/python -m tests.stages slow-broker slow-unit
 
 bench: setup  ## Throughput and latency beside the bare client
 	$(BIN)/driftway bench

@@ -16,40 +16,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
+
+def _pytest(processes: int, which: str, *more: str) -> tuple[str, ...]:
+    return "pytest", "-n", str(processes), "--dist", "loadgroup", "-m", which, "--durations=20", *more
+
+
+def _on_brokers(which: str) -> tuple[str, ...]:
+    """Each process has its own broker. Tests with a broker mostly wait, hence six processes on two cores."""
+    return _pytest(6, which, "--require-broker")
+
+
 STAGES: dict[str, tuple[str, ...]] = {
     "format": ("ruff", "format", "--check", "."),
     "lint": ("ruff", "check", "."),
     "types": ("mypy",),
-    "rules": ("pytest", "-q", "-n", "2", "tests/meta"),
-    "unit": (
-        "pytest",
-        "-n",
-        "2",
-        "--dist",
-        "loadgroup",
-        "--ignore=tests/meta",
-        "-m",
-        "not broker and not slow",
-        "--durations=20",
-    ),
-    # Each process has its own broker. Tests with a broker mostly wait, hence six processes on two cores.
-    "broker": (
-        "pytest",
-        "--require-broker",
-        "-n",
-        "6",
-        "--dist",
-        "loadgroup",
-        "-m",
-        "broker and not slow",
-        "--durations=20",
-    ),
-    "data": ("pytest", "--require-broker", "-n", "2", "--dist", "loadgroup", "-m", "data and not slow"),
+    "rules": _pytest(2, "not slow", "tests/meta"),
+    "unit": _pytest(2, "not broker and not slow"),
+    "broker": _on_brokers("broker and not slow"),
+    "data": _pytest(2, "data and not slow", "--require-broker"),
+    "slow-broker": _on_brokers("broker and slow"),
+    "slow-unit": _pytest(2, "slow and not broker", "--ignore=tests/bench"),
 }
 """Name -> Python module and its arguments."""
 
-CHECKS = "format", "lint", "types", "rules"
-DEFAULT = *CHECKS, "unit", "broker"
+DEFAULT = "format", "lint", "types", "unit", "broker"
+"""The stage `unit` includes the rules of tests/meta, which `make check` runs alone."""
 
 
 def main(names: Sequence[str]) -> int:

@@ -356,6 +356,7 @@ def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
         assert worker.process.poll() is None
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_left_open_is_not_looked_at(kafka: str) -> None:
     stage = FaultScenario(kafka, PARTITIONS, 3000)
     stage.fill(0, 1000)

@@ -62,6 +62,7 @@ def test_a_tiny_bench_measures_all_sides_and_leaves_no_topic(kafka: str, tmp_pat
     await_until(lambda: not left(), 20, "the bench's topics are gone")
 
 
+@pytest.mark.slow
 def test_a_sweep_measures_every_combination(kafka: str) -> None:
     forms = ("--format", "json,packed", "--output-format", "packed")
     done = bench(kafka, "--no-latency", "--no-limit", *forms, "--guarantee", "at-least-once")
@@ -75,6 +76,7 @@ def test_a_sweep_measures_every_combination(kafka: str) -> None:
     assert done.stderr.rstrip().splitlines()[-1].startswith("packed")
 
 
+@pytest.mark.slow
 def test_the_work_can_be_shared_by_processes(kafka: str) -> None:
     found = result(bench(kafka, "--no-latency", "--no-limit", "--workers", "2", "--partitions", "4"))
     require_sane(found, THROUGHPUT)

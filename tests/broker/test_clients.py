@@ -17,6 +17,7 @@ from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.poisoned_buffers import PoisonedDriftway
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -34,7 +35,7 @@ def records(kafka: str, topic: str, group: str, output: str) -> list[tuple[objec
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-@pytest.mark.parametrize("form", ["json", "packed"])
+@pytest.mark.parametrize("form", slow_but(["json"], ["json", "packed"]))
 def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> None:
     """Good and bad events, with keys, empty keys and none, and values that are null or empty."""
     chance, topic = random.Random(8), create_topic(kafka, unique("events"), 2)
@@ -57,7 +58,7 @@ def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> N
         assert native == python
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_a_group_may_change_its_client_after_any_death(kafka: str, guarantee: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=800)
     with stage.auditor() as auditor:
@@ -95,6 +96,7 @@ def test_members_of_a_group_may_go_either_way(kafka: str) -> None:
     auditor.require(stage.expected)
 
 
+@pytest.mark.slow
 def test_freed_memory_is_not_looked_at(kafka: str) -> None:
     """glibc fills freed and uninitialized memory with other bytes (MALLOC_PERTURB_)."""
     stage, poison = FaultScenario(kafka, partitions=2, rows=600), {"MALLOC_PERTURB_": "165"}
@@ -110,7 +112,7 @@ def test_freed_memory_is_not_looked_at(kafka: str) -> None:
     assert driftway("audit", *stage.worker()[1:7], "--learner", LEARNER, "--accuracy-every", "50").code == 0
 
 
-@pytest.mark.parametrize("form", ["json", "packed"])
+@pytest.mark.parametrize("form", slow_but(["json"], ["json", "packed"]))
 def test_no_buffer_is_looked_at_once_it_is_free(kafka: str, form: str) -> None:
     """Commits every few ms keep the buffers of many batches in use, those of keys and malformed events included."""
     chance, topic, group = random.Random(3), create_topic(kafka, unique("events"), 2), unique("group")

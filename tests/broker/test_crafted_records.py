@@ -12,6 +12,7 @@ from tests.broker.test_policies import CANNOT_RESTORE, learned
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 
 SHOW, EXPLAIN = ("snapshot", "show", "--partition", "0"), ("explain", "--partition", "0", "--offset", "3")
 DEEP = b"[" * 10_000 + b"]" * 10_000
@@ -67,7 +68,7 @@ def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
     assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before), "nothing was predicted twice"
 
 
-@pytest.mark.parametrize("n_features", ["x", 10**7])
+@pytest.mark.parametrize("n_features", slow_but([10**7], ["x", 10**7]))
 def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -> None:
     stage = learned(kafka)
     records = read_all(kafka, f"{stage.prefix}.snapshots")
@@ -84,7 +85,7 @@ def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -
     assert "Traceback" not in of(stage, "snapshot", "list").stderr
 
 
-@pytest.mark.parametrize("value", [b"9" * 5000, b"99999999999999999999", b"[]", DEEP])
+@pytest.mark.parametrize("value", slow_but([DEEP], [b"9" * 5000, b"99999999999999999999", b"[]", DEEP]))
 def test_a_mark_that_cannot_be_read_is_one_without_an_offset(kafka: str, value: bytes) -> None:
     stage = learned(kafka)
     put(stage, b"0.history", value)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -68,6 +69,7 @@ def test_demo_predicts_everything_exactly_once_and_leaves_nothing_behind(kafka: 
     assert out.read_bytes().startswith(b"\x89PNG\r\n")
 
 
+@pytest.mark.slow
 def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
     kafka: str, cluster: dict[str, str], out: Path
 ) -> None:
@@ -85,7 +87,7 @@ def test_demo_on_a_given_cluster_with_two_workers_removes_its_topics(
     await_until(lambda: topics() <= before, 20, "the demo's topics are gone")
 
 
-@pytest.mark.parametrize("how", ["terminate", "kill"])
+@pytest.mark.parametrize("how", slow_but(["kill"], ["terminate", "kill"]))
 def test_ended_in_the_middle_the_demo_takes_its_children_along(how: str, cluster: dict[str, str], out: Path) -> None:
     with Driftway("demo", "--rate", "500", "--out", str(out), env=cluster) as child:
         child.await_text("rows sent", 150)

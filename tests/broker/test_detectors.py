@@ -18,6 +18,7 @@ from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, produce, read_all, unique
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 
 WATCH = "--detector", "ddm", "--detector", "hddm_w:drift_conf=0.005,warn_conf=0.01", "--accuracy-every", "50"
 DEATHS = (Step.FLUSHED, Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT, Step.COMMITTED, Step.BEGUN, Step.FLUSHED)
@@ -65,7 +66,7 @@ def watched(stage: FaultScenario) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+@pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
 def test_every_alarm_of_an_offline_run_is_on_its_topic_once_whatever_dies(kafka: str, client: str) -> None:
     """Workers are killed one after the other, before and after the change of concept."""
     stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS, detectors=DETECTORS), 0

@@ -12,6 +12,7 @@ from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import Record, await_until, read_all
 from tests.support.process import Driftway
+from tests.support.selection import slow_but
 
 PROTOCOLS = {
     "range": ("partition.assignment.strategy=range",),
@@ -31,7 +32,7 @@ def member(stage: FaultScenario, protocol: str, *more: str) -> Driftway:
     return Driftway(*arguments)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", slow_but(["consumer"], PROTOCOLS))
 def test_workers_that_join_and_leave_change_no_score_and_leave_no_gap(kafka: str, protocol: str) -> None:
     stage = FaultScenario(kafka, partitions=4, rows=3000)
     with stage.auditor() as auditor, member(stage, protocol) as first:

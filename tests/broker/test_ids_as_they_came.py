@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import driftway
+from tests.support.selection import slow_but
 
 PLAIN, OWN = ('{"x":[%d,1],"id":%s}', '{"id":%s,"y":%d}'), ('{"amount":%d,"order":%s}', '{"order":%s,"fraud":%d}')
 FORMS = {
@@ -20,7 +21,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", slow_but(["in a list"], FORMS))
 def test_labels_find_events_whose_ids_share_a_float64(form: str, kafka: str, topic: str, group: str) -> None:
     (event, label), wrap, options = FORMS[form]
     names = [wrap % f"12345678901234567890123456789{k}" for k in range(4)]
@@ -44,7 +45,15 @@ def test_labels_find_events_whose_ids_share_a_float64(form: str, kafka: str, top
 BORN = ("1950-01-15", "1966-06-15", "1968-02-15", "1970-01-10", "1971-07-15", "1973-02-15", "1974-02-15", "1990-05-15")
 
 
-@pytest.mark.parametrize(("unit", "micros"), [("days", 86_400_000_000), ("s", 10**6), ("ms", 1000), ("us", 1)])
+@pytest.mark.parametrize(
+    ("unit", "micros"),
+    [
+        pytest.param("days", 86_400_000_000, marks=pytest.mark.slow),
+        pytest.param("s", 10**6, marks=pytest.mark.slow),
+        ("ms", 1000),
+        pytest.param("us", 1, marks=pytest.mark.slow),
+    ],
+)
 def test_dates_of_birth_are_read_in_one_unit(unit: str, micros: int, kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic)
     days = [(dt.date.fromisoformat(text) - dt.date(1970, 1, 1)).days for text in BORN]

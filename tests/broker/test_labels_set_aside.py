@@ -15,6 +15,7 @@ from tests.support.crash import CrashingDriftway
 from tests.support.earlier_labels import EarlierDriftway
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -38,7 +39,7 @@ def outputs(kafka: str, prefix: str) -> tuple[list[int], list[int], list[int]]:
     return predicted, events, [int(one["offset"]) for one in headers if one.get("set-aside") == b"label"]
 
 
-@pytest.mark.parametrize("step", [Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT])
+@pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], [Step.OUTPUTS_PRODUCED, Step.OFFSETS_SENT]))
 def test_each_event_is_predicted_or_rejected_once_and_audit_counts_the_labels(kafka: str, step: Step) -> None:
     topic, group = create_topic(kafka, unique("aside")), unique("group")
     values, fed = events(1), 0

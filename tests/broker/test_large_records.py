@@ -15,6 +15,7 @@ from driftway.worker.kafka.librdkafka.consumer_queue import MOST_BYTES
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import Record, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -71,7 +72,7 @@ def told(one: Record, name: str) -> str:
     return (dict(one.headers)[name] or b"").decode()
 
 
-@pytest.mark.parametrize("client", ["native", "python"])
+@pytest.mark.parametrize("client", slow_but(["native"], ["native", "python"]))
 def test_large_values_ids_keys_and_headers_do_not_stop_a_partition(
     kafka: str, topic: str, group: str, client: str
 ) -> None:
@@ -111,7 +112,7 @@ def test_large_values_ids_keys_and_headers_do_not_stop_a_partition(
     assert f"{topic}/0@41: the rejection does not hold the whole event: it was too large, and must" in again.stderr
 
 
-@pytest.mark.parametrize("client", ["native", "python"])
+@pytest.mark.parametrize("client", slow_but(["python"], ["native", "python"]))
 def test_a_rejected_topic_with_a_lower_limit_gets_the_beginnings(
     kafka: str, topic: str, group: str, client: str
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_rejected_topic_with_a_lower_limit_gets_the_beginnings(
     assert [told(one, "length") for one in rejected] == ["3000000", "500000", "4000000"]
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_when_workers_are_killed_at_truncated_rejections(
     kafka: str, topic: str, group: str
 ) -> None:

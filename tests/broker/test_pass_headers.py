@@ -26,6 +26,7 @@ from tests.support.audit import placed_score
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 from tests.unit.worker.rows import records
 
 pytestmark = pytest.mark.broker
@@ -144,7 +145,7 @@ def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, t
 
 
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-@pytest.mark.parametrize("client", WAYS)
+@pytest.mark.parametrize("client", slow_but(["native"], WAYS))
 def test_predictions_have_the_headers_that_were_asked_for(kafka: str, client: str, guarantee: str) -> None:
     stage = staged(kafka)
     fill_headed(stage)

@@ -204,6 +204,7 @@ def test_group_set_back_to_the_edges(kafka: str, C: int) -> None:
     require_same(stage, once=[*range(C), *range(500, 1000)], twice=range(C, 500))
 
 
+@pytest.mark.slow
 def test_group_set_forward_is_refused_and_replay_learns_what_is_skipped(kafka: str) -> None:
     stage = learned(kafka)
     stage.fill(500, 800)

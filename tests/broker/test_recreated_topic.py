@@ -10,6 +10,7 @@ from driftway.worker.wire.codec import read_json
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, create_topic, empty, produce, read_all
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 
 CANNOT_RESTORE = 4
 EARLIEST = ("--if-offset-lost", "earliest")
@@ -57,7 +58,7 @@ def audited(stage: FaultScenario) -> tuple[int, str]:
     return ended.code, ended.stderr + ended.stdout
 
 
-@pytest.mark.parametrize("rows", [50, 399])
+@pytest.mark.parametrize("rows", slow_but([50], [50, 399]))
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
     stage = learned(kafka, "--guarantee", guarantee)
@@ -79,7 +80,7 @@ def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: s
 
 
 @pytest.mark.parametrize("client", ["native", "python"])
-@pytest.mark.parametrize("rows", [5, 400])
+@pytest.mark.parametrize("rows", slow_but([5], [5, 400]))
 def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
     with Driftway(*stage.worker("--client", client, *EARLIEST)) as worker:

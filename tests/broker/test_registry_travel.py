@@ -24,6 +24,7 @@ from driftway.worker.wire.schema.schema import EventSchema
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import driftway as run
 from tests.support.registry import BY_TOPIC, Stub, client
+from tests.support.selection import slow_but
 from tests.unit.worker.rows import records
 
 pytestmark = pytest.mark.broker
@@ -83,7 +84,7 @@ def scene(kafka: str) -> Iterator[Scene]:
         yield Scene(stub.url, place, values, [tuple(one) for one in headers])
 
 
-@pytest.mark.parametrize("offset", [3, FIRST - 1])
+@pytest.mark.parametrize("offset", slow_but([FIRST - 1], [3, FIRST - 1]))
 def test_a_prediction_for_an_avro_event_is_explained_bit_for_bit(scene: Scene, offset: int) -> None:
     options = ("--offset", str(offset), "--format", "avro", "--registry", scene.registry)
     found = scene.call("explain", *options, "--json")

@@ -17,6 +17,7 @@ from driftway.worker.wire.packed import encode_events as encode_packed
 from tests.support.audit import Scores, expected_scores
 from tests.support.kafka import admin, committed_offset, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 
 LEARNER = "dfop:mu=0.01"
 PARTITIONS, GOOD, BAD = 2, 50_000, 500
@@ -165,7 +166,7 @@ def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, top
     assert offsets == [0, 2]
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], GUARANTEES))
 def test_a_topic_of_nothing_but_bad_records_is_told_and_nothing_committed(
     kafka: str, topic: str, group: str, guarantee: str
 ) -> None:
@@ -268,7 +269,7 @@ def test_too_many_rejections_stop_the_worker_with_everything_committed(kafka: st
     assert accounted(kafka, topic, group) == list(range(3500))
 
 
-@pytest.mark.parametrize("guarantee", GUARANTEES)
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], GUARANTEES))
 def test_a_rejection_that_its_topic_does_not_take_is_not_skipped(
     kafka: str, topic: str, group: str, guarantee: str
 ) -> None:

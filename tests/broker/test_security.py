@@ -183,7 +183,7 @@ def test_the_document_lists_what_is_tested() -> None:
     assert sorted(listed) == sorted(row(one) for one in NEEDED)
 
 
-@pytest.mark.parametrize("lacking", slow_but([NEEDED[0], NEEDED[1], NEEDED[2], NEEDED[-1]], NEEDED), ids="-".join)
+@pytest.mark.parametrize("lacking", slow_but([NEEDED[0], NEEDED[-1]], NEEDED), ids="-".join)
 def test_one_missing_acl_stops_the_worker_before_anything_is_written(
     guarded: Secured, user: str, lacking: Grant
 ) -> None:
@@ -250,7 +250,7 @@ def test_wrong_password_is_said_to_be_one(guarded: Secured, user: str) -> None:
 
 
 @pytest.mark.parametrize("form", slow_but(["json"], ["text", "json"]))
-@pytest.mark.parametrize("way", ["-X", "environment", "config", "properties file", "help"])
+@pytest.mark.parametrize("way", slow_but(["-X", "config"], ["-X", "environment", "config", "properties file", "help"]))
 def test_no_secret_in_anything_that_is_printed(guarded: Secured, tmp_path: Path, way: str, form: str) -> None:
     secret = "hunter2-correct-horse"
     pairs = {
@@ -344,6 +344,7 @@ def certificate(folder: Path, name: str, password: str = PASSWORD) -> str:
     return " ".join(f"{key}={value}" for key, value in pairs.items())
 
 
+@pytest.mark.slow
 def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
     site = Site(broker, "alice")

@@ -17,6 +17,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ANY, watermarks
 from tests.support.kafka import await_until, create_topic, empty, unique
 from tests.support.process import Driftway, Finished, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -83,7 +84,7 @@ def ask(kafka: str, topic: str, group: str, *kinds: str) -> Finished:
     return driftway("rejected", "--input", topic, "--group", group, "--bootstrap", kafka, "--send-again", *chosen)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", slow_but([CLIENTS[0]], CLIENTS))
 def test_the_record_that_came_is_sent(kafka: str, client: str) -> None:
     """Key, value, headers and time: null, empty, twice, binary, with the names of our own headers."""
     topic, group = create_topic(kafka, unique("as-it-came")), unique("group")

@@ -259,7 +259,7 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
 
 
 @pytest.mark.parametrize("there", [0, 300])
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_before_its_first_commit(
     kafka: str, guarantee: str, there: int
 ) -> None:

@@ -22,6 +22,7 @@ from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.events import Target
 from tests.support.kafka import END_SECONDS, admin, create_topic, produce
 from tests.support.process import Driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -75,7 +76,7 @@ def ranges(found: dict[str, Any]) -> list[tuple[int, int, int]]:
     return [(one["partition"], one["from"], one["to"]) for one in found["source"]["ranges"]]
 
 
-@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+@pytest.mark.parametrize("client", slow_but([NATIVE], [PYTHON, NATIVE]))
 def test_offsets_choose_rows_of_each_partition_in_order(
     kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], client: str
 ) -> None:

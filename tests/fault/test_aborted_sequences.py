@@ -18,6 +18,7 @@ from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, committed_offset, read_all
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, ADD_PARTITIONS, ILLEGAL_GENERATION, INVALID_RECORD, PRODUCE, Proxy
+from tests.support.selection import slow_but
 
 ONE_BROKER = ("-X", "metadata.recovery.strategy=none")
 """Otherwise the client forgets its only broker, and with it the transaction coordinator, and nothing can fail."""
@@ -79,7 +80,7 @@ def leave(worker: Driftway) -> None:
     assert worker.wait() == 0, worker.story()
 
 
-@pytest.mark.parametrize("way", ["lost", "late"])
+@pytest.mark.parametrize("way", slow_but(["lost"], ["lost", "late"]))
 def test_predictions_whose_reply_was_lost_are_no_hole(stage: FaultScenario, proxy: Proxy, way: str) -> None:
     """In the late case the broker receives them after the abort and rejects them for their older epoch."""
     arguments = stage.worker("--bootstrap", proxy.bootstrap, *ONE_BROKER, *SLOW, *EVERY_COMMIT)
@@ -99,7 +100,7 @@ def test_predictions_whose_reply_was_lost_are_no_hole(stage: FaultScenario, prox
     require_whole(auditor, stage, stage.rows)
 
 
-@pytest.mark.parametrize("snapshots", [NEVER, WHEN_TRIED_AGAIN], ids=["position", "snapshot"])
+@pytest.mark.parametrize("snapshots", slow_but([NEVER], [NEVER, WHEN_TRIED_AGAIN]), ids=["position", "snapshot"])
 def test_position_whose_reply_was_lost_takes_nobodys_place(
     stage: FaultScenario, proxy: Proxy, snapshots: tuple[str, ...]
 ) -> None:

@@ -35,7 +35,8 @@ def offline(values: list[bytes], partition: int) -> tuple[list[tuple[int, float]
 
 
 @pytest.mark.parametrize(
-    ("step", "victim", "heir"), [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), (Step.COMMITTED, PYTHON, NATIVE)]
+    ("step", "victim", "heir"),
+    [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), pytest.param(Step.COMMITTED, PYTHON, NATIVE, marks=pytest.mark.slow)],
 )
 def test_killed_worker_is_succeeded_with_the_rows_that_wait(kafka: str, step: Step, victim: str, heir: str) -> None:
     topic, group = unique("events"), unique("group")

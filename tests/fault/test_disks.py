@@ -191,6 +191,7 @@ def gone_reader() -> Iterator[tuple[int, Callable[[], None]]]:
     yield writing, head
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken_log", [full_disk, gone_reader])
 def test_log_that_cannot_be_written_stops_nothing(
     kafka: str, broken_log: Callable[[], contextlib.AbstractContextManager[tuple[int, Callable[[], None]]]]

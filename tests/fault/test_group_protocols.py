@@ -15,6 +15,7 @@ from tests.support.groups import set_session
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.process import Driftway
 from tests.support.proxy import GROUP_ID_NOT_FOUND, HEARTBEAT, UNKNOWN_SERVER_ERROR, Proxy
+from tests.support.selection import slow_but
 
 ASSIGNMENT_EPOCH = 6
 """Type of the record with the epoch of a group's assignment (ConsumerGroupTargetAssignmentMetadata)."""
@@ -95,7 +96,7 @@ def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_l
     auditor.require(stage.expected)
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", slow_but(["classic"], ["classic", "consumer"]))
 def test_without_transactions_partitions_move_with_their_offset(kafka: str, protocol: str) -> None:
     """The offset is committed inside the client's rebalance callback, during which no other thread can run."""
     stage = FaultScenario(kafka, partitions=2, rows=800)
@@ -154,6 +155,7 @@ def forget_epochs(kafka: str, group: str, epoch: int) -> None:
     assert producer.flush(30) == 0
 
 
+@pytest.mark.slow
 def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pytest.FixtureRequest) -> None:
     """After a partial load of a group's log, Kafka 4.1 assigns nothing until the epoch exceeds the old one."""
     with own_broker(request.config) as kafka:

@@ -20,7 +20,8 @@ def headers(offset: int) -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize(
-    ("step", "victim", "heir"), [(Step.OUTPUTS_PRODUCED, NATIVE, PYTHON), (Step.OFFSETS_SENT, PYTHON, NATIVE)]
+    ("step", "victim", "heir"),
+    [pytest.param(Step.OUTPUTS_PRODUCED, NATIVE, PYTHON, marks=pytest.mark.slow), (Step.OFFSETS_SENT, PYTHON, NATIVE)],
 )
 def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, heir: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)

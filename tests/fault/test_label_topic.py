@@ -37,7 +37,11 @@ def offline(settings: WorkerSettings, partition: int, end: int) -> tuple[list[tu
 
 @pytest.mark.parametrize(
     ("step", "victim", "heir"),
-    [(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON), (Step.OFFSETS_SENT, NATIVE, NATIVE), (Step.COMMITTED, PYTHON, NATIVE)],
+    [
+        pytest.param(Step.SNAPSHOT_PRODUCED, NATIVE, PYTHON, marks=pytest.mark.slow),
+        (Step.OFFSETS_SENT, NATIVE, NATIVE),
+        pytest.param(Step.COMMITTED, PYTHON, NATIVE, marks=pytest.mark.slow),
+    ],
 )
 def test_killed_worker_is_succeeded_in_the_order_that_it_had(kafka: str, step: Step, victim: str, heir: str) -> None:
     topic, labels, group = unique("events"), unique("labels"), unique("group")

@@ -13,13 +13,14 @@ from tests.support.audit import Auditor, dealt, expected_scores
 from tests.support.kafka import await_until, create_topic, unique
 from tests.support.process import Driftway
 from tests.support.real_streams import RealStreams
+from tests.support.selection import slow_but
 
 LEARNER = "dfop:mu=0.01"
 RATE = 1200.0
 KILLS = 20
 
 
-@pytest.mark.parametrize("partitions", [1, 4])
+@pytest.mark.parametrize("partitions", slow_but([4], [1, 4]))
 @pytest.mark.timeout(400)
 def test_generated_rows_with_random_kills_have_the_scores_of_evaluate(kafka: str, partitions: int) -> None:
     require_scores_of_evaluate(kafka, "hyperplane_rotating:rows=45000", partitions)

@@ -11,9 +11,10 @@ from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import await_until, committed_offset, read_all
 from tests.support.process import Driftway
 from tests.support.proxy import PRODUCE, Proxy
+from tests.support.selection import slow_but
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(kafka: str, guarantee: str) -> None:
     """A compacted topic rejects records without a key, and these events have none."""
     stage = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})

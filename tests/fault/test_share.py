@@ -45,6 +45,7 @@ def took_in(kafka: str, prefix: str) -> dict[int, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("step", "victim", "heir", "share"),
     [

@@ -72,7 +72,14 @@ def fed(kafka: str, topic: str, labels: str, streams: list[Stream], seconds: flo
     sender.join(300)
 
 
-@pytest.mark.parametrize(("separate", "wait", "kills"), [(True, "2000", 20), (True, "30m/3000", 5), (False, "30m", 5)])
+@pytest.mark.parametrize(
+    ("separate", "wait", "kills"),
+    [
+        pytest.param(True, "2000", 20, marks=pytest.mark.slow),
+        (True, "30m/3000", 5),
+        pytest.param(False, "30m", 5, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.timeout(550)
 def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: str, kills: int) -> None:
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))

@@ -43,12 +43,11 @@ if os.environ.get("NUMBA_DISABLE_JIT") == "1":
     driftway.learners.engine.jit.member = member
     driftway.learners.engine.jit.trailing_zeros = trailing_zeros
 
-ROWS = 240
-"""Rows of plain data. The last kernel line to be reached first runs in row 197, when a pool of learn_pp_nse is full;
-the windows and budgets of the table's variants are full and have wrapped around long before."""
-HOSTILE, WIDE = 120, 30
-"""Rows of hostile data (the last line that only these reach first runs in row 95, in fogd), and rows so wide that
-matrices are multiplied by columns (reached in the first row)."""
+ROWS, HOSTILE, WIDE = 100, 60, 30
+"""Rows of plain data, of hostile data, and rows so wide that matrices are multiplied by columns."""
+MORE_ROWS, MORE_HOSTILE = 240, 120
+LATE_LINES = {"learn_pp_nse", "norma", "kernel_alma", "rbp", "forgetron", "fogd", "bsgd_merge"}
+"""Learners with kernel lines that only later rows reach: up to row 197 of the plain ones, and 104 of the hostile."""
 LATE, WAITING = 60, 4
 """Rows with delayed labels, and how many wait at a time."""
 
@@ -57,9 +56,10 @@ def streams(case: Case) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Kind -> rows to run a case on."""
     from tests.conformance.rows import hostile, rows
 
+    plain, wild = (MORE_ROWS, MORE_HOSTILE) if case.row.name in LATE_LINES else (ROWS, HOSTILE)
     made = {
-        "plain": rows(case.kind, ROWS, 5, 4, 0.2),
-        "hostile": hostile(case.kind, HOSTILE, 5, case.classes() or 1),
+        "plain": rows(case.kind, plain, 5, 4, 0.2),
+        "hostile": hostile(case.kind, wild, 5, case.classes() or 1),
         "wide": rows(case.kind, WIDE, 14, 4, 0.2),
     }
     return {name: case.formed(one) for name, one in made.items()}

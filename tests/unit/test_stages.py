@@ -35,6 +35,10 @@ def test_a_stage_that_is_not_there_is_a_sentence(capfd: pytest.CaptureFixture[st
     assert capfd.readouterr().err == "there is no stage five: stages are one, two, three, four\n"
 
 
-def test_the_default_is_every_stage_but_that_of_real_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_leaves_out_slow_tests_real_streams_and_what_the_unit_tests_include(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.undo()
-    assert [*stages.DEFAULT, "data"] == list(stages.STAGES)
+    assert set(stages.STAGES) - set(stages.DEFAULT) == {"rules", "data", "slow-broker", "slow-unit"}
+    assert stages.STAGES["rules"][-1] == "tests/meta"
+    assert not any("tests" in argument for argument in stages.STAGES["unit"]), "all tests are looked through"
