@@ -215,7 +215,7 @@ def test_without_transactions_no_offset_passes_an_output_that_was_refused(
     place = f"INPUT.GROUP.{name}"
     lacking = "TOPIC", place, "WRITE"
     site = Site(guarded, user, lacking, (("TOPIC", place, "DESCRIBE"),))
-    words = sentence(site.worker("--guarantee", "at-least-once"), 1)
+    words = sentence(site.worker("--commit-interval", "10", "--guarantee", "at-least-once"), 1)
     assert site.named(lacking)[1] in words
     assert "uthoriz" in words
     assert committed_offset(guarded.plain, site.group, site.topic)[0] < 0
