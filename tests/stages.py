@@ -39,6 +39,7 @@ STAGES: dict[str, tuple[str, ...]] = {
 }
 """Name -> Python module and its arguments."""
 
+FETCH = "from driftway.workbench.broker.distribution import classpath; classpath(lambda line: None)"
 DEFAULT = "format", "lint", "types", "unit", "broker"
 """The stage `unit` includes the rules of tests/meta, which `make check` runs alone."""
 
@@ -50,6 +51,8 @@ def main(names: Sequence[str]) -> int:
         print(f"there is no stage {unknown[0]}: stages are {', '.join(STAGES)}", file=sys.stderr)
         return 2
     lines: list[str] = []
+    if "broker" in names[1:]:  # Kafka's jars are downloaded beside the stages before it
+        subprocess.Popen([sys.executable, "-c", FETCH], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for name in names:
         module, *arguments = STAGES[name]
         print(f"\n--- {name}: {shlex.join([module, *arguments])}", flush=True)
