@@ -5,19 +5,35 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import pytest
 
-from driftway.workbench.broker import LocalKafka
+from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.errors import Failure
 
 
 @contextlib.contextmanager
 def own_broker(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalKafka]:
     """A local Kafka for one test, with its own properties; skips the test if none can be started."""
+    with _started(config, LocalKafka(heap="256m", properties=properties)) as kafka:
+        yield kafka
+
+
+@contextlib.contextmanager
+def own_cluster(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalCluster]:
+    """Three brokers, each of which a test may kill; skips the test if they cannot be started."""
+    with _started(config, LocalCluster(heap="256m", properties=properties)) as cluster:
+        yield cluster
+
+
+Started = TypeVar("Started", LocalKafka, LocalCluster)
+
+
+@contextlib.contextmanager
+def _started(config: pytest.Config, kafka: Started) -> Iterator[Started]:
     if os.environ.get("DRIFTWAY_BOOTSTRAP"):
         pytest.skip("kills its broker, and DRIFTWAY_BOOTSTRAP's is not ours to kill")
-    kafka = LocalKafka(heap="256m", properties=properties)
     try:
         kafka.start()
     except Failure as failure:

@@ -57,7 +57,7 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
 
     client = admin(bootstrap)
     settings = {key.replace("_", "."): value for key, value in config.items()}
-    future = client.create_topics([NewTopic(topic, partitions, 1, config=settings)])[topic]
+    future = client.create_topics([NewTopic(topic, partitions, config=settings)])[topic]
     future.result(timeout=END_SECONDS)
     await_leaders(client, {topic: partitions})
     return topic

@@ -1,4 +1,4 @@
-"""A real Apache Kafka as a child process: one KRaft node on loopback, in a temporary or a given directory."""
+"""A real Apache Kafka as a child process: a KRaft node on loopback, in a temporary or a given directory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -44,6 +44,10 @@ class LocalKafka:
         Broker properties over those of `driftway.workbench.broker.settings.DEVELOPMENT`.
     steady : bool
         For long and heavy loads: slower to start, less CPU per message once warm.
+    member : Membership, optional
+        Its place in a cluster, whose ports are all known; by default a cluster of its own.
+    cluster : str, optional
+        Id of the cluster for an empty data directory; by default a new one.
     progress : callable, optional
         Called with what a first start downloads; by default prints a line on stderr.
 
@@ -62,6 +66,8 @@ class LocalKafka:
         heap: str = "512m",
         properties: Mapping[str, str] | None = None,
         steady: bool = False,
+        member: settings.Membership | None = None,
+        cluster: str | None = None,
         progress: distribution.Progress | None = None,
     ) -> None:
         self._given = None if data_dir is None else Path(data_dir).absolute()
@@ -72,8 +78,9 @@ class LocalKafka:
         self._progress = progress or show_progress
         self._home = Path()
         self._port = port
-        self._controller_port = 0
-        self._cluster = ""
+        self._given_member = member
+        self._member = member or settings.Membership(1, (0,))
+        self._cluster = cluster or settings.kafka_uuid()
         self._process: SupervisedProcess | None = None
 
     @property
@@ -161,8 +168,16 @@ class LocalKafka:
         Failure
             Kafka ended early.
         """
+        self.launch()
+        await_ready(self.bootstrap, READY_SECONDS, self._check_alive, self._cluster)
+
+    def launch(self) -> None:
+        """Start again as `restart` does, without waiting until the broker can be used."""
         self._running().end(END_SECONDS)
-        self._launch()
+        self.log.unlink(missing_ok=True)  # so that it is only about this start
+        (self._home / "logs" / "java.log").unlink(missing_ok=True)
+        argv = [*self._java, "kafka.Kafka", str(self._home / "server.properties")]
+        self._running().start(argv, self._home / "logs" / "java.log")
 
     def exit_code(self) -> int | None:
         """Exit code of Kafka's Java, None while it runs."""
@@ -186,11 +201,11 @@ class LocalKafka:
 
     def _start_with_free_ports(self) -> None:
         for attempt in range(1, ATTEMPTS + 1):
-            self._port = self._wanted_port or _draw_port()
-            self._controller_port = _draw_port(besides=self._port)
+            self._port = self._wanted_port or draw_port()
+            self._member = self._given_member or settings.Membership(1, (draw_port({self._port}),))
             self._write_settings()
             try:
-                self._launch()
+                self.restart()
                 return
             except Failure:
                 if attempt == ATTEMPTS or not self._port_was_lost():
@@ -200,11 +215,11 @@ class LocalKafka:
         data = self._home / "data"
         self.log.parent.mkdir(exist_ok=True)
         (self._home / "log4j2.properties").write_text(settings.LOG4J2.format(log=self.log))
-        text = settings.server_properties(data, self._port, self._controller_port, self._own)
+        text = settings.server_properties(data, self._port, self._member, self._own)
         (self._home / "server.properties").write_text(text)
         if not (data / "meta.properties").exists():
             self._format(data)
-        self._cluster = _cluster_of(data)
+        self._cluster = cluster_of(data)
 
     def _format(self, data: Path) -> None:
         """Format an empty data directory, from the second time on without starting Java for it.
@@ -213,17 +228,16 @@ class LocalKafka:
         starts with. It depends on nothing but Kafka's version, so the first one is kept with the jars.
         """
         kept = distribution.cache_home() / "bootstrap.checkpoint"
-        cluster = settings.kafka_uuid()
         if kept.exists():
             data.mkdir(exist_ok=True)
             shutil.copyfile(kept, data / "bootstrap.checkpoint")
-            (data / "meta.properties").write_text(settings.meta_properties(cluster))
+            (data / "meta.properties").write_text(settings.meta_properties(self._cluster, self._member.node))
             return
         tool = [
             "kafka.tools.StorageTool",
             "format",
             "-t",
-            cluster,
+            self._cluster,
             "-c",
             str(self._home / "server.properties"),
         ]
@@ -241,13 +255,6 @@ class LocalKafka:
             part.replace(kept)
         except OSError:  # a cache that became read-only costs a second per start, no more
             part.unlink(missing_ok=True)
-
-    def _launch(self) -> None:
-        self.log.unlink(missing_ok=True)  # so that it is only about this start
-        (self._home / "logs" / "java.log").unlink(missing_ok=True)
-        argv = [*self._java, "kafka.Kafka", str(self._home / "server.properties")]
-        self._running().start(argv, self._home / "logs" / "java.log")
-        await_ready(self.bootstrap, READY_SECONDS, self._check_alive, self._cluster)
 
     def _check_alive(self) -> None:
         if self.exit_code() is not None:
@@ -287,15 +294,29 @@ def _free(port: int) -> bool:
     return True
 
 
-def _draw_port(besides: int = 0) -> int:
+def draw_port(besides: Collection[int] = ()) -> int:
+    """A free port that is none of `besides`.
+
+    Raises
+    ------
+    Failure
+        None was found.
+    """
     for _ in range(1000):
         port = random.choice(PORTS)  # noqa: S311  (not a secret)
-        if port != besides and _free(port):
+        if port not in besides and _free(port):
             return port
     raise Failure(f"no free port between {PORTS.start} and {PORTS.stop}")
 
 
-def _cluster_of(data: Path) -> str:
+def cluster_of(data: Path) -> str:
+    """The id of the cluster that a formatted data directory belongs to.
+
+    Raises
+    ------
+    UsageFailure
+        It holds something else.
+    """
     for line in _text(data / "meta.properties").splitlines():
         key, _, value = line.partition("=")
         if key == "cluster.id":

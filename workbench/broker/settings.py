@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -45,6 +46,20 @@ DEVELOPMENT: Mapping[str, str] = {
 }
 """Settings that a caller's own properties may override."""
 
+REPLICATED: Mapping[str, str] = {
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    # As in production, unlike a single broker's: it is how long a dead broker is not noticed.
+    "broker.session.timeout.ms": "9000",
+    "broker.heartbeat.interval.ms": "2000",
+}
+"""Settings of a cluster of at least three brokers, over those of a single one."""
+
 LOG4J2 = """\
 status = error
 appender.file.type = File
@@ -62,19 +77,42 @@ logger.transactions.level = info
 """Logs warnings, and what the group and transaction coordinators do, to investigate doubtful offsets."""
 
 
-def server_properties(data: Path, port: int, controller_port: int, own: Mapping[str, str]) -> str:
-    """The text of ``server.properties`` for one combined node on loopback.
+@dataclass(frozen=True)
+class Membership:
+    """A node's place in a cluster.
+
+    Parameters
+    ----------
+    node : int
+        The node's id, from 1.
+    controller_ports : tuple of int
+        Ports of the controllers of nodes 1, 2, ..
+    """
+
+    node: int
+    controller_ports: tuple[int, ...]
+
+    @property
+    def controller_port(self) -> int:
+        """Port of this node's controller."""
+        return self.controller_ports[self.node - 1]
+
+
+def server_properties(data: Path, port: int, member: Membership, own: Mapping[str, str]) -> str:
+    """The text of ``server.properties`` for a node on loopback that is broker and controller.
 
     The loopback ``listeners`` in `own` are added to the plain one, which remains the inter-broker listener.
     """
     more = "".join(f",{one}" for one in own.get("listeners", "").split(",") if f"://{HOST}:" in one)
     fixed = {
         "process.roles": "broker,controller",
-        "node.id": "1",
-        "controller.quorum.voters": f"1@{HOST}:{controller_port}",
+        "node.id": str(member.node),
+        "controller.quorum.voters": ",".join(
+            f"{node}@{HOST}:{controller_port}" for node, controller_port in enumerate(member.controller_ports, 1)
+        ),
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}{more}",
+        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{member.controller_port}{more}",
         "advertised.listeners": f"PLAINTEXT://{HOST}:{port}{more}",
         "log.dirs": str(data),
     }
@@ -82,9 +120,9 @@ def server_properties(data: Path, port: int, controller_port: int, own: Mapping[
     return "\n".join(lines).replace("\\", "\\\\") + "\n"
 
 
-def meta_properties(cluster: str) -> str:
-    """The text of ``meta.properties``, which marks a data directory as formatted."""
-    return f"cluster.id={cluster}\ndirectory.id={kafka_uuid()}\nnode.id=1\nversion=1\n"
+def meta_properties(cluster: str, node: int) -> str:
+    """The text of ``meta.properties``, which marks a node's data directory as formatted."""
+    return f"cluster.id={cluster}\ndirectory.id={kafka_uuid()}\nnode.id={node}\nversion=1\n"
 
 
 def kafka_uuid() -> str:

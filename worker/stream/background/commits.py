@@ -20,7 +20,7 @@ from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.task.task import PendingCommit, Task
 
-ID_SECONDS = 4.0
+ID_SECONDS = 10.0
 """How long a commit waits for the ids of the input topics."""
 
 

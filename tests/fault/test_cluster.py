@@ -1,0 +1,94 @@
+"""Three brokers of which one dies: every event is predicted once, with the bits of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from driftway.workbench.broker import LocalCluster, LocalKafka
+from tests.support.brokers import own_cluster
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import admin
+from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
+
+ROWS, BEFORE = 1500, 500
+"""Rows per partition, and how many are predicted before a broker dies."""
+STANDSTILL_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
+    with own_cluster(request.config) as made:
+        yield made
+
+
+def leader_of(cluster: LocalCluster, topic: str, partition: int) -> LocalKafka:
+    """The broker that leads a partition."""
+    topics = admin(cluster.bootstrap).list_topics(topic, timeout=10).topics
+    return cluster.nodes[topics[topic].partitions[partition].leader - 1]
+
+
+def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCluster) -> None:
+    stage = FaultScenario(cluster.bootstrap, partitions=3, rows=1)
+    found = admin(cluster.bootstrap).list_topics(timeout=10)
+    assert sorted(found.brokers) == [1, 2, 3]
+    assert all(len(one.replicas) == len(one.isrs) == 3 for one in found.topics[stage.topic].partitions.values())
+    assert len({one.leader for one in found.topics[stage.topic].partitions.values()}) == 3
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("of", slow_but([".predictions"], ["", ".predictions"]), ids=["input", "predictions"])
+def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalCluster, of: str) -> None:
+    stage = FaultScenario(cluster.bootstrap, partitions=2, rows=ROWS)
+    topic = f"{stage.prefix}{of}" if of else stage.topic
+    with (
+        stage.auditor() as auditor,
+        Driftway(*stage.worker()) as one,
+        Driftway(*stage.worker()) as other,
+    ):
+        stage.fill(0, BEFORE)
+        auditor.await_all(2 * BEFORE)
+        dead = leader_of(cluster, topic, 0)
+        dead.kill()
+        stage.fill(BEFORE, 2 * BEFORE)
+        auditor.await_all(4 * BEFORE, STANDSTILL_SECONDS)
+        dead.restart()
+        stage.fill(2 * BEFORE)
+        auditor.await_all(2 * ROWS, STANDSTILL_SECONDS)
+        for worker in (one, other):
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+    auditor.require(stage.expected)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", cluster.bootstrap
+    audited = driftway("audit", *place, "--learner", LEARNER)
+    assert audited.code == 0, audited.stdout + audited.stderr
+
+
+@pytest.mark.slow
+def test_the_command_tells_of_a_broker_that_ends_and_starts_it_again() -> None:
+    with Driftway("broker", "--brokers", "3", "--port", "0", "--restart-after", "1") as command:
+        command.await_text("broker 3 (")
+        killed = int(re.findall(r"broker 2 \(.*\) is running, process (\d+)", command.stderr)[-1])
+        os.kill(killed, signal.SIGKILL)
+        command.await_text("has ended with exit code -9; it starts again in 1 s")
+        command.await_condition(lambda: command.stderr.count("broker 2 (") == 3, "it runs again")
+        command.terminate()
+        assert command.wait() == 0, command.story()
+        assert command.stdout.count("127.0.0.1:") == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--brokers", "2"), "a cluster has at least 3 brokers"),
+        (("--restart-after", "1"), "--restart-after is for --brokers 3 or more"),
+        (("--brokers", "3", "--broker", "docker"), "--data, --heap and --brokers are for --broker local"),
+    ],
+)
+def test_options_that_do_not_go_together_are_a_sentence(options: tuple[str, ...], told: str) -> None:
+    assert driftway("broker", *options).stderr.endswith(f"{told}\n")

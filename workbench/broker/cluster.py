@@ -1,0 +1,133 @@
+"""A cluster of real Kafka brokers on loopback, each a child process that can be killed and started again alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from driftway.workbench.broker import settings
+from driftway.workbench.broker.distribution import Progress
+from driftway.workbench.broker.local import ATTEMPTS, LocalKafka, cluster_of, draw_port
+from driftway.worker.errors import UsageFailure
+
+REPLICAS = 3
+"""Fewest brokers of which one may die while the others go on accepting records."""
+
+
+class LocalCluster:
+    """Brokers that live no longer than this process; topics have three replicas, of which two must be in sync.
+
+    Parameters
+    ----------
+    brokers : int
+        Number of brokers, >= 3. Each is a controller too.
+    data_dir : str or Path, optional
+        Where topics are kept, in a folder for each broker; existing data is reused. Without it, temporary directories.
+    port : int
+        Port of the first broker, those of the others follow it; 0 draws free ones.
+    heap : str
+        Java's heap of each broker.
+    properties : mapping, optional
+        Broker properties over those of `driftway.workbench.broker.settings`.
+    progress : callable, optional
+        As of `LocalKafka`.
+
+    Examples
+    --------
+    ::
+
+        with LocalCluster() as cluster:
+            producer = Producer({"bootstrap.servers": cluster.bootstrap})
+            cluster.nodes[0].kill()
+            cluster.nodes[0].restart()
+    """
+
+    def __init__(
+        self,
+        brokers: int = REPLICAS,
+        data_dir: str | Path | None = None,
+        port: int = 0,
+        heap: str = "400m",
+        properties: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if brokers < REPLICAS:
+            raise UsageFailure(f"a cluster has at least {REPLICAS} brokers")
+        self._brokers, self._wanted_port, self._heap = brokers, port, heap
+        self._data_dir = None if data_dir is None else Path(data_dir).absolute()
+        self._own = {**settings.REPLICATED, **(properties or {})}
+        self._progress = progress
+        self.nodes: list[LocalKafka] = []
+        """The brokers; node i has the id i + 1."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses of all brokers, for clients."""
+        return ",".join(node.bootstrap for node in self.nodes)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start all brokers and return when the cluster can be used.
+
+        Raises
+        ------
+        Failure
+            As `LocalKafka.start`.
+        """
+        for attempt in range(1, ATTEMPTS + 1):
+            self.nodes = self._draw_nodes()
+            try:
+                self._all(LocalKafka.start)
+                return
+            except BaseException as error:
+                self.stop()
+                if attempt == ATTEMPTS or self._wanted_port or "Address already in use" not in str(error):
+                    raise
+
+    def stop(self) -> None:
+        """End all brokers and remove temporary directories. Does nothing when they are not running."""
+        self._all(LocalKafka.stop)
+
+    def _draw_nodes(self) -> list[LocalKafka]:
+        """Return brokers with free ports, not started."""
+        drawn: set[int] = set()
+        for _ in range(2 * self._brokers):
+            drawn.add(draw_port(drawn))
+        controllers, ports = tuple(drawn)[: self._brokers], tuple(drawn)[self._brokers :]
+        if self._wanted_port:
+            ports = tuple(range(self._wanted_port, self._wanted_port + self._brokers))
+        cluster = self._known_cluster() or settings.kafka_uuid()
+        return [
+            LocalKafka(
+                data_dir=None if self._data_dir is None else self._data_dir / str(node),
+                port=port,
+                heap=self._heap,
+                properties=self._own,
+                member=settings.Membership(node, controllers),
+                cluster=cluster,
+                progress=self._progress,
+            )
+            for node, port in enumerate(ports, 1)
+        ]
+
+    def _known_cluster(self) -> str | None:
+        """The cluster whose data is in the given directory."""
+        homes = [] if self._data_dir is None else sorted(self._data_dir.glob("*/data"))
+        return next((cluster_of(home) for home in homes if (home / "meta.properties").exists()), None)
+
+    def _all(self, call: Callable[[LocalKafka], None]) -> None:
+        """Call for all brokers at once, since none is ready before a majority runs; raise the first error."""
+        with ThreadPoolExecutor(len(self.nodes) or 1) as threads:
+            for done in [threads.submit(call, node) for node in self.nodes]:
+                done.result()
