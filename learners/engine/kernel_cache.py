@@ -124,13 +124,14 @@ def _read(path: Path) -> bytes | None:
 
 def _write(path: Path, body: bytes) -> None:
     """Write a file so that nobody reads half of it."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-        try:
+    file = tempfile.NamedTemporaryFile(dir=path.parent, delete=False)  # noqa: SIM115  (closed below)
+    try:
+        with file:  # a full disk may only show when it is closed
             file.write(body + _digest(body))
-        except BaseException:
-            os.unlink(file.name)
-            raise
-    os.replace(file.name, path)
+        os.replace(file.name, path)
+    except BaseException:
+        os.unlink(file.name)
+        raise
 
 
 def _type_text(kind: Any) -> str:
