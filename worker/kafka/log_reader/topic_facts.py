@@ -6,6 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -20,8 +21,8 @@ _admin: Any = untyped  # its stubs do not export everything
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
 TRY_SECONDS = 1.0
-"""How long one client is asked, which takes milliseconds, before a new one is made. A client asks the broker that it
-takes for the controller, and waits for it for seconds after it has died; a new client is soon told another one."""
+"""How long the first client is asked before a new one is made, which is asked twice as long. A client asks the broker
+that it takes for the controller, and waits for it for seconds after it has died; a new one is soon told another."""
 MISSING_SECONDS = 2.0
 """How long a topic may be unknown: a broker that has just started may not know it yet."""
 COMPACTED_INPUT = (
@@ -91,10 +92,10 @@ class TopicIdReader:
             self._lock.release()
 
     def _ask(self, deadline: Deadline) -> TopicIds:
-        asked = Deadline(min(MISSING_SECONDS, deadline.left))
+        asked, seconds = Deadline(min(MISSING_SECONDS, deadline.left)), TRY_SECONDS
         while True:
             try:
-                return TopicIds(*query(lambda: self._describe(min(TRY_SECONDS, max(1.0, deadline.remaining()))), asked))
+                return TopicIds(*query(partial(self._describe, min(seconds, max(1.0, deadline.left))), asked))
             except KafkaException as error:
                 code, sentence = error.args[0].code(), error.args[0].str()
                 if code in MISSING:
@@ -103,7 +104,7 @@ class TopicIdReader:
                     return TopicIds()
                 if code != KafkaError._TIMED_OUT or deadline.passed:
                     raise
-            self._client = None
+            self._client, seconds = None, 2 * seconds
 
     def _describe(self, seconds: float) -> list[str | None]:
         if self._client is None:
