@@ -39,9 +39,10 @@ STAGES: dict[str, tuple[str, ...]] = {
 }
 """Name -> Python module and its arguments."""
 
-FETCH = "from driftway.workbench.broker.distribution import classpath; classpath(lambda line: None)"
 DEFAULT = "format", "lint", "types", "unit", "broker"
 """The stage `unit` includes the rules of tests/meta, which `make check` runs alone."""
+FETCH = "from driftway.workbench.broker.distribution import classpath; classpath(lambda line: None)"
+"""Python that downloads Kafka's jars, unless they are there."""
 
 
 def main(names: Sequence[str]) -> int:
@@ -51,8 +52,10 @@ def main(names: Sequence[str]) -> int:
         print(f"there is no stage {unknown[0]}: stages are {', '.join(STAGES)}", file=sys.stderr)
         return 2
     lines: list[str] = []
-    if "broker" in names[1:]:  # Kafka's jars are downloaded beside the stages before it
-        subprocess.Popen([sys.executable, "-c", FETCH], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    fetching: list[subprocess.Popen[bytes]] = []
+    if "broker" in names[1:]:  # beside the stages before it
+        quiet = subprocess.DEVNULL
+        fetching.append(subprocess.Popen([sys.executable, "-c", FETCH], cwd=ROOT, stdout=quiet, stderr=quiet))
     for name in names:
         module, *arguments = STAGES[name]
         print(f"\n--- {name}: {shlex.join([module, *arguments])}", flush=True)
@@ -62,6 +65,9 @@ def main(names: Sequence[str]) -> int:
         lines.append(f"{name:8}{minutes:3}:{seconds:02}  {'passed' if code == 0 else f'FAILED (exit code {code})'}")
         if code != 0:
             break
+    for one in fetching:
+        one.terminate()
+        one.wait()
     print("\n--- stages", *lines, sep="\n")
     left = names[len(lines) :]
     if left:

@@ -70,7 +70,7 @@ def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalClus
 
 
 @pytest.mark.slow
-def test_the_command_tells_of_a_broker_that_ends_and_starts_it_again() -> None:
+def test_the_command_says_that_a_broker_has_ended_and_starts_it_again() -> None:
     with Driftway("broker", "--brokers", "3", "--port", "0", "--restart-after", "1") as command:
         command.await_text("broker 3 (")
         killed = int(re.findall(r"broker 2 \(.*\) is running, process (\d+)", command.stderr)[-1])
@@ -87,7 +87,9 @@ def test_the_command_tells_of_a_broker_that_ends_and_starts_it_again() -> None:
     [
         (("--brokers", "2"), "a cluster has at least 3 brokers"),
         (("--restart-after", "1"), "--restart-after is for --brokers 3 or more"),
-        (("--brokers", "3", "--broker", "docker"), "--data, --heap and --brokers are for --broker local"),
+        (("--brokers", "3", "--port", "65534"), "and the last port is 65535"),
+        (("--brokers", "3", "--broker", "docker"), "--brokers and --restart-after are for --broker local"),
+        (("--restart-after", "1", "--broker", "docker"), "--brokers and --restart-after are for --broker local"),
     ],
 )
 def test_options_that_do_not_go_together_are_a_sentence(options: tuple[str, ...], told: str) -> None:

@@ -49,10 +49,10 @@ CHOSEN = {
 def cases(fault: str) -> Any:
     """All (step, protocol, client) of a fault; all but the chosen ones are marked slow."""
     protocols, clients, params = list(PROTOCOLS), (NATIVE, PYTHON), []
-    odd = list(CHOSEN).index(fault)  # so that each step meets both clients
+    shift = list(CHOSEN).index(fault)  # so that both clients are taken at each step
     for (place, step), protocol, client in itertools.product(enumerate(Step), protocols, clients):
         chosen = CHOSEN[fault][place]
-        default = chosen is not None and (protocol, client) == (protocols[chosen], clients[(place + odd) % 2])
+        default = chosen is not None and (protocol, client) == (protocols[chosen], clients[(place + shift) % 2])
         marks = [] if default else [pytest.mark.slow]
         params.append(pytest.param(step, protocol, client, marks=marks, id=f"{step.name.lower()}-{protocol}-{client}"))
     return pytest.mark.parametrize(("step", "protocol", "client"), params)

@@ -10,7 +10,10 @@ from typing import TypeVar
 import pytest
 
 from driftway.workbench.broker import LocalCluster, LocalKafka
+from driftway.workbench.broker.local import LocalBrokers
 from driftway.worker.errors import Failure
+
+Brokers = TypeVar("Brokers", bound=LocalBrokers)
 
 
 @contextlib.contextmanager
@@ -27,11 +30,8 @@ def own_cluster(config: pytest.Config, properties: Mapping[str, str] | None = No
         yield cluster
 
 
-Started = TypeVar("Started", LocalKafka, LocalCluster)
-
-
 @contextlib.contextmanager
-def _started(config: pytest.Config, kafka: Started) -> Iterator[Started]:
+def _started(config: pytest.Config, kafka: Brokers) -> Iterator[Brokers]:
     if os.environ.get("DRIFTWAY_BOOTSTRAP"):
         pytest.skip("kills its broker, and DRIFTWAY_BOOTSTRAP's is not ours to kill")
     try:

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from driftway.workbench.broker import settings
 from driftway.workbench.broker.distribution import Progress
-from driftway.workbench.broker.local import ATTEMPTS, LocalKafka, cluster_of, draw_port
+from driftway.workbench.broker.local import ATTEMPTS, LocalBrokers, LocalKafka, cluster_of, draw_port
 from driftway.worker.errors import UsageFailure
 
 REPLICAS = 3
 """Fewest brokers of which one may die while the others go on accepting records."""
+LAST_PORT = 65_535
 
 
-class LocalCluster:
+class LocalCluster(LocalBrokers):
     """Brokers that live no longer than this process; topics have three replicas, of which two must be in sync.
 
     Parameters
@@ -56,6 +55,8 @@ class LocalCluster:
     ) -> None:
         if brokers < REPLICAS:
             raise UsageFailure(f"a cluster has at least {REPLICAS} brokers")
+        if port + brokers - 1 > LAST_PORT:
+            raise UsageFailure(f"the ports of {brokers} brokers follow port {port}, and the last port is {LAST_PORT}")
         self._brokers, self._wanted_port, self._heap = brokers, port, heap
         self._data_dir = None if data_dir is None else Path(data_dir).absolute()
         self._own = {**settings.REPLICATED, **(properties or {})}
@@ -67,15 +68,6 @@ class LocalCluster:
     def bootstrap(self) -> str:
         """Addresses of all brokers, for clients."""
         return ",".join(node.bootstrap for node in self.nodes)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start all brokers and return when the cluster can be used.
@@ -101,12 +93,10 @@ class LocalCluster:
 
     def _draw_nodes(self) -> list[LocalKafka]:
         """Return brokers with free ports, not started."""
-        drawn: set[int] = set()
-        for _ in range(2 * self._brokers):
-            drawn.add(draw_port(drawn))
-        controllers, ports = tuple(drawn)[: self._brokers], tuple(drawn)[self._brokers :]
-        if self._wanted_port:
-            ports = tuple(range(self._wanted_port, self._wanted_port + self._brokers))
+        taken = list(range(self._wanted_port, self._wanted_port + self._brokers)) if self._wanted_port else []
+        while len(taken) < 2 * self._brokers:
+            taken.append(draw_port(taken))
+        ports, controllers = taken[: self._brokers], tuple(taken[self._brokers :])
         cluster = self._known_cluster() or settings.kafka_uuid()
         return [
             LocalKafka(

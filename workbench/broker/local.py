@@ -9,6 +9,7 @@ import socket
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -29,7 +30,33 @@ ATTEMPTS = 5
 """Starts with new random ports, in case another process takes one between the draw and Kafka's bind."""
 
 
-class LocalKafka:
+class LocalBrokers(ABC):
+    """Brokers that live no longer than this process; a context manager that starts and stops them."""
+
+    @property
+    @abstractmethod
+    def bootstrap(self) -> str:
+        """Their addresses, for clients."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start them and return when they can be used."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End them cleanly and remove temporary directories. Does nothing when they are not running."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+class LocalKafka(LocalBrokers):
     """A Kafka broker that lives no longer than this process.
 
     Parameters
@@ -107,15 +134,6 @@ class LocalKafka:
         """Kafka's own log file."""
         return self._home / "logs" / "server.log"
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
-
     def start(self) -> None:
         """Start the broker and return when it can be used.
 
@@ -169,15 +187,18 @@ class LocalKafka:
             Kafka ended early.
         """
         self.launch()
-        await_ready(self.bootstrap, READY_SECONDS, self._check_alive, self._cluster)
+        self._await_ready()
 
     def launch(self) -> None:
-        """Start again as `restart` does, without waiting until the broker can be used."""
+        """Start on the same port and data without waiting until the broker can be used; end it first if it runs."""
         self._running().end(END_SECONDS)
         self.log.unlink(missing_ok=True)  # so that it is only about this start
         (self._home / "logs" / "java.log").unlink(missing_ok=True)
         argv = [*self._java, "kafka.Kafka", str(self._home / "server.properties")]
         self._running().start(argv, self._home / "logs" / "java.log")
+
+    def _await_ready(self) -> None:
+        await_ready(self.bootstrap, READY_SECONDS, self._check_alive, self._cluster)
 
     def exit_code(self) -> int | None:
         """Exit code of Kafka's Java, None while it runs."""
@@ -205,7 +226,8 @@ class LocalKafka:
             self._member = self._given_member or settings.Membership(1, (draw_port({self._port}),))
             self._write_settings()
             try:
-                self.restart()
+                self.launch()
+                self._await_ready()
                 return
             except Failure:
                 if attempt == ATTEMPTS or not self._port_was_lost():

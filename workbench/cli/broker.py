@@ -72,7 +72,7 @@ def broker(port: int, data: str | None, heap: str, brokers: int, restart_after: 
     """
     with _signals() as ended:
         if kind == "docker":
-            _refuse_local_options(data, heap, brokers)
+            _refuse_local_options(data, heap, brokers, restart_after)
             _run_docker(port, ended)
         else:
             _run_local(port, data, heap, brokers, restart_after, ended)
@@ -145,9 +145,9 @@ def _run_docker(port: int, ended: threading.Event) -> None:
         _wait(ended, lambda: None)
 
 
-def _refuse_local_options(data: str | None, heap: str, brokers: int) -> None:
-    if data is not None or heap != "512m" or brokers != 1:
-        raise UsageFailure("--data, --heap and --brokers are for --broker local")
+def _refuse_local_options(data: str | None, heap: str, brokers: int, restart_after: float | None) -> None:
+    if data is not None or heap != "512m" or brokers != 1 or restart_after is not None:
+        raise UsageFailure("--data, --heap, --brokers and --restart-after are for --broker local")
 
 
 def _wait(ended: threading.Event, check: Callable[[], None]) -> None:
