@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from driftway.worker.kafka import deadline
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS
 from driftway.worker.stream.background import restores
 from driftway.worker.stream.background.restores import PendingRestores
@@ -78,7 +79,8 @@ def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protoc
 
 def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time spent waiting in the queue does not count against a restore's timeout."""
-    go_on, budgets = Event(), []
+    go_on, budgets, clock = Event(), [], SimpleNamespace(now=0.0)
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic=lambda: clock.now))
 
     def slow(*given: Any) -> None:
         budgets.append(given[4].left)
@@ -96,7 +98,8 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
     line = PendingRestores(SimpleNamespace(), ids)  # type: ignore[arg-type]
     for task in tasks:
         line.submit(task, 5.0)
-    time.sleep(1.0)  # time in the queue, which must not count
+    await_until(lambda: len(budgets) == 1, 10, "the first has begun")
+    clock.now += 1.0  # time in the queue, which must not count
     go_on.set()
     done: list[int] = []
     await_until(lambda: done.extend(e.task.partition for e in line.collect()) or len(done) == 3, 10, "all are done")
