@@ -6,7 +6,7 @@ Rare faults of client and broker are reproduced by hand, with the transactional 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,11 +26,9 @@ from tests.broker.test_policies import commit, delete_before, learn, learned, pr
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where
 from tests.support.alarms import expected_alarms, seen_alarms
 from tests.support.audit import placed_score
-from tests.support.brokers import own_broker
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
-from tests.support.kafka import await_until, committed_offset, create_topic, read_all
+from tests.support.kafka import committed_offset, create_topic, read_all
 from tests.support.process import driftway
-from tests.support.proxy import PRODUCE, Proxy
 from tests.support.selection import slow_but
 from tests.unit.worker.rows import records
 
@@ -280,33 +278,3 @@ def test_group_may_go_from_one_guarantee_to_the_other_and_back(kafka: str) -> No
     log = learn(stage, 700, 1000)
     assert "which is used" not in log
     require_same(stage, once=range(1000))
-
-
-@pytest.fixture
-def trusting(request: pytest.FixtureRequest) -> Iterator[str]:
-    """A broker that, like those before 3.6, accepts messages of transactions that its coordinator does not know."""
-    with own_broker(request.config, {"transaction.partition.verification.enable": "false"}) as kafka:
-        yield kafka.bootstrap
-
-
-def test_outputs_that_nobody_decides_about_are_settled_and_written_again(trusting: str) -> None:
-    """They arrived after the end of their transaction: no marker will follow, and readers would wait forever."""
-    stage = learned(trusting)
-    stage.fill(500, 800)
-    topic, before = (
-        f"{stage.prefix}.predictions",
-        len(read_all(trusting, f"{stage.prefix}.predictions", committed=False)),
-    )
-    with Proxy(trusting) as proxy:
-        late = Forger(stage, proxy.bootstrap)
-        proxy.hold(PRODUCE, about=topic.encode())
-        late.producer.produce_batch(topic, [{"value": v} for v in outputs_of(stage, 500, 600).predictions], partition=0)
-        await_until(lambda: proxy.held[PRODUCE], SECONDS, "the predictions are on their way")
-        late.abort()
-        proxy.release()
-        await_until(lambda: len(read_all(trusting, topic, committed=False)) == before + 100, SECONDS, "they have come")
-    last = max(r.offset for r in read_all(trusting, topic, committed=False))
-    Forger(stage).commit(CommitRecord(600, 500, where(stage)[1], {topic: OffsetRange(last - 99, last, 100)}))
-    learn(stage, 800, 1000)
-    require_same(stage, once=range(1000))
-    require_in_order(stage)

@@ -35,6 +35,12 @@ def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
     assert "transaction aborted, loads over          : 883000 (never committed)" in output, mended
 
 
+def test_kafka_still_takes_a_partition_without_a_leader_for_deleted(tmp_path: Path) -> None:
+    output = java.run(UPSTREAM / "LostMarkers.java", tmp_path)
+    mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {output}"
+    assert "a partition without a leader: Optional.empty, so deleted, its marker is skipped" in output, mended
+
+
 def test_confluent_kafka_still_keeps_exceptions_that_are_handled_while_it_raises() -> None:
     argv = [sys.executable, str(UPSTREAM / "kept_exceptions.py")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)

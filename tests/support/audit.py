@@ -80,6 +80,8 @@ class Auditor(threading.Thread):
         self.complaints: list[str] = []
         self.arrivals: dict[tuple[int, int], float] = {}
         self.last: dict[int, int] = {}
+        self.offsets: dict[tuple[int, int], int] = {}
+        """Output offset at which each input offset was seen: a reader's repetition is no second write."""
         self._ended = threading.Event()
 
     def __enter__(self) -> Auditor:
@@ -129,19 +131,23 @@ class Auditor(threading.Thread):
                 self.set_aside.append((message.partition(), answered_offset(headers)[0], headers["reason"].decode()))
                 return
             place = int(headers["partition"]), int(headers["offset"])
-            if place in self.rejected or place in self.scores:
-                self.complaints.append(f"{place} is accounted for twice")
+            self._require_first(place, message)
             self.rejected[place] = headers["reason"].decode()
             return
         place, score = placed_score(message.value())
-        if place in self.scores or place in self.rejected:
-            self.complaints.append(f"{place} is accounted for twice")
+        self._require_first(place, message)
         last = self.last.get(place[0], -1)
         if place[1] <= last:
             self.complaints.append(f"{place} comes after offset {last}")
         self.last[place[0]] = place[1]
         self.scores[place] = score
         self.arrivals[place] = time.monotonic()
+
+    def _require_first(self, place: tuple[int, int], message: Any) -> None:
+        if place in self.offsets:
+            where = f"{message.topic()} [{message.partition()}] at {self.offsets[place]} and {message.offset()}"
+            self.complaints.append(f"{place} is accounted for twice: {where}")
+        self.offsets[place] = message.offset()
 
     def await_all(self, count: int, seconds: float = 30.0) -> None:
         """Wait until `count` input offsets have a prediction or rejection."""

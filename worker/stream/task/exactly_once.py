@@ -95,16 +95,6 @@ class ExactlyOnceCheckpoint(Checkpoint):
         retry(lambda: self.sender.abort_transaction(deadline.remaining()), deadline)
         self.close_producer()
 
-    def abort_hanging(self, topic: str, deadline: Deadline) -> None:
-        """Abort an older transaction of ours in a topic that the coordinator no longer knows; then acquire again.
-
-        A coordinator that lost its state writes no marker, and readers wait for one forever. The marker of any later
-        transaction of the same producer ends the older one too, so this one is made only to be aborted.
-        """
-        self.sender.send_one(topic, b"", commit_record_key(self.partition))
-        self.flush(deadline)
-        self.abort(deadline)
-
     def _begin(self) -> None:
         self.sender.begin_transaction()
 

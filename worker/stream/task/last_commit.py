@@ -9,16 +9,16 @@ from confluent_kafka import Consumer
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, TopicMissing
+from driftway.worker.kafka.error_handling import TopicMissing
 from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
-from driftway.worker.kafka.log_reader.visibility import await_stable, first_visible
+from driftway.worker.kafka.log_reader.visibility import first_visible
 from driftway.worker.kafka.topics import grow_command, grow_topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.stored_fields import Malformed
-from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
+from driftway.worker.stream.task.restore_context import RestoreContext
 
 STALE_SECONDS = 2.0
 """How long a coordinator whose offset differs from the log is asked again before the log decides."""
@@ -41,7 +41,7 @@ class LastCommit(NamedTuple):
     at_least_once: bool
     """Whether the metadata says that it was committed without a transaction."""
     note: str | None
-    """What was unusual about the coordinator's answer, for the log."""
+    """What was unusual about the transactions or the coordinator's answer, for the log."""
     input_read: InputRead = NOTHING_KNOWN
     """What the state has read of its input, according to the record, or to the metadata where there is none."""
     unreadable: str | None = None
@@ -63,7 +63,8 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     TaskError, KafkaException
         To be classified by `driftway.worker.kafka.error_handling`.
     """
-    unreadable = None
+    _require_partitions(context)
+    ended, unreadable = None if context.transactions is None else context.end_hanging(), None
     try:
         record = _newest_record(context)
     except Malformed as error:
@@ -80,7 +81,8 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     )
     _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
     read = InputRead.parse(end) if at_least_once or record is None else record.input_read
-    return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), note, read, unreadable)
+    notes = "; ".join(part for part in (ended, note) if part) or None
+    return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), notes, read, unreadable)
 
 
 def _newest_record(context: RestoreContext) -> CommitRecord | None:
@@ -91,27 +93,25 @@ def _newest_record(context: RestoreContext) -> CommitRecord | None:
     Malformed
         It cannot be read.
     """
-    settings, partition, deadline = context.settings, context.partition, context.deadline
-    topic, labels = settings.topics.snapshots, (settings.label_topic,) if settings.label_topic else ()
+    if context.transactions is None:
+        return None
+    found = commit_records(context.reader, context.settings.topics.snapshots, context.partition, context.deadline)
+    if not found:
+        _require_readable(context)
+    return next(iter(found), None)
+
+
+def _require_partitions(context: RestoreContext) -> None:
+    """Require the partition in the outputs, adding it if needed, and in the label topic."""
+    settings, partition = context.settings, context.partition
     for name in settings.topics.outputs():
         _require_partition(context, name)
-    for name in labels:  # an input: never altered here
+    for name in (settings.label_topic,) if settings.label_topic else ():  # an input: never altered here
         if (count := context.partitions_of(name)) <= partition:
             raise TopicMissing(
                 f"label topic {name} has {count} partitions, but none for partition {partition} of {settings.input}: "
                 f"{grow_command(name, context.partitions_of(settings.input))} gives it as many as the input has"
             )
-    if context.transactions is None:
-        return None
-    end = context.note_ends()[topic]
-    if not await_stable(context.reader, topic, partition, end, deadline, UNDECIDED_SECONDS):
-        context.resolve_hanging(topic)
-        if not await_stable(context.reader, topic, partition, end, deadline, deadline.left):
-            raise TimedOut(f"an open transaction hides the end of {topic}/{partition}")
-    found = commit_records(context.reader, topic, partition, deadline)
-    if not found:
-        _require_readable(context)
-    return next(iter(found), None)
 
 
 def _require_readable(context: RestoreContext) -> None:

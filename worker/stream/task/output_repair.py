@@ -18,13 +18,13 @@ from confluent_kafka import Consumer
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
-from driftway.worker.kafka.log_reader.visibility import are_visible, await_stable
+from driftway.worker.kafka.log_reader.visibility import are_visible
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.task.last_commit import LastCommit
-from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
+from driftway.worker.stream.task.restore_context import RestoreContext
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.headers import chosen_headers
 from driftway.worker.wire.packed import decode_predictions, is_packed
@@ -68,20 +68,6 @@ class MissingOutputs:
         return selected
 
 
-class HangingTransaction(Exception):
-    """Outputs of a commit are neither committed nor aborted, and no marker is going to come.
-
-    Parameters
-    ----------
-    topic : str
-        The topic of these outputs.
-    """
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(topic)
-        self.topic = topic
-
-
 def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOutputs | None:
     """Return outputs of the last commits that are not visible; None if all are, or without a commit record.
 
@@ -93,14 +79,8 @@ def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOu
     if context.transactions is None or not last.in_transaction or last.record is None:
         return None
     readers = context.reader, context.uncommitted_reader
-    check = OutputCheck(context.settings.topics, context.partition, readers, context.deadline)
-    while True:
-        try:
-            return check.find_missing(last.record)
-        except HangingTransaction as error:
-            hanging = error.topic
-        context.resolve_hanging(hanging)
-        check.resolved_topics.add(hanging)
+    check = OutputCheck(context.settings.topics, context.partition, readers, context.deadline, context.ended)
+    return check.find_missing(last.record)
 
 
 class OutputCheck:
@@ -116,16 +96,26 @@ class OutputCheck:
         A read_committed and a read_uncommitted reader.
     deadline : Deadline
         For all calls together.
+    ended : mapping
+        Topic -> first record of a hanging transaction that was aborted. The commit that wrote it may be an old one.
     """
 
-    def __init__(self, topics: Topics, partition: int, readers: tuple[Consumer, Consumer], deadline: Deadline) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        partition: int,
+        readers: tuple[Consumer, Consumer],
+        deadline: Deadline,
+        ended: Mapping[str, int],
+    ) -> None:
         self._topics, self._partition, self._deadline = topics, partition, deadline
         self._reader, self._uncommitted_reader = readers
-        self.resolved_topics: set[str] = set()
-        """Topics whose hanging transaction has been aborted."""
+        self._ended = {topic: first for topic, first in ended.items() if topic != topics.snapshots}
 
     def find_missing(self, newest: CommitRecord) -> MissingOutputs | None:
-        """Return what is missing, checking commits backwards to a complete one; None if the newest is complete.
+        """Return what is missing; None if nothing is.
+
+        Commits are checked backwards, to a complete one and past those whose outputs may have been aborted here.
 
         Parameters
         ----------
@@ -134,45 +124,42 @@ class OutputCheck:
 
         Raises
         ------
-        HangingTransaction
-            A transaction stays undecided.
         KafkaException, TimedOut
             The broker did not deliver in time.
         """
-        since, present, incomplete = newest.offset, dict[str, set[Key]](), list[CommitRecord]()
+        since, present = newest.offset, dict[str, set[Key]]()
+        checked, repaired, unseen = list[CommitRecord](), 0, dict(self._ended)
         for record in self._commits_back(newest):
             hidden = self._hidden_topics(record)
-            if not hidden:
+            if not hidden and not unseen:
                 break
-            since = record.offset if record.previous is None else record.previous
-            incomplete.append(record)
-            present |= {topic: set() for topic in hidden}
-        for record in incomplete:  # a topic that lost one commit's outputs may have another's
+            checked.append(record)
+            for topic, span in record.outputs.items():
+                if span.first <= unseen.get(topic, -1):
+                    del unseen[topic]
+            if hidden:
+                since, repaired = record.offset if record.previous is None else record.previous, len(checked)
+                present |= {topic: set() for topic in hidden}
+        for record in checked[:repaired]:  # a topic that lost one commit's outputs may have another's
             for topic in present.keys() & record.outputs.keys():
                 present[topic] |= self._keys(topic, record.outputs[topic])
         return MissingOutputs(since, newest.offset, present) if present else None
 
     def _commits_back(self, newest: CommitRecord) -> Iterator[CommitRecord]:
         """Yield commits from the newest backwards, as long as the log holds the one directly before."""
-        record, depth = newest, 1
-        while True:
-            yield record
+        found, depth = [newest], 0
+        while depth < len(found) and (depth == 0 or found[depth].offset == found[depth - 1].previous):
+            yield found[depth]
             depth += 1
-            found = commit_records(self._reader, self._topics.snapshots, self._partition, self._deadline, depth)
-            if len(found) < depth or found[depth - 1].offset != record.previous:
-                return
-            record = found[depth - 1]
+            if depth == len(found):
+                least = 2 * depth  # one may stand there twice, see `hanging_transactions`
+                found = commit_records(self._reader, self._topics.snapshots, self._partition, self._deadline, least)
+                found = [record for i, record in enumerate(found) if i == 0 or record != found[i - 1]]
 
     def _hidden_topics(self, position: CommitRecord) -> list[str]:
         """Return topics in which the commit's first or last output is hidden."""
-        outputs = {topic: span for topic, span in position.outputs.items() if topic in self._topics.outputs()}
-        for topic, span in outputs.items():
-            decided = await_stable(
-                self._reader, topic, self._partition, span.last + 1, self._deadline, UNDECIDED_SECONDS
-            )
-            if not decided and topic not in self.resolved_topics:
-                raise HangingTransaction(topic)
-        return [topic for topic, span in outputs.items() if self._is_hidden(topic, span)]
+        written = self._topics.outputs()
+        return [topic for topic, span in position.outputs.items() if topic in written and self._is_hidden(topic, span)]
 
     def _is_hidden(self, topic: str, span: OffsetRange) -> bool:
         """Whether records were aborted or truncated; those removed by retention or compaction do not count."""

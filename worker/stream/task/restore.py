@@ -1,9 +1,9 @@
 """Restore a partition: rebuild its model at the committed offset from the log, whoever owned it last.
 
 1. Acquire (`exactly_once`): fence the last owner, so that it can commit nothing more.
-2. Read the last commit (`last_commit`) once all earlier transactions are decided: its commit record in the partition's
-   own log. The group's coordinator is asked for the committed offset C too. If that differs, although a worker
-   committed it, it is asked again for a while; then the log counts.
+2. End transactions that the broker has left without an end marker (`hanging_transactions`). Then read the last commit
+   (`last_commit`): its commit record in the partition's own log. The group's coordinator is asked for the committed
+   offset C too. If that differs, although a worker committed it, it is asked again for a while; then the log counts.
 3. Check that the outputs of that commit are there (`output_repair`); missing ones are written again.
 4. Bring a model to C (`restore_plan`): load the snapshot that the pointer names, at S <= C, or keep the state in
    memory, if that stands at C.

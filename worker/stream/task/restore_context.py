@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer
 
@@ -15,12 +15,10 @@ from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
-
-UNDECIDED_SECONDS = 5.0
-"""How long to wait for the marker of an undecided transaction; it comes within milliseconds, if it comes at all."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +33,8 @@ class RestoreContext:
         A read_committed and a read_uncommitted reader.
     ids : TopicIds
         Ids that the input and the label topic have now.
+    ended : dict
+        Topic -> first record of a hanging transaction that this restore has ended.
     """
 
     settings: WorkerSettings
@@ -45,6 +45,7 @@ class RestoreContext:
     reader: Consumer
     uncommitted_reader: Consumer
     ids: TopicIds = UNKNOWN_IDS
+    ended: dict[str, int] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
@@ -72,12 +73,24 @@ class RestoreContext:
         self.checkpoint.ends = log_ends(self.uncommitted_reader, outputs, self.partition, self.deadline)
         return self.checkpoint.ends
 
-    def resolve_hanging(self, topic: str) -> None:
-        """Abort a hanging transaction in a topic, and acquire the checkpoint again."""
-        assert self.transactions is not None  # noqa: S101
-        self.transactions.abort_hanging(topic, self.deadline)
+    def end_hanging(self) -> str | None:
+        """End hanging transactions in the outputs and the group's offsets; return a note for the log if there were any.
+
+        Raises
+        ------
+        KafkaException, TimedOut
+            The broker did not answer in time.
+        """
+        readers = self.reader, self.uncommitted_reader
+        transactions = HangingTransactions(self.settings, self.partition, readers, self.deadline)
+        hanging = transactions.find(self.note_ends())
+        if not hanging and not transactions.offset_hangs():
+            return None
+        transactions.end(hanging)
+        self.ended.update(hanging)
         self.checkpoint.acquire(self.deadline)
         self.note_ends()
+        return f"the broker had not ended the last transaction in {', '.join(hanging) or 'the offsets'}"
 
 
 @contextmanager

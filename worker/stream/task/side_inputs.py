@@ -8,16 +8,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from driftway.worker.errors import CannotRestore
-from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.log_reader.reader import watermarks
-from driftway.worker.kafka.log_reader.visibility import await_stable
 from driftway.worker.settings import EARLIEST, LATEST
 from driftway.worker.state.changelog.snapshot_scan import merge_orders, read_partition
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
-from driftway.worker.stream.task.restore_context import UNDECIDED_SECONDS, RestoreContext
+from driftway.worker.stream.task.restore_context import RestoreContext
 from driftway.worker.stream.task.restore_plan import RestorePlan
 from driftway.worker.stream.task.restore_result import RestoreResult, SharingState
 
@@ -55,8 +53,6 @@ def _sharing_state(context: RestoreContext, new_history: bool) -> SharingState:
     """Read the exchange state from the shares topic; with `new_history`, a new history, there is nothing to replay."""
     topic, partition = context.settings.topics.shares, context.partition
     end = watermarks(context.uncommitted_reader, topic, partition, context.deadline)[1]
-    if not await_stable(context.reader, topic, partition, end, context.deadline, UNDECIDED_SECONDS):
-        raise TimedOut(f"an open transaction hides the end of {topic}/{partition}")
     log = [value for _, value in read_partition(context.reader, topic, partition, context.deadline)]
     last = read_record_header(log[-1]) if log else None
     ends = {} if last is None else last.consumed
