@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault bench bench-kernels long-log soak regenerate broker clean
+.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault test-cluster bench bench-kernels long-log soak regenerate broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,9 +54,12 @@ test-broker: setup  ## Tests on the real local Kafka, slow ones included
 test-fault: setup  ## Every commit step x every fault, slow ones included
 	$(PYTEST) --require-broker -m fault
 
+test-cluster: setup  ## Faults of three brokers under load, slow ones included: 15 minutes
+	@$(BIN)/python -m tests.stages cluster
+
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
-	@$(BIN)/python -m tests.stages slow-broker slow-unit
+	@$(BIN)/python -m tests.stages slow-broker cluster slow-unit
 
 bench: setup  ## Throughput and latency beside the bare client
 	$(BIN)/driftway bench

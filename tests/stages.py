@@ -34,7 +34,8 @@ STAGES: dict[str, tuple[str, ...]] = {
     "unit": _pytest(2, "not broker and not slow"),
     "broker": _on_brokers("broker and not slow"),
     "data": _pytest(2, "data and not slow", "--require-broker"),
-    "slow-broker": _on_brokers("broker and slow"),
+    "slow-broker": _on_brokers("broker and slow and not cluster"),
+    "cluster": _pytest(1, "cluster", "--require-broker"),
     "slow-unit": _pytest(2, "slow and not broker", "--ignore=tests/bench"),
 }
 """Name -> Python module and its arguments."""

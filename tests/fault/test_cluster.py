@@ -16,6 +16,8 @@ from tests.support.kafka import admin
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
+pytestmark = pytest.mark.cluster
+
 ROWS, BEFORE = 1500, 500
 """Rows per partition, and how many are predicted before a broker dies."""
 STANDSTILL_SECONDS = 60

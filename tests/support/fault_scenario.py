@@ -98,6 +98,11 @@ class FaultScenario:
             client.create_partitions([NewPartitions(topic, self.partitions)])[topic].result(timeout=30)
         self._producer = Producer(quiet(self._properties))  # a new client, to know the new partitions
 
+    def produce(self, first: int, last: int) -> None:
+        """Hand rows `first` to `last` of every partition to the client, without waiting until they are written."""
+        self._produce(first, last, self.events)
+        self._producer.poll(0)
+
     def _produce(self, first: int, last: int | None, among: Collection[int]) -> None:
         for partition in among:
             events = self.events[partition]
