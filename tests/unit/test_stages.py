@@ -39,6 +39,6 @@ def test_the_default_leaves_out_slow_tests_real_streams_and_what_the_unit_tests_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()
-    assert set(stages.STAGES) - set(stages.DEFAULT) == {"rules", "data", "slow-broker", "slow-unit"}
+    assert set(stages.STAGES) - set(stages.DEFAULT) == {"rules", "data", "slow-broker", "cluster", "slow-unit"}
     assert stages.STAGES["rules"][-1] == "tests/meta"
     assert not any("tests" in argument for argument in stages.STAGES["unit"]), "all tests are looked through"
