@@ -72,7 +72,7 @@ def longest_silence(auditor: Auditor) -> float:
     """Return the longest time for which a reader saw no prediction of a partition, though rows arrived."""
     times: dict[int, list[float]] = {}
     for (partition, offset), arrival in auditor.arrivals.items():
-        if offset >= BEFORE:
+        if offset >= BEFORE - 1:
             times.setdefault(partition, []).append(arrival)
     return max(after - before for arrivals in times.values() for before, after in pairwise(sorted(arrivals)))
 
