@@ -15,7 +15,7 @@ from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.snapshot import commit_record_key
-from tests.broker.test_log_decides import SECONDS, Forger, outputs_of, require_audited, require_in_order
+from tests.broker.test_log_decides import BAD, SECONDS, Forger, outputs_of, require_audited, require_in_order
 from tests.broker.test_policies import learn, learned, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, snapshots, where
 from tests.support.brokers import own_broker
@@ -24,11 +24,10 @@ from tests.support.kafka import await_until, read_all
 from tests.support.proxy import OFFSET_COMMIT, PRODUCE, Proxy
 from tests.support.selection import slow_but
 
-BAD = b"{not json"
 UNCOMMITTED = {"isolation.level": "read_uncommitted"}
 MANY = 1000
 """Requests to hold back: the client repeats what it got no answer to."""
-UNENDED = "the broker had not ended the last transaction in"
+NOT_ENDED = "the broker had not ended the last transaction in"
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,7 @@ def test_outputs_without_a_record_of_their_commit_are_written_once(trusting: str
     stage.fill(500, 800)
     hang(stage, f"{stage.prefix}.predictions", predictions(stage, 500, 600))
     log = learn(stage, 800, 1000)
-    assert f"{UNENDED} {stage.prefix}.predictions" in log
+    assert f"{NOT_ENDED} {stage.prefix}.predictions" in log
     require_same(stage, once=range(1000))
     require_in_order(stage)
     require_audited(stage)
@@ -97,15 +96,15 @@ def test_a_commit_whose_record_hangs_counts(trusting: str, hidden: bool) -> None
     record = CommitRecord(600, 500, where(stage)[1], outputs)
     hang(stage, snapshots(stage), [record.write()], commit_record_key(0))
     log = learn(stage, 800, 1000)
-    assert UNENDED in log
+    assert NOT_ENDED in log
     assert ("writing the missing outputs again" in log) is hidden
     require_same(stage, once=range(1000))
     require_in_order(stage)
     require_audited(stage)
 
 
-def test_what_hangs_since_many_commits_is_written_again(trusting: str) -> None:
-    """A topic that is seldom written to can hang through commits that have nothing for it."""
+def test_what_has_hung_for_many_commits_is_written_again(trusting: str) -> None:
+    """A topic that is seldom written to can hang while commits have nothing for it."""
     stage = FaultScenario(trusting, partitions=1, rows=1000)
     learn(stage, 0, 500, *EVERY_COMMIT)
     stage.write(BAD)
@@ -145,5 +144,5 @@ def test_an_offset_that_nobody_decides_about_does_not_keep_a_worker_waiting(trus
         proxy.release()
         member.close()
     log = learn(stage, 800, 1000)
-    assert f"{UNENDED} the offsets" in log
+    assert f"{NOT_ENDED} the offsets" in log
     require_same(stage, once=range(1000))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
 
 import pytest
 
-from driftway.workbench.broker import LocalCluster, LocalKafka
-from tests.support.brokers import own_cluster
-from tests.support.fault_scenario import LEARNER, FaultScenario
+from driftway.workbench.broker import LocalCluster
+from tests.broker.test_log_decides import require_audited
+from tests.fault.test_matrix import leave
+from tests.support.brokers import leader_of
+from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
@@ -21,18 +22,6 @@ pytestmark = pytest.mark.cluster
 ROWS, BEFORE = 1500, 500
 """Rows per partition, and how many are predicted before a broker dies."""
 STANDSTILL_SECONDS = 60
-
-
-@pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
-    with own_cluster(request.config) as made:
-        yield made
-
-
-def leader_of(cluster: LocalCluster, topic: str, partition: int) -> LocalKafka:
-    """The broker that leads a partition."""
-    topics = admin(cluster.bootstrap).list_topics(topic, timeout=10).topics
-    return cluster.nodes[topics[topic].partitions[partition].leader - 1]
 
 
 def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCluster) -> None:
@@ -62,13 +51,9 @@ def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalClus
         dead.restart()
         stage.fill(2 * BEFORE)
         auditor.await_all(2 * ROWS, STANDSTILL_SECONDS)
-        for worker in (one, other):
-            worker.terminate()
-            assert worker.wait() == 0, worker.story()
+        leave(one, other)
     auditor.require(stage.expected)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", cluster.bootstrap
-    audited = driftway("audit", *place, "--learner", LEARNER)
-    assert audited.code == 0, audited.stdout + audited.stderr
+    require_audited(stage)
 
 
 @pytest.mark.slow

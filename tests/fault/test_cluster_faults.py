@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -17,13 +17,14 @@ import pytest
 from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import WorkerSettings
-from tests.broker.test_log_decides import settings_of
+from tests.broker.test_log_decides import require_audited, settings_of
+from tests.fault.test_matrix import leave
 from tests.support.audit import Auditor
-from tests.support.brokers import own_cluster
-from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.brokers import leader_of
+from tests.support.fault_scenario import FaultScenario
 from tests.support.groups import member
 from tests.support.kafka import admin
-from tests.support.process import Driftway, driftway
+from tests.support.process import Driftway
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -36,18 +37,6 @@ SHORTLY_SECONDS = 5.0
 STANDSTILL_SECONDS = 120.0
 
 Deed = Callable[[LocalCluster, FaultScenario], None]
-
-
-@pytest.fixture(scope="module")
-def cluster(request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
-    with own_cluster(request.config) as made:
-        yield made
-
-
-def leader_of(cluster: LocalCluster, topic: str, partition: int) -> LocalKafka:
-    """The broker that leads a partition."""
-    client = admin(cluster.bootstrap)
-    return cluster.nodes[client.list_topics(topic, timeout=10).topics[topic].partitions[partition].leader - 1]
 
 
 def group_coordinator(cluster: LocalCluster, stage: FaultScenario) -> LocalKafka:
@@ -149,11 +138,7 @@ def test_every_event_is_predicted_once(cluster: LocalCluster, fault: str, protoc
         deed.join()
         stage.fill(fed)
         auditor.await_all(PARTITIONS * ROWS, STANDSTILL_SECONDS)
-        for worker in (one, other):
-            worker.terminate()
-            assert worker.wait() == 0, worker.story()
+        leave(one, other)
     print(f"{fault} {protocol}: longest silence of a partition {longest_silence(auditor):.1f} s")
     auditor.require(stage.expected)
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", cluster.bootstrap
-    audited = driftway("audit", *place, "--learner", LEARNER)
-    assert audited.code == 0, audited.stdout + audited.stderr
+    require_audited(stage)

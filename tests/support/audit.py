@@ -131,11 +131,11 @@ class Auditor(threading.Thread):
                 self.set_aside.append((message.partition(), answered_offset(headers)[0], headers["reason"].decode()))
                 return
             place = int(headers["partition"]), int(headers["offset"])
-            self._require_first(place, message)
+            self._note_offset(place, message)
             self.rejected[place] = headers["reason"].decode()
             return
         place, score = placed_score(message.value())
-        self._require_first(place, message)
+        self._note_offset(place, message)
         last = self.last.get(place[0], -1)
         if place[1] <= last:
             self.complaints.append(f"{place} comes after offset {last}")
@@ -143,7 +143,8 @@ class Auditor(threading.Thread):
         self.scores[place] = score
         self.arrivals[place] = time.monotonic()
 
-    def _require_first(self, place: tuple[int, int], message: Any) -> None:
+    def _note_offset(self, place: tuple[int, int], message: Any) -> None:
+        """Note where an input offset was seen; complain if it was seen before."""
         if place in self.offsets:
             where = f"{message.topic()} [{message.partition()}] at {self.offsets[place]} and {message.offset()}"
             self.complaints.append(f"{place} is accounted for twice: {where}")

@@ -12,6 +12,7 @@ import pytest
 from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.workbench.broker.local import LocalBrokers
 from driftway.worker.errors import Failure
+from tests.support.kafka import admin
 
 Brokers = TypeVar("Brokers", bound=LocalBrokers)
 
@@ -28,6 +29,12 @@ def own_cluster(config: pytest.Config, properties: Mapping[str, str] | None = No
     """Three brokers, each of which a test may kill; skips the test if they cannot be started."""
     with _started(config, LocalCluster(heap="256m", properties=properties)) as cluster:
         yield cluster
+
+
+def leader_of(cluster: LocalCluster, topic: str, partition: int) -> LocalKafka:
+    """The broker of a cluster that leads a partition."""
+    client = admin(cluster.bootstrap)  # keep a reference: a collected client never answers
+    return cluster.nodes[client.list_topics(topic, timeout=10).topics[topic].partitions[partition].leader - 1]
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """End transactions of a partition that have no end marker and will not get one, before its logs are read.
 
-Kafka 4.3.1 and 4.4.0 write no marker to a partition without a leader, and so to none of a lone broker that is starting
+Kafka 4.3.1 and 4.4.0 write no marker to a partition without a leader, and so to none at the start of a single broker
 (KAFKA-20734); a coordinator that lost its state writes none either. The records then hang: the next marker of the same
 producer decides about them too, whatever their own transaction came to. A worker that went on would commit outputs of
 rows that it writes again, or abort outputs that it does not. So after a takeover, when no transaction of the partition
@@ -14,23 +14,40 @@ can be open, what still hangs is ended on purpose:
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException
 
-from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, query, retry
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.kafka.log_reader.reader import MessageReader, committed_offset, ignore_out_of_range, watermarks
-from driftway.worker.kafka.log_reader.visibility import await_stable
+from driftway.worker.kafka.log_reader.visibility import await_stable, log_ends
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.snapshot import commit_record_key
 
 UNDECIDED_SECONDS = 2.0
 """How long to wait for an end marker: a takeover returns once the coordinator has all of them written."""
+
+
+@dataclass(frozen=True)
+class EndingTransaction:
+    """A transaction whose end marker also ends what hangs of earlier ones in its topics.
+
+    Parameters
+    ----------
+    records : mapping
+        Topic -> value of a record to write to the partition.
+    offset : tuple
+        The group's offset of the partition and its metadata, sent to the transaction.
+    commits : bool
+        Whether it is committed; otherwise it is aborted, its records and offset with it.
+    """
+
+    records: Mapping[str, bytes]
+    offset: tuple[int, str | None]
+    commits: bool
 
 
 class HangingTransactions:
@@ -80,30 +97,30 @@ class HangingTransactions:
             committed_offset(self._uncommitted_reader, *place, self._deadline)
         return True
 
-    def end(self, hanging: Mapping[str, int]) -> None:
-        """End what hangs in these topics and in the group's offsets.
+    def endings(self, hanging: Mapping[str, int]) -> Iterator[EndingTransaction]:
+        """Yield the transactions that end what hangs in these topics and in the group's offset, each after the other.
 
-        It fences the partition's producer, which must be acquired again.
+        Parameters
+        ----------
+        hanging : mapping
+            Topic -> offset of its first hanging record.
         """
-        snapshots = self._settings.topics.snapshots
+        snapshots, left = self._settings.topics.snapshots, set(hanging)
         record = self._hanging_record(hanging[snapshots]) if snapshots in hanging else None
-        left = set(hanging)
         if record is not None:
             left.discard(snapshots)
             pointer = None if record.pointer is None else record.pointer.text()
-            with self._transaction({snapshots: record.write()}, (record.offset, pointer)) as producer:
-                retry(lambda: producer.commit_transaction(self._deadline.remaining()), self._deadline)
+            yield EndingTransaction({snapshots: record.write()}, (record.offset, pointer), commits=True)
         if left or record is None:
-            offset, pointer = committed_offset(
-                self._uncommitted_reader, self._settings.input, self._partition, self._deadline
-            )
-            with self._transaction(dict.fromkeys(left, b""), (offset or 0, pointer)) as producer:
-                retry(lambda: producer.abort_transaction(self._deadline.remaining()), self._deadline)
-        patience = Deadline(UNDECIDED_SECONDS)
-        for topic in hanging:
-            end = watermarks(self._uncommitted_reader, topic, self._partition, self._deadline)[1]
-            if not self._is_stable(topic, end, patience):
-                raise TimedOut(f"an open transaction hides the end of {topic}/{self._partition}")
+            place = self._settings.input, self._partition
+            offset, pointer = committed_offset(self._uncommitted_reader, *place, self._deadline)
+            yield EndingTransaction(dict.fromkeys(left, b""), (offset or 0, pointer), commits=False)
+
+    def require_ended(self, topics: Iterable[str]) -> None:
+        """Fail with `TimedOut` if a transaction still hides the end of one of the topics."""
+        ends = log_ends(self._uncommitted_reader, topics, self._partition, self._deadline)
+        for topic in self.find(ends):
+            raise TimedOut(f"an open transaction hides the end of {topic}/{self._partition}")
 
     def _is_stable(self, topic: str, end: int, patience: Deadline) -> bool:
         return await_stable(self._reader, topic, self._partition, end, self._deadline, patience.left)
@@ -118,22 +135,3 @@ class HangingTransactions:
             if message.key() == commit_record_key(self._partition):
                 found = CommitRecord.read(message.value()) or found
         return found
-
-    @contextlib.contextmanager
-    def _transaction(self, records: Mapping[str, bytes], offset: tuple[int, str | None]) -> Iterator[Producer]:
-        """Take the partition over once more, and write a record to each topic, and the offset; the caller ends it."""
-        settings, deadline = self._settings, self._deadline
-        properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
-        producer = Producer(quiet({**properties, "transactional.id": settings.transactional_id(self._partition)}))
-        query(lambda: producer.list_topics(settings.input, deadline.remaining()), deadline)
-        retry(lambda: producer.init_transactions(deadline.remaining()), deadline)
-        producer.begin_transaction()
-        for topic, value in records.items():
-            producer.produce(topic, value, key=commit_record_key(self._partition), partition=self._partition)
-        if producer.flush(deadline.remaining()) > 0:
-            raise TimedOut(f"the broker did not take records for {', '.join(sorted(records))} in time")
-        given: Any = {} if offset[1] is None else {"metadata": offset[1]}  # must not be None
-        place = TopicPartition(settings.input, partition=self._partition, offset=offset[0], **given)
-        member = self._reader.consumer_group_metadata()
-        retry(lambda: producer.send_offsets_to_transaction([place], member, deadline.remaining()), deadline)
-        yield producer

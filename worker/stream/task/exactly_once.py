@@ -18,6 +18,7 @@ from driftway.worker.kafka.error_handling import ErrorAction, classify, query, r
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.hanging_transactions import EndingTransaction
 from driftway.worker.state.snapshot import commit_record_key
 from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
 
@@ -93,6 +94,19 @@ class ExactlyOnceCheckpoint(Checkpoint):
     def abort(self, deadline: Deadline) -> None:
         """Abort the transaction, where no takeover will do so soon, and close the producer."""
         retry(lambda: self.sender.abort_transaction(deadline.remaining()), deadline)
+        self.close_producer()
+
+    def end_hanging(self, transaction: EndingTransaction, group_metadata: Any, deadline: Deadline) -> None:
+        """Execute a transaction that ends earlier ones of ours too, and close the producer."""
+        for topic, value in transaction.records.items():
+            self.sender.send_one(topic, value, commit_record_key(self.partition))
+        self.flush(deadline)
+        offsets = {self.topics.input: transaction.offset}
+        retry(lambda: self.sender.send_offsets(offsets, group_metadata, deadline.remaining()), deadline)
+        if not transaction.commits:
+            self.abort(deadline)
+            return
+        self._finish_commit(deadline)
         self.close_producer()
 
     def _begin(self) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from confluent_kafka import Consumer
 
+from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import ANY, open_reader
@@ -86,7 +87,12 @@ class RestoreContext:
         hanging = transactions.find(self.note_ends())
         if not hanging and not transactions.offset_hangs():
             return None
-        transactions.end(hanging)
+        # The Python client, because it takes the group metadata of this reader.
+        producer = ExactlyOnceCheckpoint(replace(self.settings, client=PYTHON), self.partition)
+        for transaction in transactions.endings(hanging):
+            producer.acquire(self.deadline)
+            producer.end_hanging(transaction, self.reader.consumer_group_metadata(), self.deadline)
+        transactions.require_ended(hanging)
         self.ended.update(hanging)
         self.checkpoint.acquire(self.deadline)
         self.note_ends()
