@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 
 from driftway.worker.kafka import client_factory
-from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, READER, quiet
 from driftway.worker.kafka.confluent.sender import ConfluentSender
 from driftway.worker.kafka.error_handling import ErrorAction, classify
 from tests.broker.test_rejections import Mixed, malformed
@@ -177,3 +178,15 @@ def test_what_is_no_fatal_error_is_not_made_one(kafka: str) -> None:
     sender.begin_transaction()
     with pytest.raises(SystemError), sender._answering():
         raise SystemError
+
+
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_the_leader_epoch_of_records_is_known(kafka: str, topic: str, client: str) -> None:
+    """That of a topic's first leader is 0; by it a restore recognises records that were written over others."""
+    create_topic(kafka, topic)
+    produce(kafka, topic, [b"one", b"other"])
+    with closing(client_factory.make_fetcher(client, {"bootstrap.servers": kafka, **READER}, topic)) as fetcher:
+        fetcher.assign({0: 0})
+        (found,) = await_until(lambda: fetcher.poll(10, 1.0).records, 30, "records")
+    assert found.epoch == 0
+    assert found.before(1).epoch is None, "of a part it is not known"

@@ -145,10 +145,10 @@ def require_in_order(stage: FaultScenario) -> None:
     assert places == sorted(places)
 
 
-def require_audited(stage: FaultScenario) -> None:
+def require_audited(stage: FaultScenario, *more: str) -> None:
     done = driftway(
         "audit", "--bootstrap", stage.bootstrap, "--input", stage.topic, "--group", stage.group, "--learner", LEARNER,
-        *stage.watched,
+        *stage.watched, *more,
     )  # fmt: skip
     assert done.code == 0, done
 

@@ -23,7 +23,7 @@ from tests.support.audit import Auditor
 from tests.support.brokers import leader_of
 from tests.support.fault_scenario import FaultScenario
 from tests.support.groups import member
-from tests.support.kafka import admin
+from tests.support.kafka import admin, java_hash
 from tests.support.process import Driftway
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(400)]
@@ -48,13 +48,10 @@ def group_coordinator(cluster: LocalCluster, stage: FaultScenario) -> LocalKafka
 
 def transaction_coordinator(cluster: LocalCluster, settings: WorkerSettings) -> LocalKafka:
     """The broker that coordinates partition 0's transactions: the id's Java hash chooses a partition of the log."""
-    log, number = "__transaction_state", 0
-    for character in settings.transactional_id(0):
-        number = (31 * number + ord(character)) % 2**32
+    log = "__transaction_state"
     client = admin(cluster.bootstrap)
     count = len(client.list_topics(log, timeout=10).topics[log].partitions)
-    signed = number - 2**32 if number >= 2**31 else number
-    return leader_of(cluster, log, abs(signed) % count)
+    return leader_of(cluster, log, java_hash(settings.transactional_id(0)) % count)
 
 
 def longest_silence(auditor: Auditor) -> float:

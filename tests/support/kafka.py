@@ -51,13 +51,19 @@ def admin(bootstrap: str) -> Any:
     return AdminClient(quiet({"bootstrap.servers": bootstrap}))
 
 
-def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> str:
-    """Create `topic` and wait until it is writable; in the names of settings, _ stands for a dot."""
+def create_topic(
+    bootstrap: str, topic: str, partitions: int = 1, replicas: Sequence[int] | None = None, **config: str
+) -> str:
+    """Create `topic`, on the brokers `replicas` if given, and wait until it is writable.
+
+    In the names of settings, _ stands for a dot.
+    """
     from confluent_kafka.cimpl import NewTopic
 
     client = admin(bootstrap)
     settings = {key.replace("_", "."): value for key, value in config.items()}
-    future = client.create_topics([NewTopic(topic, partitions, config=settings)])[topic]
+    placed = {} if replicas is None else {"replica_assignment": [list(replicas)] * partitions}
+    future = client.create_topics([NewTopic(topic, partitions, config=settings, **placed)])[topic]
     future.result(timeout=END_SECONDS)
     await_leaders(client, {topic: partitions})
     return topic
@@ -101,6 +107,14 @@ def produce(
     left = producer.flush(END_SECONDS)
     assert not left, f"{left} records of {topic} not acknowledged within {END_SECONDS:.0f} s"
     assert not failed, f"{len(failed)} records of {topic} failed, first: {failed[0]}"
+
+
+def java_hash(text: str) -> int:
+    """Java's hash of a string, without its sign: with it Kafka chooses a coordinator's partition."""
+    number = 0
+    for character in text:
+        number = (31 * number + ord(character)) % 2**32
+    return abs(number - 2**32 if number >= 2**31 else number)
 
 
 def read_all(bootstrap: str, topic: str, committed: bool = True, seconds: float = END_SECONDS) -> list[Record]:

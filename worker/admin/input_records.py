@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader, why_records_differ
+from driftway.worker.kafka.log_reader.visibility import first_of_later_epoch
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
@@ -77,6 +79,30 @@ def require_same_topics(settings: WorkerSettings, label_topic: str, reads: Seque
     for read in reads:
         if (recreated := read.recreated(*ids)) is not None:
             raise CannotRestore(f"the rows that group {settings.group} learned from are gone: {recreated}")
+
+
+def require_uncut(settings: WorkerSettings, partition: int, last: CountedState) -> None:
+    """Refuse if rows that the workers learned from were cut off the input's log, and others were written there.
+
+    Raises
+    ------
+    CannotRestore
+        They were.
+    Unreachable, Failure
+        The input cannot be read.
+    """
+    if last.read.epoch is None:
+        return
+    deadline, place = Deadline(ASK_SECONDS), (settings.input, partition)
+    with translated_errors(settings), closing(open_reader(settings)) as reader:
+        low, high = watermarks(reader, *place, deadline)
+        end = min(last.offset, high)
+        cut = first_of_later_epoch(reader, *place, low, end, last.read.epoch, deadline) if low < end else None
+    if cut is not None:
+        raise CannotRestore(
+            f"rows {cut} to {last.offset - 1} of {settings.input}/{partition} that the workers learned from are gone: "
+            f"the log was cut at offset {cut}, as by an unclean election of a leader, and written again"
+        )
 
 
 def require_records(settings: WorkerSettings, partition: int, label_topic: str, states: Sequence[CountedState]) -> None:

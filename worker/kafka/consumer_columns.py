@@ -51,6 +51,7 @@ def records_of(partition: int, messages: list[Message], headers: bool = False) -
         ListColumn(list(map(Message.key, messages))),
         Timestamps(messages),
         headers_of(messages) if headers else LazyHeaders.of(read, len(messages)),
+        epoch=messages[-1].leader_epoch(),
     )
 
 

@@ -27,16 +27,26 @@ class InputRead:
         Number of records read from there on: events, and labels of the label topic.
     topic, labels : str or None
         Ids of the input and of the label topic; None: not known, or no such topic.
+    epoch : int or None
+        Highest leader epoch of the input's records; None: not known. Each election begins a higher one, so a record
+        that was written over one of these has a higher epoch than they.
     """
 
     since: int | None = None
     records: int = 0
     topic: str | None = None
     labels: str | None = None
+    epoch: int | None = None
 
     def plus(self, records: int) -> InputRead:
         """Return what has been read after `records` more."""
         return replace(self, records=self.records + records)
+
+    def seen(self, epoch: int | None) -> InputRead:
+        """Return what has been read after a record of this leader epoch; None if that is not known."""
+        return (
+            self if epoch is None or epoch <= (-1 if self.epoch is None else self.epoch) else replace(self, epoch=epoch)
+        )
 
     def missing(self, expected: InputRead | None) -> int:
         """Return how many records fewer than `expected` were read; 0 if the two are not counted from one offset."""
@@ -54,6 +64,7 @@ class InputRead:
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON values."""
         fields = {"since": self.since, "records": self.records, "topic": self.topic, "labels": self.labels}
+        fields["epoch"] = self.epoch
         return {name: value for name, value in fields.items() if value is not None}
 
     @classmethod
@@ -62,8 +73,11 @@ class InputRead:
         if not isinstance(plain, dict):
             return cls()
         since, records, topic, labels = (plain.get(name) for name in ("since", "records", "topic", "labels"))
-        ids = [one if isinstance(one, str) else None for one in (topic, labels)]
-        return cls(since, records, *ids) if type(since) is int and type(records) is int else cls(None, 0, *ids)
+        ids, epoch = [one if isinstance(one, str) else None for one in (topic, labels)], plain.get("epoch")
+        known = cls(None, 0, ids[0], ids[1])
+        if type(since) is int and type(records) is int:
+            known = replace(known, since=since, records=records)
+        return known.seen(epoch if type(epoch) is int else None)
 
     def metadata(self) -> str:
         """The end of a committed offset's metadata, where there is no commit record."""

@@ -204,6 +204,8 @@ class Records:
     label_offsets: Integers | None = None
     """Label-topic offset of each label, NO_LABEL_OFFSET for events; None without a label topic. In `offsets` such a
     label has the offset of the event before which it was taken."""
+    epoch: int | None = None
+    """Leader epoch of the last record as it was fetched; None if it is not known, as of a part of a batch."""
 
     def __len__(self) -> int:
         return len(self.offsets)

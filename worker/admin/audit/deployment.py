@@ -8,7 +8,13 @@ from driftway.worker.admin.audit.diff import Mismatch
 from driftway.worker.admin.audit.first_outputs import first_outputs
 from driftway.worker.admin.audit.partition import PartitionAudit
 from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
-from driftway.worker.admin.input_records import counted, last_record, require_records, require_same_topics
+from driftway.worker.admin.input_records import (
+    counted,
+    last_record,
+    require_records,
+    require_same_topics,
+    require_uncut,
+)
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.deadline import Deadline
@@ -133,5 +139,6 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
             return audit.audit()
         except Mismatch:
             if target.committed:
+                require_uncut(settings, p, target.last)
                 require_records(settings, p, settings.label_topic, audit.counted_states())
             raise

@@ -138,7 +138,8 @@ class ConsumerQueue:
             values, q = values_of(rows, chosen, self._text, q)
             headers = self._headers.read(pointers[chosen]) if lazy is None else lazy.picked(chosen)
             columns = rows[chosen, OFFSET], values, keys_of(rows, chosen), stamps[chosen], headers
-            records.append(Records(partition, *columns))
+            epoch = int(self._library.message_leader_epoch(int(pointers[chosen[-1]])))
+            records.append(Records(partition, *columns, epoch=None if epoch < 0 else epoch))
             first = end
         return PollResult(records, [_client_error(row) for row in rows[rows[:, ERROR] != 0]] if first < n else [])
 

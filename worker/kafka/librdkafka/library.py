@@ -118,6 +118,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "consume_batch_queue": (c_ssize_t, c_void_p, c_int, c_void_p, c_size_t),
     "message_destroy": (None, c_void_p),
     "message_timestamp": (c_int64, c_void_p, c_void_p),
+    "message_leader_epoch": (c_int32, c_void_p),
     "message_headers": (c_int, c_void_p, c_void_p),
     "header_get_all": (c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p),
     "topic_new": (c_void_p, c_void_p, c_char_p, c_void_p),

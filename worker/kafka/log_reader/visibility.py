@@ -89,6 +89,33 @@ def end_of_visible(reader: Consumer, topic: str, partition: int, low: int, high:
     return first + 1
 
 
+def first_of_later_epoch(
+    reader: Consumer, topic: str, partition: int, low: int, high: int, epoch: int, deadline: Deadline
+) -> int | None:
+    """Return the first offset in [low, high) from which on all visible records have a leader epoch above `epoch`.
+
+    None if there is none. Usually that is found by two reads: epochs only rise along a log.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker did not deliver in time.
+    """
+
+    def is_later(offset: int) -> bool:
+        message = MessageReader(reader, {(topic, partition): offset}).next(deadline, f"{topic}/{partition} was")
+        return message is not None and (message.leader_epoch() or 0) > epoch
+
+    end = end_of_visible(reader, topic, partition, low, high, deadline)
+    if end == low or not is_later(end - 1):
+        return None
+    first, last = low - 1, end - 1
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (first, middle) if is_later(middle) else (middle, last)
+    return last
+
+
 def are_visible(reader: Consumer, topic: str, partition: int, offsets: Sequence[int], deadline: Deadline) -> list[bool]:
     """Return for each of the rising `offsets` whether `reader` sees a record there.
 

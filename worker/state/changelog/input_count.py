@@ -83,6 +83,10 @@ class InputCount:
         self.read = self.read.plus(records)
         self.require(position)
 
+    def seen(self, epoch: int | None) -> None:
+        """Note the leader epoch of a record that has arrived; None if it is not known."""
+        self.read = self.read.seen(epoch)
+
     def require(self, position: int) -> None:
         """Compare the counts, once `position` is behind the last record of the commit.
 

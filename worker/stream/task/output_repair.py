@@ -4,35 +4,33 @@ A commit is one transaction in several logs, each of which gets its own end mark
 back with incomplete state may commit the offset, the snapshot and the commit record, and abort the predictions
 (docs/decisions/0018). So a restore looks for the records that the last commit claims to have written; missing ones are
 computed again from the rows, and written.
+
+The log of snapshots may also lose the last commit records alone, if its leader was elected uncleanly. Then outputs are
+visible for rows behind the last record: they are not written again, and only what is missing among them is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from confluent_kafka import Consumer
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.interface import OffsetRange
-from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
+from driftway.worker.kafka.log_reader.reader import watermarks
+from driftway.worker.kafka.log_reader.topic_facts import compacted_topics
 from driftway.worker.kafka.log_reader.visibility import are_visible
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.output_keys import Key, OutputKeys
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.task.last_commit import LastCommit
 from driftway.worker.stream.task.restore_context import RestoreContext
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.headers import chosen_headers
-from driftway.worker.wire.packed import decode_predictions, is_packed
-from driftway.worker.wire.rejections import answered_offset
-
-Key = tuple[int, bytes | None]
-"""Identity of an output: its input offset and, for points, alarms and labels of the label topic, what distinguishes
-those at one offset."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +43,25 @@ class MissingOutputs:
         Input offsets; outputs of rows from `since` to before `until` are missing.
     present : mapping
         Topic with missing outputs -> keys of those that are there nevertheless. Other topics miss nothing.
+    unrecorded_from : int or None
+        Input offset from which on outputs are visible whose commit records are gone; None if all have one.
     """
 
     since: int
     until: int
     present: Mapping[str, Collection[Key]] = field(default_factory=dict)
+    unrecorded_from: int | None = None
+
+    def reason(self, topics: Topics) -> str:
+        """Say what is wrong."""
+        if self.unrecorded_from is None:
+            lost = ", ".join(self.present)
+            return f"what the commits from offset {self.since} to {self.until} wrote to {lost} is missing"
+        seen = ", ".join(topic for topic, keys in self.present.items() if keys)
+        return (
+            f"{topics.snapshots} has lost the commits from offset {self.unrecorded_from} to {self.until}, whose "
+            f"outputs are in {seen}: its log was cut, as by an unclean election of a leader"
+        )
 
     def select(self, outputs: Outputs, topics: Topics) -> Outputs:
         """Return what must be written of `outputs`, all of rows before `until`."""
@@ -69,7 +81,9 @@ class MissingOutputs:
 
 
 def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOutputs | None:
-    """Return outputs of the last commits that are not visible; None if all are, or without a commit record.
+    """Return outputs to write again; None if all are visible, or without a commit record.
+
+    The last commits' outputs may be hidden; or they are there, and those commits' records are gone.
 
     Raises
     ------
@@ -78,9 +92,13 @@ def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOu
     """
     if context.transactions is None or not last.in_transaction or last.record is None:
         return None
-    readers = context.reader, context.uncommitted_reader
-    check = OutputCheck(context.settings.topics, context.partition, readers, context.deadline, context.ended)
-    return check.find_missing(last.record)
+    settings, readers = context.settings, (context.reader, context.uncommitted_reader)
+
+    def is_compacted(topic: str) -> bool:
+        return bool(compacted_topics(settings.bootstrap, settings.passthrough, [topic]))
+
+    check = OutputCheck(settings.topics, context.partition, readers, context.deadline, context.ended, is_compacted)
+    return check.find_missing(last.record, suspected=(last.offset or 0) > last.record.offset)
 
 
 class OutputCheck:
@@ -98,6 +116,8 @@ class OutputCheck:
         For all calls together.
     ended : mapping
         Topic -> first record of a hanging transaction that was aborted. The commit that wrote it may be an old one.
+    is_compacted : callable
+        Whether compaction may have removed records of a topic.
     """
 
     def __init__(
@@ -107,20 +127,27 @@ class OutputCheck:
         readers: tuple[Consumer, Consumer],
         deadline: Deadline,
         ended: Mapping[str, int],
+        is_compacted: Callable[[str], bool],
     ) -> None:
         self._topics, self._partition, self._deadline = topics, partition, deadline
         self._reader, self._uncommitted_reader = readers
+        self._is_compacted = is_compacted
+        self._outputs = OutputKeys(self._reader, topics, partition, deadline)
         self._ended = {topic: first for topic, first in ended.items() if topic != topics.snapshots}
 
-    def find_missing(self, newest: CommitRecord) -> MissingOutputs | None:
+    def find_missing(self, newest: CommitRecord, suspected: bool = False) -> MissingOutputs | None:
         """Return what is missing; None if nothing is.
 
-        Commits are checked backwards, to a complete one and past those whose outputs may have been aborted here.
+        Commits are checked backwards, to a complete one and past those whose outputs may have been aborted here. Where
+        compaction has removed earlier commit records, the outputs that are left say what is missing. Then outputs are
+        searched that belong to later rows: what their commits wrote is completed.
 
         Parameters
         ----------
         newest : CommitRecord
             The last commit.
+        suspected : bool
+            Whether the group's offset is beyond it.
 
         Raises
         ------
@@ -128,10 +155,11 @@ class OutputCheck:
             The broker did not deliver in time.
         """
         since, present = newest.offset, dict[str, set[Key]]()
-        checked, repaired, unseen = list[CommitRecord](), 0, dict(self._ended)
+        checked, repaired, unseen, complete = list[CommitRecord](), 0, dict(self._ended), False
         for record in self._commits_back(newest):
             hidden = self._hidden_topics(record)
-            if not hidden and not unseen:
+            complete = not hidden
+            if complete and not unseen:
                 break
             checked.append(record)
             for topic, span in record.outputs.items():
@@ -140,10 +168,27 @@ class OutputCheck:
             if hidden:
                 since, repaired = record.offset if record.previous is None else record.previous, len(checked)
                 present |= {topic: set() for topic in hidden}
+        later, until = self._outputs.later(newest, suspected), newest.offset
+        for topic, keys in later.items():
+            present[topic] = present.get(topic, set()) | keys
+            until = max(until, *(offset + 1 for offset, _ in keys)) if keys else until
         for record in checked[:repaired]:  # a topic that lost one commit's outputs may have another's
             for topic in present.keys() & record.outputs.keys():
-                present[topic] |= self._keys(topic, record.outputs[topic])
-        return MissingOutputs(since, newest.offset, present) if present else None
+                span = record.outputs[topic]
+                present[topic] |= self._outputs.read(topic, span.first, span.last + 1)
+        if not complete and checked[-1].previous:
+            least = self._least_known(checked[-1])
+            if least < since:
+                since, present = least, {one: keys | self._outputs.ending(one, least) for one, keys in present.items()}
+        return MissingOutputs(since, until, present, newest.offset if later else None) if present else None
+
+    def _least_known(self, record: CommitRecord) -> int:
+        """Return the input offset up to which outputs are there in the topics in which those of a commit are hidden.
+
+        What a topic has lost begins behind its last record before that commit's, whatever that commit's own offset is.
+        """
+        last = [self._outputs.last_before(topic, record.outputs[topic].first) for topic in self._hidden_topics(record)]
+        return min(last, default=record.offset)
 
     def _commits_back(self, newest: CommitRecord) -> Iterator[CommitRecord]:
         """Yield commits from the newest backwards, as long as the log holds the one directly before."""
@@ -171,31 +216,9 @@ class OutputCheck:
         if all(committed):
             return False
         there = are_visible(self._uncommitted_reader, topic, self._partition, ends, self._deadline)
-        return any(seen and not given for seen, given in zip(there, committed, strict=True))
-
-    def _keys(self, topic: str, span: OffsetRange) -> set[Key]:
-        """Return keys of the visible records of a span, as far as retention has left them."""
-        found: set[Key] = set()
-        place, where = (topic, self._partition), f"{topic}/{self._partition}"
-        first = max(span.first, watermarks(self._reader, topic, self._partition, self._deadline)[0])
-        reading = MessageReader(self._reader, {place: first}, {place: span.last + 1}, ignore_out_of_range)
-        while reading.unread and (message := reading.next(self._deadline, f"{where} was")) is not None:
-            found.add(_rejected(message) if topic == self._topics.rejected else _key(message))
-        return found
-
-
-def _rejected(message: Any) -> Key:
-    """Return the key of a rejection."""
-    return answered_offset(dict(message.headers() or ()))
-
-
-def _key(message: Any) -> Key:
-    """Return the key of a prediction, point or alarm; the headers of a prediction are its event's."""
-    value = message.value() or b""
-    if is_packed(value):
-        return int(decode_predictions([value]).offset[0]), None
-    fields = read_json(value)
-    return int(fields["offset"]), None if "prediction" in fields else message.key()
+        if any(seen and not given for seen, given in zip(there, committed, strict=True)):
+            return True
+        return not self._is_compacted(topic)  # a marker stands there now, behind records that were cut off
 
 
 def _offset(point: bytes) -> int:

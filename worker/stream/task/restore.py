@@ -90,10 +90,10 @@ def restore(
             found = with_labels(found, plan)
         if found.history_start is not None:
             _begin_history(context, found)
-        return _with_counts(_with_offsets(context, found), plan)
+        return _with_counts(_with_offsets(context, found, plan), plan)
 
 
-def _with_offsets(context: RestoreContext, found: RestoreResult) -> RestoreResult:
+def _with_offsets(context: RestoreContext, found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     """Add where the next row comes from, and where the rows to relearn end: committed offsets may lie in a gap."""
     reader, place = context.reader, (context.settings.input, context.partition)
     start = first_visible(reader, *place, found.position, context.deadline)[0]
@@ -104,8 +104,12 @@ def _with_offsets(context: RestoreContext, found: RestoreResult) -> RestoreResul
         return end_of_visible(reader, *place, start, offset, context.deadline)
 
     relearned_at, missing = end_before(found.committed), found.missing_outputs
-    counted_at = relearned_at if missing is None else end_before(missing.until)
-    return replace(found, start=start, relearned_at=relearned_at, counted_at=counted_at)
+    counted_at = relearned_at
+    if missing is not None:
+        counted_at = end_before(plan.committed)
+        until = counted_at if missing.until == plan.committed else end_before(missing.until)
+        missing = replace(missing, until=until)
+    return replace(found, start=start, relearned_at=relearned_at, counted_at=counted_at, missing_outputs=missing)
 
 
 def _with_counts(found: RestoreResult, plan: RestorePlan) -> RestoreResult:

@@ -8,7 +8,8 @@ from typing import Self
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.kafka.log_reader.topic_facts import why_records_differ
-from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY, WorkerSettings
+from driftway.worker.kafka.log_reader.visibility import first_of_later_epoch
+from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
@@ -18,7 +19,7 @@ from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.last_commit import LastCommit
 from driftway.worker.stream.task.output_repair import MissingOutputs
 from driftway.worker.stream.task.restore_context import RestoreContext
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restore_result import RestoreResult, first_offset
 
 
 @dataclass
@@ -82,6 +83,11 @@ class RestorePlan:
         return self.last.input_read if record is None or record.offset == self.committed else None
 
     @property
+    def _follows_records(self) -> bool:
+        """Whether a state depends on more than the input: on the order of labels, or on exchanges, as recorded."""
+        return bool(self.context.settings.label_topic or self.context.settings.topics.shared)
+
+    @property
     def recreated(self) -> bool:
         """Whether the input topic was deleted and recreated since the last commit; False if ids are not known."""
         return self.last.input_read.recreated(self.context.ids.input) is not None
@@ -101,7 +107,7 @@ class RestorePlan:
         CannotRestore
             A policy refuses.
         """
-        last = self.last
+        last, end = self.last, self if missing is None else replace(self, committed=missing.until)
         if last.unreadable is not None:
             return self.by_policy(last.unreadable)
         if self.recreated:
@@ -114,19 +120,23 @@ class RestorePlan:
             )
         shares = self.context.settings.topics.shares
         if missing is not None and shares in missing.present:
-            return self.by_policy(
+            return end.by_policy(
                 f"the updates that the learners combined until offset {missing.until} are gone from {shares}"
             )
+        if missing is not None and missing.unrecorded_from is not None and self._follows_records:
+            return end.by_policy(missing.reason(self.context.settings.topics))
+        if (cut := self._cut_at()) is not None:
+            return self.in_cut_log(cut, missing, in_memory_offset)
         if self.gap is not None:
-            found = self.by_policy(self._explained_gap(self.gap))
+            found = end.by_policy(self._explained_gap(self.gap))
         elif missing is not None:
             found = self.before_lost_outputs(missing)
         elif last.pointer is not None and in_memory_offset == self.committed:
             found = RestoreResult(None, in_memory_offset, in_memory_offset, self.pointer)
         else:
             found = self.from_pointer_or_fallback()
-        if found.position < self.low or found.committed > self.high:
-            return self.by_offset_policy(found)
+        if found.position < self.low or max(found.committed, end.committed) > self.high:
+            return self.by_offset_policy(replace(found, committed=end.committed, missing_outputs=None))
         return replace(found, note="; ".join(part for part in (last.note, found.note) if part) or None)
 
     def without_offset(self) -> RestoreResult:
@@ -158,7 +168,7 @@ class RestorePlan:
 
         No other option does: every one that goes on at the committed offset would skip rows of the new topic.
         """
-        context, record, committed = self.context, self.last.record, self.committed
+        context, committed = self.context, self.committed
         reason = (
             f"topic {context.settings.input} was deleted and recreated after offset {committed} of it was committed: "
             f"its id was {self.last.input_read.topic}, now it is {context.ids.input}"
@@ -168,6 +178,45 @@ class RestorePlan:
             raise CannotRestore(
                 f"cannot restore {context.where}: {reason}; only --if-offset-lost {EARLIEST} goes on, which {outcome}"
             )
+        note = f"{reason}; --if-offset-lost {EARLIEST} {outcome}"
+        return self._among_other_records(self.low, self.low, note, in_memory_offset)
+
+    def _cut_at(self) -> int | None:
+        """Return where the input's log was cut below the committed offset; None if it was not, or that is not known.
+
+        Others may have been written there since: then their leader epoch is higher than that of those that were read.
+        """
+        record, read, context = self.last.record, self.last.input_read, self.context
+        if not self.last.in_transaction or record is None or record.offset != self.committed or not self._same_topic:
+            return None
+        end, place = min(self.committed, self.high), (context.settings.input, context.partition)
+        if read.epoch is None or end <= self.low:
+            found = None
+        else:
+            found = first_of_later_epoch(context.reader, *place, self.low, end, read.epoch, context.deadline)
+        return self.high if found is None and self.committed > self.high else found
+
+    def in_cut_log(self, cut: int, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
+        """Go on in a log that was cut below the committed offset, with what was learned, as --if-offset-lost allows."""
+        context, committed = self.context, self.committed
+        reason = (
+            f"its log was cut at offset {cut}, as by an unclean election of a leader: rows {cut} to {committed - 1} "
+            f"were predicted and are gone, it ends at {self.high} now"
+        )
+        if missing is not None:
+            reason += f"; {missing.reason(context.settings.topics)}, and stays so"
+        starts = {EARLIEST: cut, LATEST: self.high}
+        offers = {word: f"keeps what was learned and predicts from {start} on" for word, start in starts.items()}
+        policy = context.settings.if_offset_lost
+        if policy not in starts:
+            choices = ", ".join(f"{word} {offer}" for word, offer in offers.items())
+            raise CannotRestore(f"cannot restore {context.where}: {reason}; --if-offset-lost {choices}")
+        note = f"{reason}; --if-offset-lost {policy} {offers[policy]}"
+        return self._among_other_records(starts[policy], cut, note, in_memory_offset)
+
+    def _among_other_records(self, start: int, same: int, note: str, in_memory_offset: int | None) -> RestoreResult:
+        """Go on with what was learned at `start` of a log whose records from `same` on are not those that were read."""
+        record, committed = self.last.record, self.committed
         before = replace(self, pointer=self.pointer if record is None else record.pointer or self.pointer)
         if in_memory_offset == committed:
             found = RestoreResult(None, committed, committed, None)
@@ -176,15 +225,14 @@ class RestorePlan:
                 found = before.from_pointer()
             except BadSnapshot as error:
                 found = before.from_older_snapshot(str(error)) or before.by_policy(str(error))
-        note = f"{reason}; --if-offset-lost {EARLIEST} {outcome}"
-        if found.position < committed:
-            note += (
-                f"; rows {found.position} to {committed - 1} of the old one were not learned: no snapshot holds them"
-            )
+        relearns = not self.recreated and not self._follows_records and self.low <= found.position < same
+        learned = same if relearns else found.position
+        if learned < committed:
+            note += f"; rows {learned} to {committed - 1} that are gone were not learned: no snapshot holds them"
         return RestoreResult(
             found.model,
-            self.low,
-            self.low,
+            found.position if relearns else start,
+            start,
             None,
             "; ".join(part for part in (found.note, note) if part),
             history_start=self.low,
@@ -203,15 +251,15 @@ class RestorePlan:
 
     def before_lost_outputs(self, missing: MissingOutputs) -> RestoreResult:
         """Load a model from before the rows with missing outputs; without one a policy may let them stay missing."""
-        topics = ", ".join(missing.present)
-        reason = f"what the commits from offset {missing.since} to {missing.until} wrote to {topics} is missing"
+        reason, end = missing.reason(self.context.settings.topics), replace(self, committed=missing.until)
         before = replace(self, committed=missing.since, pointer=None)
         found = before.from_older_snapshot(reason) or before.from_log_start(reason)
         if found is None and self.context.settings.if_unrestorable == REPLAY:
             found = before.by_policy(reason)
         if found is None:
-            return self.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
-        return replace(found, missing_outputs=missing, note=f"{found.note}; writing the missing outputs again")
+            return end.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
+        what = "the missing outputs again" if missing.unrecorded_from is None else "only what is missing among them"
+        return replace(found, missing_outputs=missing, note=f"{found.note}; writing {what}")
 
     def from_pointer(self) -> RestoreResult:
         """Load the snapshot that the pointer names."""
@@ -342,20 +390,3 @@ def _outcome(start: int, committed: int) -> str:
     """What a policy does that learns from `start` on and emits from `committed` on."""
     learned = f"learns from {start} on and " if start < committed else ""
     return f"{learned}predicts from {committed} on"
-
-
-def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:
-    """Where a group without committed offsets starts in a log that holds low..high.
-
-    Raises
-    ------
-    CannotRestore
-        The log does not hold the offset to start at.
-    """
-    if isinstance(settings.start, str):
-        return low if settings.start == EARLIEST else high
-    if not low <= settings.start <= high:
-        raise CannotRestore(
-            f"cannot start {settings.input}/{partition} at offset {settings.start}: the log holds {low} to {high}"
-        )
-    return settings.start

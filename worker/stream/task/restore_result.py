@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from driftway.worker.errors import CannotRestore
+from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
@@ -90,3 +92,20 @@ class RestoreResult:
     read: InputRead | None = None
     expected: InputRead | None = None
     counted_at: int = 0
+
+
+def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:
+    """Where a group without committed offsets starts in a log that holds low..high.
+
+    Raises
+    ------
+    CannotRestore
+        The log does not hold the offset to start at.
+    """
+    if isinstance(settings.start, str):
+        return low if settings.start == EARLIEST else high
+    if not low <= settings.start <= high:
+        raise CannotRestore(
+            f"cannot start {settings.input}/{partition} at offset {settings.start}: the log holds {low} to {high}"
+        )
+    return settings.start

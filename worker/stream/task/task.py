@@ -125,8 +125,7 @@ class Task:
 
     def __init__(self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint) -> None:
         self.settings, self.partition, self.checkpoint = settings, partition, checkpoint
-        self.state = State.CREATED
-        self.model = self.new_model()
+        self.state, self.model = State.CREATED, self.new_model()
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
         self._saved: SavedState = self.model.save()
@@ -207,6 +206,7 @@ class Task:
         Records below `position` were delivered before and are skipped. None continues with events that waited for
         labels.
         """
+        self.count.seen(None if records is None else records.epoch)
         if self.merger is not None:
             records = self.merger.take(records, time.monotonic(), self.model.count_awaited)
         if records is None:
@@ -222,14 +222,14 @@ class Task:
             records = records.after(relearned)
         if len(records) == 0:
             return None
-        missing = 0 if self._missing_outputs is None else int(records.offsets.searchsorted(self._missing_outputs.until))
+        mend = self._missing_outputs
+        missing = 0 if mend is None else int(records.offsets.searchsorted(mend.until))
         repaired = [self._learn(records.before(missing), emit=True)] if missing else []
-        if missing == len(records):
-            return repaired[0]
-        if self._missing_outputs is not None:
-            self.count.require(self._missing_outputs.until)
-        self._missing_outputs = None
-        return joined(*repaired, self._learn(records.after(missing), emit=True))
+        if mend is not None and (missing < len(records) or self.position >= mend.until):
+            self.count.require(mend.until)
+            self._missing_outputs = None
+        rest = [self._learn(records.after(missing), emit=True)] if missing < len(records) else []
+        return joined(*repaired, *rest)
 
     @property
     def exchange(self) -> ModelExchange | None:
@@ -239,14 +239,19 @@ class Task:
     @property
     def due_at(self) -> float:
         """When the next commit is due, as `time.monotonic`; infinite if there is none, or one is in flight."""
-        if self.committing or self.count.waiting:
+        if self.committing or self._may_not_commit:
             return float("inf")
         outputs = self.interval_began_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
         return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
+    @property
+    def _may_not_commit(self) -> bool:
+        """Whether records are still to be counted, or outputs to be completed, of which a commit would hide some."""
+        return self.count.waiting or self._missing_outputs is not None
+
     def needs_commit(self, closing: bool = False) -> bool:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
-        if self.committing or self.count.waiting or time.monotonic() < self.held_until:
+        if self.committing or self._may_not_commit or time.monotonic() < self.held_until:
             return False
         return self.checkpoint.open or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
 
@@ -259,10 +264,9 @@ class Task:
     @property
     def _snapshot_due_at(self) -> float:
         """When a snapshot is due by time alone, as `time.monotonic`."""
-        if self._decided:
-            return 0.0
         cheap = self.state_bytes <= max(LARGE_STATE, SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot)
-        return self._snapshot_at + (1.0 if cheap else MAX_STRETCH) * self.settings.snapshot_interval
+        stretch = 0.0 if self._decided else 1.0 if cheap else MAX_STRETCH
+        return self._snapshot_at + stretch * self.settings.snapshot_interval
 
     @property
     def uncommitted(self) -> bool:
@@ -299,8 +303,8 @@ class Task:
     @property
     def holds_too_much(self) -> bool:
         """Whether so many outputs are buffered that the partition has to wait for its commit in flight."""
-        held = self._buffered_outputs
-        return self.buffered_rows > MAX_BUFFERED_ROWS or sum(outputs.nbytes for outputs in held) > MAX_BUFFERED_BYTES
+        size = sum(outputs.nbytes for outputs in self._buffered_outputs)
+        return self.buffered_rows > MAX_BUFFERED_ROWS or size > MAX_BUFFERED_BYTES
 
     @property
     def state_bytes(self) -> int:
@@ -315,13 +319,13 @@ class Task:
     def begin_commit(self, closing: bool = False) -> PendingCommit:
         """Capture what is to be committed: everything up to `position`."""
         saved = self.model.save()
-        due = self._snapshot_due(saved, closing)
-        blob = snapshot.write(self.model, saved, self.position, read=self.count.read) if due else None
-        self.committing = True
-        order = None if self.merger is None else self.merger.order
-        rounds = None if self.model.exchange is None else self.model.exchange.round_number
-        clocks = self.clocks | ({} if self.merger is None else self.merger.lines)
         read, aside = self.count.read, self.model.decoder.set_aside_from
+        due = self._snapshot_due(saved, closing)
+        blob = snapshot.write(self.model, saved, self.position, read=read) if due else None
+        self.committing = True
+        merger, exchange = self.merger, self.model.exchange
+        order, lines = (None, {}) if merger is None else (merger.order, merger.lines)
+        rounds, clocks = None if exchange is None else exchange.round_number, self.clocks | lines
         request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside)
         return PendingCommit(self.checkpoint, request, saved, self._work)
 
@@ -340,8 +344,7 @@ class Task:
             self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
             if self.merger is not None and commit.request.order is not None:
                 self.merger.snapshot_taken(commit.request.order.end)
-        held = self._take_buffered()
-        for outputs in held:
+        for outputs in self._take_buffered():
             self.checkpoint.produce(outputs)
 
     def reset(self) -> None:
@@ -368,8 +371,7 @@ class Task:
         outputs = self.model.advance(records, emit)
         if self._missing_outputs is not None and emit:
             outputs = self._missing_outputs.select(outputs, self.settings.topics)
-        seconds = max(0.0, time.monotonic() - started - BATCH_SECONDS)
-        work = self._work
+        seconds, work = max(0.0, time.monotonic() - started - BATCH_SECONDS), self._work
         self._work = WorkDone(work.rows + len(records), work.seconds + seconds, work.rounds + len(outputs.shares))
         if emit:
             if self.committing:
@@ -389,10 +391,9 @@ class Task:
         """Whether a snapshot is due: at the first and last commit, after a decision, enough work, or enough time."""
         if self._pointer is None or closing or self._decided:
             return True
-        size = max(1.0, saved.nbytes / LARGE_STATE)
-        rows = self._work.rows - self._work_at_snapshot.rows
-        seconds = self._work.seconds - self._work_at_snapshot.seconds
-        if self._work.rounds - self._work_at_snapshot.rounds >= KEY_SLOTS // 4:
+        size, work, before = max(1.0, saved.nbytes / LARGE_STATE), self._work, self._work_at_snapshot
+        rows, seconds = work.rows - before.rows, work.seconds - before.seconds
+        if work.rounds - before.rounds >= KEY_SLOTS // 4:
             return True  # compaction keeps four times as many rounds to replay
         if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
             return True

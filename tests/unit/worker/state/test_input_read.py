@@ -18,7 +18,7 @@ from tests.unit.worker.rows import model_settings
 READS = [InputRead(0, 40, "MsOKmXRvQDizz15mW_lP-w", "lD0ctvYnRT-PpAL-DOaXjw"), InputRead(7, 0, "a"), InputRead(7, 3)]
 
 
-@pytest.mark.parametrize("read", [*READS, InputRead(topic="a"), NOTHING_KNOWN])
+@pytest.mark.parametrize("read", [*READS, InputRead(topic="a"), InputRead(7, 3, epoch=0), NOTHING_KNOWN])
 def test_it_is_read_as_it_was_written(read: InputRead) -> None:
     assert InputRead.from_dict(read.as_dict()) == read
     record = CommitRecord(700, 500, Pointer(12, 3, 600), input_read=read)
@@ -27,6 +27,20 @@ def test_it_is_read_as_it_was_written(read: InputRead) -> None:
     header = snapshot.read_snapshot_header(snapshot.write(model, model.save(), 5, read=read))
     assert header is not None
     assert header.read == read
+
+
+@pytest.mark.parametrize("epochs", [(None, 3, None), (3,), (1, 3, 2)])
+def test_the_highest_leader_epoch_is_kept(epochs: tuple[int | None, ...]) -> None:
+    count = InputCount()
+    count.restart(InputRead(7, 3), None, 0)
+    for epoch in epochs:
+        count.seen(epoch)
+    assert count.read == InputRead(7, 3, epoch=3)
+
+
+@pytest.mark.parametrize("epoch", ["3", None, True, 1.5])
+def test_an_epoch_that_is_no_number_is_not_known(epoch: Any) -> None:
+    assert InputRead.from_dict({"since": 7, "records": 3, "epoch": epoch}) == InputRead(7, 3)
 
 
 @pytest.mark.parametrize("read", READS)

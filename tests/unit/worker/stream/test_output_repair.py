@@ -67,3 +67,20 @@ def test_alarms_are_told_apart_by_their_detector() -> None:
     assert len({alarm.key for alarm in alarms}) == 2, "the test would see nothing"
     kept = {(alarm.offset, alarms[0].key) for alarm in alarms}
     assert told(0, N, {TOPICS.alarms: kept}) == [[], [], [], [a for a in alarms if a.key != alarms[0].key]]
+
+
+@pytest.mark.parametrize("until", [50, N])
+def test_nothing_is_committed_amid_outputs_that_are_completed(until: int) -> None:
+    """A commit record there would hide that later outputs are visible, and they would be written twice."""
+    made, checkpoint = fresh()
+    made.reset()
+    model = Model(MODEL, 3)
+    made.restore_from(RestoreResult(model, 0, 0, None, missing_outputs=MissingOutputs(0, until, EVERYTHING)))
+    for start in range(0, until - 1, 7):
+        made.advance(WHOLE.before(min(until - 1, start + 7)).after(start))
+        assert checkpoint.open
+        assert not made.needs_commit(closing=True)
+        assert made.due_at == float("inf")
+    made.advance(WHOLE.before(until).after(until - 1))
+    assert made.needs_commit(closing=True), "the last of them has come, though no later row has"
+    assert made.due_at < float("inf")

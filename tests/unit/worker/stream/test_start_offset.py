@@ -17,8 +17,8 @@ from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.last_commit import LastCommit
 from driftway.worker.stream.task.restore_context import RestoreContext
-from driftway.worker.stream.task.restore_plan import RestorePlan, first_offset
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restore_plan import RestorePlan
+from driftway.worker.stream.task.restore_result import RestoreResult, first_offset
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
 

@@ -1,0 +1,105 @@
+"""The log of snapshots has lost commit records, and other logs have not lost what those commits wrote; or the reverse.
+
+So it is after an unclean election of a leader (`tests/fault/test_unclean_election.py`); here the logs are forged.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from driftway.worker.kafka.interface import OffsetRange
+from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.outputs import Outputs
+from tests.broker.test_log_decides import (
+    SECONDS,
+    Forger,
+    cut_out,
+    outputs_of,
+    require_audited,
+    require_in_order,
+    without,
+)
+from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
+from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import committed_offset
+
+
+def write_unrecorded(stage: FaultScenario, outputs: Outputs) -> dict[str, OffsetRange]:
+    """Commit outputs whose commit record is not there."""
+    forger = Forger(stage)
+    forger.write_outputs(outputs)
+    spans = forger.flush()
+    forger.producer.commit_transaction(SECONDS)
+    return spans
+
+
+@pytest.mark.parametrize("offset", [500, 600], ids=["offset-lost-too", "offset-kept"])
+def test_visible_outputs_without_a_commit_record_are_not_written_again(kafka: str, offset: int) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    write_unrecorded(stage, outputs_of(stage, 500, 600))
+    if offset != 500:
+        commit(stage, offset, committed_offset(kafka, stage.group, stage.topic)[1])
+    log = learn(stage, 800, 1000)
+    assert "has lost the commits from offset 500 to 600" in log
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+    require_audited(stage)
+
+
+def test_what_is_missing_among_unrecorded_outputs_is_completed(kafka: str) -> None:
+    """The accuracy points are missing, and the predictions of the second half."""
+    stage = learned(kafka)
+    stage.fill(500, 600)
+    write_unrecorded(stage, without(outputs_of(stage, 500, 550), Outputs(0, points=outputs_of(stage, 500, 550).points)))
+    learn(stage, 0, 0)  # the log ends with the last unrecorded row
+    learn(stage, 600, 1000)
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+    require_audited(stage)
+
+
+def test_unrecorded_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    write_unrecorded(stage, outputs_of(stage, 500, 600))
+    delete_before(stage, stage.topic, 520)
+    sentence = refused(stage)
+    assert f"{stage.prefix}.snapshots has lost the commits from offset 500 to 600" in sentence
+    assert "fresh starts with an empty learner at 600" in sentence
+    learn(stage, 800, 1000, "--if-unrestorable", "fresh")
+    assert {offset: len(scores) for (_, offset), scores in predicted(stage).items()} == dict.fromkeys(range(1000), 1)
+
+
+def test_outputs_lost_before_the_oldest_commit_record_are_found(kafka: str) -> None:
+    """Compaction has removed the record of a commit whose outputs are gone as well."""
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
+    learn(stage, 0, 500, *EVERY_COMMIT)
+    stage.fill(500, 800)
+    forger = Forger(stage)
+    forger.write_outputs(outputs_of(stage, 500, 600))
+    forger.flush()
+    forger.abort()
+    cut_out(stage, 600, 700)
+    log = learn(stage, 800, 1000)
+    assert "writing the missing outputs again" in log
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+    require_audited(stage)
+
+
+def test_a_marker_where_an_output_was_is_no_output(kafka: str) -> None:
+    """Behind a cut a marker may stand where a commit's only record was; no reader sees it."""
+    stage = learned(kafka)
+    stage.fill(500, 800)
+    predictions = f"{stage.prefix}.predictions"
+    forger = Forger(stage)
+    forger.write_outputs(without(outputs_of(stage, 500, 501), Outputs(0, points=outputs_of(stage, 500, 501).points)))
+    marker = forger.flush()[predictions].last + 1
+    forger.abort()
+    Forger(stage).commit(CommitRecord(501, 500, where(stage)[1], {predictions: OffsetRange(marker, marker, 1)}))
+    learn(stage, 800, 1000)
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+    require_audited(stage)
