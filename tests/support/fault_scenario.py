@@ -41,6 +41,8 @@ class FaultScenario:
         Output, or "input" -> settings of its topic, with _ for a dot in their names.
     detectors : tuple of str
         Drift detectors of the learner; without any there is no alarms topic.
+    replicas : dict
+        Output, or "input" -> ids of the brokers that have it, the preferred leader first; else as the cluster likes.
     """
 
     bootstrap: str
@@ -50,6 +52,7 @@ class FaultScenario:
     at_first: int | None = None
     configs: dict[str, dict[str, str]] = field(default_factory=dict)
     detectors: tuple[str, ...] = ()
+    replicas: dict[str, tuple[int, ...]] = field(default_factory=dict)
     topic: str = field(default_factory=lambda: unique("events"))
     group: str = field(default_factory=lambda: unique("group"))
     expected: Scores = field(init=False)
@@ -62,10 +65,10 @@ class FaultScenario:
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
         parts = {}
-        create_topic(self.bootstrap, self.topic, self.at_first or self.partitions, **self.configs.get("input", {}))
+        count, own = self.at_first or self.partitions, self.configs.get("input", {})
+        create_topic(self.bootstrap, self.topic, count, self.replicas.get("input"), **own)
         for name in (*OUTPUTS, "alarms") if self.detectors else OUTPUTS:
-            count, config = self.at_first or self.partitions, self.configs.get(name, {})
-            create_topic(self.bootstrap, f"{self.prefix}.{name}", count, **config)
+            self.create_output(name)
         self.events: dict[int, list[bytes]] = {}
         for partition in range(self.partitions):
             X = rng.normal(size=(self.rows, 4))
@@ -78,6 +81,11 @@ class FaultScenario:
             "bootstrap.servers": self.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 300,
         }  # fmt: skip
         self._producer = Producer(quiet(self._properties))
+
+    def create_output(self, name: str) -> None:
+        """Create the group's output `name`, before a worker does."""
+        count, config = self.at_first or self.partitions, self.configs.get(name, {})
+        create_topic(self.bootstrap, f"{self.prefix}.{name}", count, self.replicas.get(name), **config)
 
     def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
         """Produce rows `first` to `last` of every partition, or of the partitions `among`."""

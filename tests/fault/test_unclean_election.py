@@ -1,0 +1,175 @@
+"""An unclean election cuts one of a group's logs below what was committed: it is mended exactly, or told and refused.
+
+The log of one topic has two replicas. One of them falls behind, the other is killed, and the one that fell behind
+becomes the leader, by a true unclean election; only the offsets of a group are cut by hand. All other topics have three
+replicas and lose nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from driftway.workbench.broker import LocalCluster
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import standalone_consumer, watermarks
+from tests.broker.test_log_decides import require_audited
+from tests.broker.test_policies import learn, predicted, refused, require_same
+from tests.support.audit import bits
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import admin, await_until, committed_offset, java_hash, produce
+from tests.support.process import Driftway, driftway
+from tests.support.unclean import UNCLEAN, UncleanElection, all_running, cut_log
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.timeout(300)]
+
+BEFORE, CUT_OFF, AFTER = 500, 900, 1200
+"""Rows that both replicas have, rows of which the newest are cut off, and rows in the end."""
+LEADER, STALE = 1, 2
+OFFSETS = "__consumer_offsets"
+POINTS = "--accuracy-every", "50"
+RUNNING, STOPPED = "running", "stopped"
+
+
+def fallen_behind(cluster: LocalCluster, name: str) -> tuple[FaultScenario, UncleanElection]:
+    """Rows of which a topic's follower has only the outputs of the first ones, or only these themselves."""
+    all_running(cluster)
+    own = UNCLEAN | ({"cleanup_policy": "compact"} if name == "snapshots" else {})
+    stage = FaultScenario(
+        cluster.bootstrap, partitions=1, rows=2000, configs={name: own}, replicas={name: (LEADER, STALE)}
+    )
+    if name == "snapshots":
+        stage.create_output(name)
+    topic = stage.topic if name == "input" else f"{stage.prefix}.{name}"
+    learn(stage, 0, BEFORE, *POINTS)
+    election = UncleanElection(cluster, topic, LEADER, STALE)
+    election.fall_behind()
+    return stage, election
+
+
+def await_committed(stage: FaultScenario, worker: Driftway, offset: int) -> None:
+    """Wait until the group has committed an offset."""
+    worker.await_condition(
+        lambda: committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == offset, f"{offset} committed"
+    )
+
+
+@pytest.mark.parametrize("moment", [RUNNING, STOPPED])
+@pytest.mark.parametrize("name", ["predictions", "accuracy", "snapshots"])
+def test_what_an_output_or_the_snapshots_have_lost_is_mended(cluster: LocalCluster, name: str, moment: str) -> None:
+    stage, election = fallen_behind(cluster, name)
+    stage.fill(BEFORE, CUT_OFF)
+    with Driftway(*stage.worker(*POINTS)) as worker:
+        await_committed(stage, worker, CUT_OFF)
+        if moment == STOPPED:
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+        election.elect()
+        election.come_back()
+        stage.fill(CUT_OFF, AFTER)
+        if moment == RUNNING:
+            await_committed(stage, worker, AFTER)
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+            said = worker.stderr
+    if moment == STOPPED:
+        said = learn(stage, 0, 0, *POINTS)
+    print(said)
+    require_same(stage, range(AFTER))
+    require_audited(stage, *POINTS)
+    lost = "has lost the commits" if name == "snapshots" else f"wrote to {stage.prefix}.{name} is missing"
+    assert lost in said, said
+
+
+@pytest.mark.parametrize("moment", [RUNNING, STOPPED])
+def test_a_cut_input_is_refused_and_the_way_out_goes_on_where_it_ends(cluster: LocalCluster, moment: str) -> None:
+    stage, election = fallen_behind(cluster, "input")
+    produce(stage.bootstrap, stage.topic, stage.events[0][BEFORE:CUT_OFF])
+    with Driftway(*stage.worker(*POINTS)) as worker:
+        await_committed(stage, worker, CUT_OFF)
+        if moment == STOPPED:
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+        election.elect()
+        election.come_back()
+        if moment == RUNNING:
+            assert worker.wait() == 4, worker.story()
+            print(worker.stderr)
+    require_told(refused(stage, *POINTS), stage, BEFORE)
+    go_on(stage, range(CUT_OFF, AFTER))
+
+
+def test_a_cut_input_that_was_written_again_is_told_from_the_one_that_was_read(cluster: LocalCluster) -> None:
+    """The log holds the committed offset, and as many records: only their leader's epoch tells that they are others."""
+    stage, election = fallen_behind(cluster, "input")
+    produce(stage.bootstrap, stage.topic, stage.events[0][BEFORE:CUT_OFF])
+    learn(stage, 0, 0, *POINTS)
+    election.elect()
+    election.come_back()
+    produce(stage.bootstrap, stage.topic, stage.events[0][CUT_OFF : CUT_OFF + AFTER - BEFORE])
+    sentence = refused(stage, *POINTS)
+    require_told(sentence, stage, AFTER)
+    audit = driftway("audit", *stage.worker()[1:9], *POINTS)
+    assert audit.code == 4, audit
+    assert (
+        f"of {stage.topic}/0 that the workers learned from are gone: the log was cut at offset {BEFORE}" in audit.stderr
+    )
+    go_on(stage, range(0))
+
+
+def require_told(sentence: str, stage: FaultScenario, end: int) -> None:
+    print(sentence)
+    assert f"cannot restore {stage.topic}/0: its log was cut at offset {BEFORE}" in sentence
+    assert f"rows {BEFORE} to {CUT_OFF - 1} were predicted and are gone, it ends at {end} now" in sentence
+    assert f"--if-offset-lost earliest keeps what was learned and predicts from {BEFORE} on" in sentence
+    assert f"latest keeps what was learned and predicts from {end} on" in sentence
+
+
+def go_on(stage: FaultScenario, rows: range) -> None:
+    """Go on at the cut: the rows that were cut off stay learned, and those that are there now are predicted once."""
+    produce(stage.bootstrap, stage.topic, [stage.events[0][row] for row in rows])
+    print(learn(stage, 0, 0, *POINTS, "--if-offset-lost", "earliest"))
+    learn(stage, 0, 0, *POINTS)  # the option was for one decision
+    found, others = predicted(stage), AFTER - BEFORE
+    twice = {offset for (_, offset), scores in found.items() if len(scores) == 2}
+    assert sorted(offset for _, offset in found) == list(range(max(CUT_OFF, BEFORE + (len(rows) or others))))
+    assert twice == set(range(BEFORE, BEFORE + (len(rows) or others))) & set(range(CUT_OFF))
+    for offset in range(len(rows) or others):  # the state is that of one run over all rows that ever came
+        (*_, score), wanted = found[0, BEFORE + offset], stage.expected[0, CUT_OFF + offset]
+        assert bits(score) == bits(wanted), offset
+    require_audited(stage, *POINTS)
+
+
+def test_lost_offsets_of_the_group_do_not_matter(cluster: LocalCluster) -> None:
+    """Cut by hand in all three replicas, while no broker runs."""
+    all_running(cluster)
+    stage = FaultScenario(cluster.bootstrap, partitions=1, rows=2000)
+    learn(stage, 0, BEFORE, *POINTS)
+    place = OFFSETS, java_hash(stage.group) % len(partitions_of(cluster, OFFSETS))
+    with closing(standalone_consumer({"bootstrap.servers": cluster.bootstrap}, {})) as reader:
+        end = watermarks(reader, *place, Deadline(10))[1]
+    learn(stage, BEFORE, CUT_OFF, *POINTS)
+    assert committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == CUT_OFF
+    for node in cluster.nodes:
+        node.terminate()
+    for node in cluster.nodes:
+        cut_log(node, *place, end)
+        node.launch()
+    await_until(
+        lambda: all(len(one.isrs) == len(cluster.nodes) for one in partitions_of(cluster, stage.topic).values()),
+        60,
+        "all brokers are back",
+    )
+    assert committed_offset(stage.bootstrap, stage.group, stage.topic)[0] == BEFORE
+    said = learn(stage, CUT_OFF, AFTER, *POINTS)
+    print(said)
+    assert f"the broker says offset {BEFORE}, the log of the last commit {CUT_OFF}, which is used" in said
+    require_same(stage, range(AFTER))
+    require_audited(stage, *POINTS)
+
+
+def partitions_of(cluster: LocalCluster, topic: str) -> Any:
+    client = admin(cluster.bootstrap)  # keep a reference: a collected client never answers
+    return client.list_topics(topic, timeout=30).topics[topic].partitions
