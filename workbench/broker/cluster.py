@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,7 +22,7 @@ class LocalCluster(LocalBrokers):
     Parameters
     ----------
     brokers : int
-        Number of brokers, >= 3. Each is a controller too.
+        Number of brokers, >= 3.
     data_dir : str or Path, optional
         Where topics are kept, in a folder for each broker; existing data is reused. Without it, temporary directories.
     port : int
@@ -33,6 +33,11 @@ class LocalCluster(LocalBrokers):
         Broker properties over those of `driftway.workbench.broker.settings`.
     progress : callable, optional
         As of `LocalKafka`.
+    controllers : int, optional
+        How many of the brokers, from the first one on, are controllers too; by default all.
+    route : callable, optional
+        Then the brokers reach one another on ports of their own, not on those for clients. Called with a node's id
+        and such a port, it returns the port at which the others look for it, of a proxy for instance.
 
     Examples
     --------
@@ -52,6 +57,8 @@ class LocalCluster(LocalBrokers):
         heap: str = "400m",
         properties: Mapping[str, str] | None = None,
         progress: Progress | None = None,
+        controllers: int | None = None,
+        route: Callable[[int, int], int] | None = None,
     ) -> None:
         if brokers < REPLICAS:
             raise UsageFailure(f"a cluster has at least {REPLICAS} brokers")
@@ -61,6 +68,8 @@ class LocalCluster(LocalBrokers):
         self._data_dir = None if data_dir is None else Path(data_dir).absolute()
         self._own = {**settings.REPLICATED, **(properties or {})}
         self._progress = progress
+        self._controllers = controllers or brokers
+        self._route = route
         self.nodes: list[LocalKafka] = []
         """The brokers; node i has the id i + 1."""
 
@@ -94,9 +103,12 @@ class LocalCluster(LocalBrokers):
     def _draw_nodes(self) -> list[LocalKafka]:
         """Return brokers with free ports, not started."""
         taken = list(range(self._wanted_port, self._wanted_port + self._brokers)) if self._wanted_port else []
-        while len(taken) < 2 * self._brokers:
+        kinds = 2 if self._route is None else 3
+        while len(taken) < kinds * self._brokers:
             taken.append(draw_port(taken))
-        ports, controllers = taken[: self._brokers], tuple(taken[self._brokers :])
+        ports, behind, internal = (taken[kind * self._brokers : (kind + 1) * self._brokers] for kind in range(3))
+        controllers = tuple(behind[: self._controllers])
+        advertised = {} if self._route is None else self._routed(self._route, controllers, internal)
         cluster = self._known_cluster() or settings.kafka_uuid()
         return [
             LocalKafka(
@@ -104,12 +116,17 @@ class LocalCluster(LocalBrokers):
                 port=port,
                 heap=self._heap,
                 properties=self._own,
-                member=settings.Membership(node, controllers),
+                member=settings.Membership(node, controllers, internal[node - 1] if internal else None, advertised),
                 cluster=cluster,
                 progress=self._progress,
             )
             for node, port in enumerate(ports, 1)
         ]
+
+    @staticmethod
+    def _routed(route: Callable[[int, int], int], *ports: Sequence[int]) -> dict[int, int]:
+        """Port -> port at which other nodes look for it, of several kinds of ports of nodes 1, 2, .."""
+        return {port: route(node, port) for kind in ports for node, port in enumerate(kind, 1)}
 
     def _known_cluster(self) -> str | None:
         """The cluster whose data is in the given directory."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HOST = "127.0.0.1"
+PROTOCOLS = "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+"""Protocols of the listeners, where the brokers have one of their own."""
 
 DEVELOPMENT: Mapping[str, str] = {
     # One node: every internal topic has one replica, and few partitions so that the first use is quick.
@@ -86,36 +88,62 @@ class Membership:
     node : int
         The node's id, from 1.
     controller_ports : tuple of int
-        Ports of the controllers of nodes 1, 2, ..
+        Ports of the controllers of nodes 1, 2, ..; the nodes after them are brokers only.
+    internal_port : int or None
+        Port for the other brokers; None if they use the one for clients.
+    advertised : mapping
+        Port of a node -> port at which other nodes look for it, of a proxy for instance; by default the same.
     """
 
     node: int
     controller_ports: tuple[int, ...]
+    internal_port: int | None = None
+    advertised: Mapping[int, int] = field(default_factory=dict)
 
     @property
-    def controller_port(self) -> int:
-        """Port of this node's controller."""
-        return self.controller_ports[self.node - 1]
+    def controller_port(self) -> int | None:
+        """Port of this node's controller; None if it is a broker only."""
+        return self.controller_ports[self.node - 1] if self.node <= len(self.controller_ports) else None
+
+    def listeners(self) -> dict[str, int]:
+        """Names and ports of this node's listeners that are not for clients."""
+        ports = {"INTERNAL": self.internal_port, "CONTROLLER": self.controller_port}
+        return {name: port for name, port in ports.items() if port is not None}
+
+    def outside(self, port: int) -> int:
+        """The port at which other nodes look for `port` of a node."""
+        return self.advertised.get(port, port)
 
 
 def server_properties(data: Path, port: int, member: Membership, own: Mapping[str, str]) -> str:
-    """The text of ``server.properties`` for a node on loopback that is broker and controller.
+    """The text of ``server.properties`` for a node on loopback that is broker and, if it has a port for it, controller.
 
-    The loopback ``listeners`` in `own` are added to the plain one, which remains the inter-broker listener.
+    The loopback ``listeners`` in `own` are added to the plain one. The brokers use the plain one too, unless the node
+    has a port for them.
     """
     more = "".join(f",{one}" for one in own.get("listeners", "").split(",") if f"://{HOST}:" in one)
+    inner = member.listeners()
+    voters = enumerate(member.controller_ports, 1)
     fixed = {
-        "process.roles": "broker,controller",
+        "process.roles": "broker,controller" if "CONTROLLER" in inner else "broker",
         "node.id": str(member.node),
-        "controller.quorum.voters": ",".join(
-            f"{node}@{HOST}:{controller_port}" for node, controller_port in enumerate(member.controller_ports, 1)
-        ),
+        "controller.quorum.voters": ",".join(f"{node}@{HOST}:{member.outside(own_port)}" for node, own_port in voters),
         "controller.listener.names": "CONTROLLER",
-        "inter.broker.listener.name": "PLAINTEXT",
-        "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{member.controller_port}{more}",
-        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}{more}",
+        "inter.broker.listener.name": "INTERNAL" if "INTERNAL" in inner else "PLAINTEXT",
+        "listeners": f"PLAINTEXT://{HOST}:{port}"
+        + "".join(f",{name}://{HOST}:{own_port}" for name, own_port in inner.items())
+        + more,
+        "advertised.listeners": f"PLAINTEXT://{HOST}:{port}"
+        + "".join(
+            f",{name}://{HOST}:{member.outside(own_port)}"
+            for name, own_port in inner.items()
+            if name == "INTERNAL" or own_port in member.advertised
+        )
+        + more,
         "log.dirs": str(data),
     }
+    if "INTERNAL" in inner:  # a name that Kafka does not know needs a protocol
+        own = {"listener.security.protocol.map": PROTOCOLS, **own}
     lines = [f"{key}={value}" for key, value in {**DEVELOPMENT, **own, **fixed}.items()]
     return "\n".join(lines).replace("\\", "\\\\") + "\n"
 

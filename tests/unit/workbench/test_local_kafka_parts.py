@@ -92,6 +92,29 @@ def test_own_properties_win_but_never_over_loopback(tmp_path: Path) -> None:
     assert lines["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20001"
 
 
+def properties_of(folder: Path, member: settings.Membership) -> dict[str, str]:
+    text = settings.server_properties(folder, 20_001, member, {})
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def test_a_node_without_a_controller_port_is_a_broker_only(tmp_path: Path) -> None:
+    lines = properties_of(tmp_path, settings.Membership(2, (20_002,)))
+    assert lines["process.roles"] == "broker"
+    assert lines["controller.quorum.voters"] == "1@127.0.0.1:20002"
+    assert lines["listeners"] == lines["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20001"
+
+
+def test_brokers_look_for_one_another_where_their_own_ports_are_advertised(tmp_path: Path) -> None:
+    advertised = {20_002: 30_002, 20_003: 30_003, 20_004: 30_004}
+    lines = properties_of(tmp_path, settings.Membership(1, (20_002, 20_003), 20_004, advertised))
+    assert lines["inter.broker.listener.name"] == "INTERNAL"
+    assert lines["controller.quorum.voters"] == "1@127.0.0.1:30002,2@127.0.0.1:30003"
+    own, other = "PLAINTEXT://127.0.0.1:20001", "INTERNAL://127.0.0.1:{},CONTROLLER://127.0.0.1:{}"
+    assert lines["listeners"] == f"{own},{other.format(20_004, 20_002)}"
+    assert lines["advertised.listeners"] == f"{own},{other.format(30_004, 30_002)}"
+    assert {"INTERNAL:PLAINTEXT", "CONTROLLER:PLAINTEXT"} < set(lines["listener.security.protocol.map"].split(","))
+
+
 def test_cluster_ids_are_what_kafka_accepts() -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", settings.kafka_uuid()) for _ in range(200))
 
