@@ -54,7 +54,7 @@ test-broker: setup  ## Tests on the real local Kafka, slow ones included
 test-fault: setup  ## Every commit step x every fault, slow ones included
 	$(PYTEST) --require-broker -m fault
 
-test-cluster: setup  ## Faults of three brokers under load, slow ones included: 15 minutes
+test-cluster: setup  ## Faults of three brokers under load, slow ones included: 45 minutes
 	@$(BIN)/python -m tests.stages cluster
 
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.

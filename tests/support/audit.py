@@ -17,6 +17,8 @@ from driftway.worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_
 from driftway.worker.wire.rejections import answered_offset, is_set_aside
 from tests.support.kafka import await_until
 
+UP_TO_DATE = {"topic.metadata.refresh.interval.ms": 1000}
+"""Property of a client that must not stay for minutes with a leader which the other brokers have replaced."""
 Array = NDArray[np.float64]
 Scores = dict[tuple[int, int], Any]
 """(partition, offset) -> score, or a list of scores for more than two classes."""
@@ -111,6 +113,7 @@ class Auditor(threading.Thread):
                     "enable.auto.commit": False,
                     "fetch.wait.max.ms": 20,
                     "fetch.queue.backoff.ms": 5,
+                    **UP_TO_DATE,
                 }
             )
         )

@@ -20,14 +20,14 @@ Brokers = TypeVar("Brokers", bound=LocalBrokers)
 @contextlib.contextmanager
 def own_broker(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalKafka]:
     """A local Kafka for one test, with its own properties; skips the test if none can be started."""
-    with _started(config, LocalKafka(heap="256m", properties=properties)) as kafka:
+    with started(config, LocalKafka(heap="256m", properties=properties)) as kafka:
         yield kafka
 
 
 @contextlib.contextmanager
 def own_cluster(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalCluster]:
     """Three brokers, each of which a test may kill; skips the test if they cannot be started."""
-    with _started(config, LocalCluster(heap="256m", properties=properties)) as cluster:
+    with started(config, LocalCluster(heap="256m", properties=properties)) as cluster:
         yield cluster
 
 
@@ -38,7 +38,8 @@ def leader_of(cluster: LocalCluster, topic: str, partition: int) -> LocalKafka:
 
 
 @contextlib.contextmanager
-def _started(config: pytest.Config, kafka: Brokers) -> Iterator[Brokers]:
+def started(config: pytest.Config, kafka: Brokers) -> Iterator[Brokers]:
+    """Start brokers for the block; skip the test if they cannot be started."""
     if os.environ.get("DRIFTWAY_BOOTSTRAP"):
         pytest.skip("kills its broker, and DRIFTWAY_BOOTSTRAP's is not ours to kill")
     try:

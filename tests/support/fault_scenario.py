@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import encode_events
-from tests.support.audit import Auditor, Scores, expected_scores
+from tests.support.audit import UP_TO_DATE, Auditor, Scores, expected_scores
 from tests.support.kafka import admin, await_until, create_topic, unique
 from tests.support.process import Driftway
 
@@ -79,6 +79,7 @@ class FaultScenario:
         self.expected = expected_scores(LEARNER, parts)
         self._properties = {
             "bootstrap.servers": self.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 300,
+            "request.timeout.ms": 5000, **UP_TO_DATE,
         }  # fmt: skip
         self._producer = Producer(quiet(self._properties))
 

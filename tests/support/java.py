@@ -15,7 +15,7 @@ COMPILER = "org.eclipse.jdt", "ecj", "3.43.0"
 SECONDS = 120
 
 
-def run(source: Path, folder: Path) -> str:
+def run(source: Path, folder: Path, *arguments: str) -> str:
     """Compile `source` into `folder`, run it with Kafka's jars and return its stdout."""
     java, classpath = (
         str(distribution.java()),
@@ -24,7 +24,7 @@ def run(source: Path, folder: Path) -> str:
     compiled = [java, "-jar", str(compiler()), "-21", "-nowarn", "-d", str(folder), "-cp", classpath, str(source)]
     done = subprocess.run(compiled, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    argv = [java, "-cp", classpath, source.stem]
+    argv = [java, "-cp", classpath, source.stem, *arguments]
     return subprocess.run(argv, capture_output=True, text=True, timeout=SECONDS, check=True).stdout
 
 

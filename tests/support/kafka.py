@@ -117,6 +117,19 @@ def java_hash(text: str) -> int:
     return abs(number - 2**32 if number >= 2**31 else number)
 
 
+def refusal(bootstrap: str, topic: str) -> str:
+    """Name of the error with which a broker refuses a record for partition 0 at the first attempt; empty if none."""
+    from confluent_kafka import Producer
+
+    errors: list[Any] = []
+    producer = Producer(
+        quiet({"bootstrap.servers": bootstrap, "retries": 0, "acks": "all", "request.timeout.ms": 2000})
+    )
+    producer.produce(topic, b"", partition=0, on_delivery=lambda error, _message: errors.append(error))
+    assert producer.flush(END_SECONDS) == 0
+    return "" if errors[0] is None else str(errors[0].name())
+
+
 def read_all(bootstrap: str, topic: str, committed: bool = True, seconds: float = END_SECONDS) -> list[Record]:
     """Read all records up to the current end, by partition and offset.
 

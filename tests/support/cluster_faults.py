@@ -1,0 +1,283 @@
+"""What can happen to the brokers of a cluster while workers use it: one table, each entry a function that does it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftway.workbench.broker import LocalCluster, LocalKafka
+from driftway.worker.settings import WorkerSettings
+from tests.broker.test_log_decides import settings_of
+from tests.support import java
+from tests.support.broker_links import LinkedCluster
+from tests.support.brokers import leader_of
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import admin, await_until, create_topic, java_hash, refusal, unique
+
+DOWN_SECONDS, FROZEN_SECONDS = 12.0, 15.0
+"""Longer than the brokers' session of 9 s, so that the others have taken over before it is back."""
+SHORTLY_SECONDS, LONG_SECONDS = 5.0, 30.0
+CUT_OFF_SECONDS = 60.0
+"""Longer than the 30 s for which clients wait for the answer to a request."""
+STOPPED_SECONDS, RUNNING_SECONDS = 2.0, 0.5
+"""How a slow broker's time is spent: it computes for a fifth of it."""
+FULL_BYTES = 4096
+"""Largest file on the disk that is full: every segment is larger already, or will be soon."""
+NOTICED_SECONDS = 60.0
+"""For the cluster to notice a fault and settle, on a busy machine."""
+SILENT = "the cluster does not answer"
+"""What workers tell while they wait for the cluster."""
+OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
+CLUSTER_ADMIN = Path(__file__).with_name("ClusterAdmin.java")
+
+Deed = Callable[[LocalCluster, FaultScenario], None]
+Partition = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault, and the cluster that it happens to.
+
+    Parameters
+    ----------
+    happen : callable
+        Does it and undoes it; all brokers run when it returns.
+    cluster : str
+        Key of `CLUSTERS`.
+    told : str
+        What the workers must have told on stderr by then; empty if nothing.
+    """
+
+    happen: Deed
+    cluster: str = "ordinary"
+    told: str = ""
+
+
+def clusters() -> Mapping[str, Callable[[], LocalCluster]]:
+    """Name -> the cluster; the first broker of ``one-controller`` decides about leaders and replicas alone."""
+    return {
+        "ordinary": lambda: LocalCluster(heap="256m"),
+        "one-controller": lambda: LocalCluster(heap="256m", controllers=1),
+        "linked": lambda: LinkedCluster(heap="256m"),
+    }
+
+
+def group_coordinator(cluster: LocalCluster, stage: FaultScenario) -> LocalKafka:
+    """The broker that coordinates the stage's group."""
+    client = admin(cluster.bootstrap)
+    described = client.describe_consumer_groups([stage.group])[stage.group].result(timeout=10)
+    return cluster.nodes[described.coordinator.id - 1]
+
+
+def transaction_partition(cluster: LocalCluster, settings: WorkerSettings) -> int:
+    """The partition of the transaction log for partition 0's transactions, chosen by the Java hash of their id."""
+    client = admin(cluster.bootstrap)
+    count = len(client.list_topics(TRANSACTIONS, timeout=10).topics[TRANSACTIONS].partitions)
+    return java_hash(settings.transactional_id(0)) % count
+
+
+def transaction_coordinator(cluster: LocalCluster, stage: FaultScenario) -> LocalKafka:
+    """The broker that coordinates partition 0's transactions."""
+    return leader_of(cluster, TRANSACTIONS, transaction_partition(cluster, settings_of(stage)))
+
+
+def controller(cluster: LocalCluster) -> LocalKafka:
+    """The broker that is the active controller."""
+    return cluster.nodes[int(cluster_admin("controller", cluster.bootstrap)) - 1]
+
+
+def cluster_admin(*arguments: str) -> str:
+    """Run ClusterAdmin.java, and return what it prints."""
+    with tempfile.TemporaryDirectory(prefix="driftway-test-") as folder:
+        return java.run(CLUSTER_ADMIN, Path(folder), *arguments)
+
+
+def partitions_in_use(cluster: LocalCluster, stage: FaultScenario) -> Iterator[Partition]:
+    """Yield the partitions of input and outputs, of snapshots, offsets and transactions."""
+    client = admin(cluster.bootstrap)
+    for name, topic in client.list_topics(timeout=10).topics.items():
+        if name in (OFFSETS, TRANSACTIONS) or name.startswith(stage.topic):
+            yield from ((name, number) for number in sorted(topic.partitions))
+
+
+def place(cluster: LocalCluster, replicas: Mapping[Partition, Sequence[int]]) -> None:
+    """Give partitions these replicas, let the first of each lead, and wait until it does."""
+    from confluent_kafka import ElectionType, TopicPartition
+
+    words = [
+        word for (topic, number), nodes in replicas.items() for word in (topic, str(number), ",".join(map(str, nodes)))
+    ]
+    cluster_admin("place", cluster.bootstrap, *words)
+    client = admin(cluster.bootstrap)
+    wanted = {partition: nodes[0] for partition, nodes in replicas.items()}
+
+    def leads() -> bool:
+        client.elect_leaders(ElectionType.PREFERRED, [TopicPartition(*one) for one in wanted]).result(timeout=30)
+        found = client.list_topics(timeout=10).topics
+        return all(found[topic].partitions[number].leader == node for (topic, number), node in wanted.items())
+
+    await_until(leads, NOTICED_SECONDS, "every partition led by the first of its replicas", poll=0.5)
+
+
+def in_sync(cluster: LocalCluster, topic: str) -> dict[int, list[int]]:
+    """Partition -> nodes whose replicas are in sync."""
+    client = admin(cluster.bootstrap)
+    return {number: one.isrs for number, one in client.list_topics(topic, timeout=10).topics[topic].partitions.items()}
+
+
+def pause(seconds: float) -> None:
+    time.sleep(seconds)  # not waiting for a condition: the fault lasts this long
+
+
+@contextmanager
+def killed(*nodes: LocalKafka) -> Iterator[None]:
+    """Kill brokers, and start them again after the block."""
+    for node in nodes:
+        node.kill()
+    yield
+    for node in nodes:
+        node.launch()
+
+
+@contextmanager
+def stopped(*nodes: LocalKafka) -> Iterator[None]:
+    """Stop brokers without ending them, as a machine that swaps or a long garbage collection does."""
+    for node in nodes:
+        os.kill(node.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for node in nodes:
+            os.kill(node.pid, signal.SIGCONT)
+
+
+def down(*nodes: LocalKafka) -> None:
+    """Kill brokers, and start them again later."""
+    with killed(*nodes):
+        pause(DOWN_SECONDS)
+
+
+def frozen(node: LocalKafka, seconds: float) -> None:
+    """Stop a broker for this long."""
+    with stopped(node):
+        pause(seconds)
+
+
+def stuttering(node: LocalKafka) -> None:
+    """Stop a broker again and again, so that it is slow, but never silent long enough to count as dead."""
+    end = time.monotonic() + LONG_SECONDS
+    while time.monotonic() < end:
+        frozen(node, STOPPED_SECONDS)
+        pause(RUNNING_SECONDS)
+
+
+def in_turn(cluster: LocalCluster, end: Callable[[LocalKafka], None]) -> None:
+    """End and restart one broker after the other."""
+    for node in cluster.nodes:
+        end(node)
+        node.restart()
+        pause(SHORTLY_SECONDS)
+
+
+def controller_down(cluster: LocalCluster, stage: FaultScenario) -> None:
+    """Kill the active controller, which leads no partition in use, so that nothing but the controller is missed."""
+    node = cluster.nodes.index(controller(cluster)) + 1
+    others = [other for other in range(1, len(cluster.nodes) + 1) if other != node]
+    used = list(partitions_in_use(cluster, stage))
+    place(cluster, {one: [*others[i % 2 :], *others[: i % 2], node] for i, one in enumerate(used)})
+    dead = controller(cluster)
+    assert dead is cluster.nodes[node - 1], "the controller moved by itself"
+    assert all(leader_of(cluster, *one) is not dead for one in used)
+    down(dead)
+
+
+def coordinators_down(cluster: LocalCluster, stage: FaultScenario) -> None:
+    """Kill the coordinators of the group and of its transactions at once, which are two brokers."""
+    of_group = group_coordinator(cluster, stage)
+    if transaction_coordinator(cluster, stage) is of_group:
+        node = cluster.nodes.index(of_group) + 1
+        others = [other for other in range(1, len(cluster.nodes) + 1) if other != node]
+        place(cluster, {(TRANSACTIONS, transaction_partition(cluster, settings_of(stage))): [*others, node]})
+    of_transactions = transaction_coordinator(cluster, stage)
+    assert of_transactions is not of_group
+    down(of_group, of_transactions)
+
+
+def one_in_sync(cluster: LocalCluster, lost: Callable[..., object]) -> None:
+    """Lose all replicas but those of the controller's broker, which then refuses records; see that it does."""
+    probe = create_topic(cluster.bootstrap, unique("probe"))
+    left, *others = cluster.nodes
+    with lost(*others):
+        alone = {number: [1] for number in in_sync(cluster, probe)}
+        await_until(lambda: in_sync(cluster, probe) == alone, NOTICED_SECONDS, "one replica in sync")
+        # The broker's metadata may know it before its partitions do, and then records wait in vain.
+        await_until(lambda: refusal(left.bootstrap, probe) == "NOT_ENOUGH_REPLICAS", NOTICED_SECONDS, "a refusal")
+        pause(FROZEN_SECONDS)
+    await_until(lambda: len(in_sync(cluster, probe)[0]) == len(cluster.nodes), NOTICED_SECONDS, "all in sync again")
+
+
+def leader_cut_off(cluster: LocalCluster, stage: FaultScenario) -> None:
+    """Cut the leader of partition 0 off from the other brokers, which elect another; clients still reach all."""
+    assert isinstance(cluster, LinkedCluster)
+    alone = leader_of(cluster, stage.topic, 0)
+    node = cluster.nodes.index(alone) + 1
+    others = ",".join(one.bootstrap for one in cluster.nodes if one is not alone)
+
+    def replaced() -> bool:
+        elsewhere = admin(others)  # a client that has learned of all brokers may go on asking the one that is alone
+        return bool(elsewhere.list_topics(stage.topic, timeout=10).topics[stage.topic].partitions[0].leader != node)
+
+    with cluster.links.cut_off(node):
+        await_until(replaced, NOTICED_SECONDS, "another leader elected")
+        pause(CUT_OFF_SECONDS)
+    assert cluster.links.strangers == 0
+    await_until(lambda: len(in_sync(cluster, stage.topic)[0]) == len(cluster.nodes), NOTICED_SECONDS, "it is back")
+
+
+def reassigned(cluster: LocalCluster, stage: FaultScenario) -> None:
+    """Move all partitions in use, two replicas each, once around the cluster, and then have three again."""
+    nodes = [number + 1 for number in range(len(cluster.nodes))]
+    used = list(partitions_in_use(cluster, stage))
+    for step in [*nodes, 0]:
+        ring = {one: [nodes[(step + i + j) % len(nodes)] for j in range(3)] for i, one in enumerate(used)}
+        place(cluster, {one: of[: 2 if step else 3] for one, of in ring.items()})
+        pause(SHORTLY_SECONDS)
+
+
+def disk_full(node: LocalKafka) -> None:
+    """Refuse a broker to write, so that its log directory fails and it ends; give it space and start it again."""
+    limit = resource.prlimit(node.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(node.pid, resource.RLIMIT_FSIZE, (FULL_BYTES, limit[1]))
+    await_until(lambda: node.exit_code() is not None, NOTICED_SECONDS, "the broker whose disk is full ended")
+    pause(DOWN_SECONDS)
+    node.launch()
+
+
+FAULTS: dict[str, Fault] = {
+    "leader": Fault(lambda cluster, stage: down(leader_of(cluster, stage.topic, 0))),
+    "group-coordinator": Fault(lambda cluster, stage: down(group_coordinator(cluster, stage))),
+    "transaction-coordinator": Fault(lambda cluster, stage: down(transaction_coordinator(cluster, stage))),
+    "both-coordinators": Fault(coordinators_down),
+    "controller": Fault(controller_down),
+    "two-of-three": Fault(lambda cluster, _: down(*cluster.nodes[:2])),
+    "all": Fault(lambda cluster, _: down(*cluster.nodes)),
+    "rolling-restart": Fault(lambda cluster, _: in_turn(cluster, LocalKafka.terminate)),
+    "rolling-kill": Fault(lambda cluster, _: in_turn(cluster, LocalKafka.kill)),
+    "stopped-leader": Fault(lambda cluster, stage: frozen(leader_of(cluster, stage.topic, 0), SHORTLY_SECONDS)),
+    "frozen-leader": Fault(lambda cluster, stage: frozen(leader_of(cluster, stage.topic, 0), FROZEN_SECONDS)),
+    "frozen-coordinator": Fault(lambda cluster, stage: frozen(group_coordinator(cluster, stage), FROZEN_SECONDS)),
+    "slow-leader": Fault(lambda cluster, stage: stuttering(leader_of(cluster, stage.topic, 0))),
+    "slow-coordinator": Fault(lambda cluster, stage: stuttering(group_coordinator(cluster, stage))),
+    "reassigned": Fault(reassigned),
+    "full-disk": Fault(lambda cluster, stage: disk_full(leader_of(cluster, stage.topic, 0))),
+    "replicas-killed": Fault(lambda cluster, _: one_in_sync(cluster, killed), "one-controller", SILENT),
+    "replicas-frozen": Fault(lambda cluster, _: one_in_sync(cluster, stopped), "one-controller", SILENT),
+    "leader-cut-off": Fault(leader_cut_off, "linked"),
+}
