@@ -265,8 +265,8 @@ class Task:
     def _snapshot_due_at(self) -> float:
         """When a snapshot is due by time alone, as `time.monotonic`."""
         cheap = self.state_bytes <= max(LARGE_STATE, SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot)
-        stretch = 0.0 if self._decided else 1.0 if cheap else MAX_STRETCH
-        return self._snapshot_at + stretch * self.settings.snapshot_interval
+        seconds = (1.0 if cheap else MAX_STRETCH) * self.settings.snapshot_interval
+        return 0.0 if self._decided else self._snapshot_at + seconds
 
     @property
     def uncommitted(self) -> bool:
