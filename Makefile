@@ -6,10 +6,10 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault test-cluster bench bench-kernels long-log soak regenerate broker clean
+.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate broker clean
 
 help:  ## Print this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP)  ## Make .venv and install everything (once)
 
@@ -57,6 +57,10 @@ test-fault: setup  ## Every commit step x every fault, slow ones included
 test-cluster: setup  ## Faults of three brokers under load, slow ones included: 45 minutes
 	@$(BIN)/python -m tests.stages cluster
 
+# ARGS=kafka-3.9.2 runs one row; Pythons that are not on this machine are only resolved.
+test-versions: setup  ## Chosen tests on older Kafkas, clients and Pythons: 40 minutes
+	@$(BIN)/python -m tests.versions $(ARGS)
+
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
 	@$(BIN)/python -m tests.stages slow-broker cluster slow-unit
@@ -94,5 +98,5 @@ broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker
 
 clean:  ## Remove the environment and every cache of this checkout
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	rm -rf $(VENV) .versions .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
 	find driftway learners worker producers workbench tests -name __pycache__ -prune -exec rm -rf {} +

@@ -16,8 +16,15 @@ EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_
 EVENT_KEYS_OF_SOME = ("unknown_fields",)
 """Further keys of that table, for those of these commands that have the option."""
 PREFIX = "DRIFTWAY_"
-OTHER_VARIABLES = ("DRIFTWAY_CONFIG", "DRIFTWAY_BENCH", "DRIFTWAY_FAULT_SEED", "DRIFTWAY_GOLDEN", "DRIFTWAY_DATA")
-"""Variables that belong to no command's option: the one for the config file, and those for tests."""
+OTHER_VARIABLES = (
+    "DRIFTWAY_CONFIG",
+    "DRIFTWAY_BENCH",
+    "DRIFTWAY_FAULT_SEED",
+    "DRIFTWAY_GOLDEN",
+    "DRIFTWAY_DATA",
+    "DRIFTWAY_KAFKA_VERSION",
+)
+"""Variables that belong to no command's option: those for the config file and for the local Kafka, and for tests."""
 
 
 def read_config(path: str | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 
 from driftway.producers.streams.files import data_folder
 from driftway.workbench.broker import provide
+from driftway.workbench.broker.distribution import kafka_version
 from driftway.worker.errors import UsageFailure
 from tests.support.fixtures import provided_or_skip
 from tests.support.kafka import unique
@@ -54,9 +55,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.fault)
         if "real_streams" in fixtures:
             item.add_marker(pytest.mark.data)
+        if needs_newer_protocol(item) and int(kafka_version().partition(".")[0]) < 4:
+            item.add_marker(pytest.mark.skip(reason=f"Kafka {kafka_version()} has no group protocol `consumer`"))
         if (group := group_of(item)) is not None:
             item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=_order)  # stable: keeps files together
+
+
+def needs_newer_protocol(item: pytest.Item) -> bool:
+    """Whether a test is a case of the group protocol of Kafka 4."""
+    return (
+        isinstance(item, pytest.Function) and hasattr(item, "callspec") and "consumer" in item.callspec.params.values()
+    )
 
 
 def _order(item: pytest.Item) -> tuple[bool, float]:

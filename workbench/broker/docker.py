@@ -7,12 +7,13 @@ import socket
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from driftway.workbench.broker.distribution import KAFKA_VERSION
+from driftway.workbench.broker.distribution import kafka_version
 from driftway.workbench.broker.health import await_ready
 from driftway.workbench.broker.settings import DEVELOPMENT, HOST
 from driftway.worker.errors import Failure
 
-IMAGE = f"apache/kafka:{KAFKA_VERSION}"
+IMAGE = "apache/kafka"
+"""Tagged with the version; the image exists from 3.7.0 on."""
 READY_SECONDS = 120.0
 INSIDE = 9092
 
@@ -34,18 +35,19 @@ def docker_kafka(port: int = 0, properties: Mapping[str, str] | None = None) -> 
     except ImportError:
         raise Failure("--broker docker needs testcontainers: pip install 'driftway[docker]'") from None
     outside = port or _free_port()
+    image = f"{IMAGE}:{kafka_version()}"
     try:
-        container: Any = DockerContainer(IMAGE)
+        container: Any = DockerContainer(image)
         container.ports[INSIDE] = (HOST, outside)  # with_bind_ports would open it on every interface
         for key, value in _environment(outside, properties or {}).items():
             container = container.with_env(key, value)
         container.start()
     except Exception as error:  # docker-py's, requests' and testcontainers' own; all mean the same to the caller
         reason = " ".join(str(error).split())[:200]
-        raise Failure(f"Docker cannot start {IMAGE}: {reason}; --broker local needs no Docker") from None
+        raise Failure(f"Docker cannot start {image}: {reason}; --broker local needs no Docker") from None
     try:
         bootstrap = f"{HOST}:{outside}"
-        await_ready(bootstrap, READY_SECONDS, lambda: _check_alive(container))
+        await_ready(bootstrap, READY_SECONDS, lambda: _check_alive(container, image))
         yield bootstrap
     finally:
         container.stop()
@@ -67,13 +69,13 @@ def _environment(outside: int, own: Mapping[str, str]) -> dict[str, str]:
     return {"KAFKA_" + key.replace(".", "_").upper(): value for key, value in properties.items()}
 
 
-def _check_alive(container: Any) -> None:
+def _check_alive(container: Any, image: str) -> None:
     wrapped = container.get_wrapped_container()
     wrapped.reload()
     if wrapped.status in {"exited", "dead"}:
         lines = wrapped.logs(tail=20).decode(errors="replace").splitlines()
         message = next((line for line in reversed(lines) if " ERROR " in line), lines[-1] if lines else "no output")
-        raise Failure(f"{IMAGE} ended before it was ready: {message}")
+        raise Failure(f"{image} ended before it was ready: {message}")
 
 
 def _free_port() -> int:

@@ -149,7 +149,7 @@ class LocalKafka(LocalBrokers):
             raise Failure(f"port {self._wanted_port} is in use; --port 0 picks a free one")
         java, classpath = distribution.java(), distribution.classpath(self._progress)
         self._home = self._make_home()
-        self._java = [str(java), *settings.java_options(self._heap, self._home / "log4j2.properties", self._steady)]
+        self._java = [str(java), *settings.java_options(self._heap, self._home / "logging.properties", self._steady)]
         self._java += ["-cp", os.pathsep.join(map(str, classpath))]
         self._process = SupervisedProcess(remove=None if self._given else self._home)
         try:
@@ -236,7 +236,8 @@ class LocalKafka(LocalBrokers):
     def _write_settings(self) -> None:
         data = self._home / "data"
         self.log.parent.mkdir(exist_ok=True)
-        (self._home / "log4j2.properties").write_text(settings.LOG4J2.format(log=self.log))
+        logging = settings.LOG4J2 if distribution.logs_with_log4j2() else settings.LOG4J
+        (self._home / "logging.properties").write_text(logging.format(log=self.log))
         text = settings.server_properties(data, self._port, self._member, self._own)
         (self._home / "server.properties").write_text(text)
         if not (data / "meta.properties").exists():

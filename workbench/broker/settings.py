@@ -23,8 +23,7 @@ DEVELOPMENT: Mapping[str, str] = {
     "share.coordinator.state.topic.min.isr": "1",
     "share.coordinator.state.topic.num.partitions": "5",
     "default.replication.factor": "1",
-    # Groups: both protocols, no wait for more members, a dead member noticed within seconds.
-    "group.coordinator.rebalance.protocols": "classic,consumer",
+    # Groups: no wait for more members, a dead member noticed within seconds. Protocols are those of the version.
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "group.consumer.min.session.timeout.ms": "1000",
@@ -77,6 +76,17 @@ logger.transactions.name = kafka.coordinator.transaction
 logger.transactions.level = info
 """
 """Logs warnings, and what the group and transaction coordinators do, to investigate doubtful offsets."""
+
+LOG4J = """\
+log4j.rootLogger=WARN, file
+log4j.appender.file=org.apache.log4j.FileAppender
+log4j.appender.file.File={log}
+log4j.appender.file.layout=org.apache.log4j.PatternLayout
+log4j.appender.file.layout.ConversionPattern=%d %p %m (%c)%n
+log4j.logger.org.apache.kafka.coordinator=INFO
+log4j.logger.kafka.coordinator=INFO
+"""
+"""The same for Kafka before 4."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +171,7 @@ def kafka_uuid() -> str:
             return text
 
 
-def java_options(heap: str, log4j2: Path, steady: bool = False) -> list[str]:
+def java_options(heap: str, logging: Path, steady: bool = False) -> list[str]:
     """JVM options, chosen by measurement.
 
     The first compiler stage and the serial collector halve start time (5.2 s to 2.5 s on two cores) and CPU
@@ -176,7 +186,8 @@ def java_options(heap: str, log4j2: Path, steady: bool = False) -> list[str]:
         "-XX:-UsePerfData",  # no file in the temporary directory that a SIGKILL would leave behind
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.awt.headless=true",
-        f"-Dlog4j2.configurationFile={log4j2}",
+        f"-Dlog4j2.configurationFile={logging}",
+        f"-Dlog4j.configuration=file:{logging}",  # Kafka before 4
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.error_handling import translated_errors
+from driftway.worker.kafka.group_protocol import require_consumer_protocol
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 from driftway.worker.kafka.topics import (
     Topics,
@@ -20,7 +21,7 @@ from driftway.worker.kafka.topics import (
     require_input,
     wrong_settings,
 )
-from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
+from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.at_least_once import IDEMPOTENT
@@ -63,7 +64,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     Raises
     ------
     Failure
-        There is no broker, or a topic cannot be created, grown or written to.
+        There is no broker, the brokers are too old for the group's protocol, or a topic cannot be created, grown or
+        written to.
     UsageFailure
         The input is missing or another program's, the label topic has other partitions, or the outputs belong to
         another group.
@@ -74,6 +76,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
     _require_not_own(settings, present)
+    if settings.protocol == CONSUMER:
+        require_consumer_protocol(settings.bootstrap, settings.passthrough, settings.group)
     wanted = present[settings.input]
     if settings.label_topic and present.get(settings.label_topic) != wanted:
         name = settings.label_topic

@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 
 from driftway.workbench.broker import distribution, local, settings
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, UsageFailure
 
 
 def silent(_text: str) -> None:
     pass
+
+
+@pytest.fixture(autouse=True)
+def default_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DRIFTWAY_KAFKA_VERSION", raising=False)
 
 
 @pytest.fixture
@@ -81,6 +86,23 @@ def test_unwritable_cache_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(Failure, match=r"cannot store Kafka's jars in .*: Not a directory; XDG_CACHE_HOME"):
         distribution.classpath(silent)
+
+
+def test_each_version_has_jars_of_its_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRIFTWAY_KAFKA_VERSION", "3.9.2")
+    filled = []
+    monkeypatch.setattr(distribution, "_fill", lambda place, _progress: filled.append(place) or [place])
+    assert distribution.classpath(silent) == filled == [home.with_name("kafka-3.9.2")]
+    assert not distribution.logs_with_log4j2()
+    monkeypatch.delenv("DRIFTWAY_KAFKA_VERSION")
+    assert distribution.logs_with_log4j2()
+
+
+@pytest.mark.parametrize("wrong", ["3.9", "newest", "../4.0.0", "4.0.0\n"])
+def test_what_is_no_version_is_one_sentence(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRIFTWAY_KAFKA_VERSION", wrong)
+    with pytest.raises(UsageFailure, match=r"^DRIFTWAY_KAFKA_VERSION is .*, but must be a version of Kafka such as "):
+        distribution.cache_home()
 
 
 def test_own_properties_win_but_never_over_loopback(tmp_path: Path) -> None:

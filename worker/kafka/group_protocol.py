@@ -1,0 +1,48 @@
+"""Whether the brokers know the newer group protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import admin as untyped
+
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
+
+_admin: Any = untyped  # its stubs do not export everything
+ASK_SECONDS = 10.0
+
+
+def require_consumer_protocol(bootstrap: str, passthrough: Mapping[str, Any], group: str) -> None:
+    """Fail if the brokers are too old for `group.protocol=consumer`.
+
+    With such brokers the client (librdkafka 2.16) tries to join forever and reports no error. Groups have had settings
+    and the protocol since Kafka 4.0: earlier brokers take the question for malformed. Any other refusal, such as a
+    missing permission, tells nothing about the protocol.
+
+    Parameters
+    ----------
+    bootstrap : str
+        Brokers.
+    passthrough : mapping
+        Further client properties.
+    group : str
+        The worker's group.
+
+    Raises
+    ------
+    Failure
+        They are too old.
+    """
+    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
+    resource = _admin.ConfigResource(_admin.ResourceType.GROUP, group)
+    try:
+        client.describe_configs([resource], request_timeout=ASK_SECONDS)[resource].result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.INVALID_REQUEST:
+            raise Failure(
+                f"the brokers at {bootstrap} are too old for group.protocol=consumer, which needs Kafka 4.0: leave it "
+                "out to join by the classic protocol"
+            ) from None
