@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
+from functools import partial
 
 import pytest
 
 from driftway.workbench.broker import LocalCluster
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from tests.broker.test_log_decides import require_audited
 from tests.fault.test_matrix import leave
 from tests.support.brokers import leader_of
+from tests.support.cluster_faults import SILENT, group_coordinator, place
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin
 from tests.support.process import Driftway, driftway
@@ -22,6 +25,13 @@ pytestmark = pytest.mark.cluster
 ROWS, BEFORE = 1500, 500
 """Rows per partition, and how many are predicted before a broker dies."""
 STANDSTILL_SECONDS = 60
+COORDINATOR_SECONDS = 30
+"""Well above the broker's session of 9 s; waiting for the end of the commit's time would take 34 s."""
+
+
+def knows_that_the_cluster_answers(worker: Driftway) -> bool:
+    """Whether the worker has said so after it had said that the cluster is silent, if it had."""
+    return worker.stderr.rfind("the cluster answers again") >= worker.stderr.rfind(SILENT)
 
 
 def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCluster) -> None:
@@ -33,7 +43,7 @@ def test_topics_have_three_replicas_of_which_one_may_be_missing(cluster: LocalCl
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("of", slow_but([".predictions"], ["", ".predictions"]), ids=["input", "predictions"])
+@pytest.mark.parametrize("of", slow_but([""], ["", ".predictions"]), ids=["input", "predictions"])
 def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalCluster, of: str) -> None:
     stage = FaultScenario(cluster.bootstrap, partitions=2, rows=ROWS)
     topic = f"{stage.prefix}{of}" if of else stage.topic
@@ -48,10 +58,36 @@ def test_a_leader_killed_under_load_loses_and_repeats_nothing(cluster: LocalClus
         dead.kill()
         stage.fill(BEFORE, 2 * BEFORE)
         auditor.await_all(4 * BEFORE, STANDSTILL_SECONDS)
+        for worker in (one, other):
+            worker.await_condition(partial(knows_that_the_cluster_answers, worker), "the cluster answers")
         dead.restart()
         stage.fill(2 * BEFORE)
         auditor.await_all(2 * ROWS, STANDSTILL_SECONDS)
         leave(one, other)
+    auditor.require(stage.expected)
+    require_audited(stage)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+def test_a_dead_coordinator_is_not_waited_for(cluster: LocalCluster, client: str) -> None:
+    """It leads the outputs too: when another broker has taken them, the client sends the offsets to the dead one."""
+    stage = FaultScenario(cluster.bootstrap, partitions=1, rows=ROWS)
+    predictions = f"{stage.prefix}.predictions"
+    with stage.auditor() as auditor, Driftway(*stage.worker("--client", client)) as worker:
+        stage.fill(0, BEFORE)
+        auditor.await_all(BEFORE)
+        dead = group_coordinator(cluster, stage)
+        number = cluster.nodes.index(dead) + 1
+        place(cluster, {(predictions, 0): [number, *({1, 2, 3} - {number})]})
+        dead.kill()
+        try:
+            stage.fill(BEFORE)
+            auditor.await_all(ROWS, COORDINATOR_SECONDS)
+        finally:
+            dead.restart()
+        leave(worker)
     auditor.require(stage.expected)
     require_audited(stage)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
+from driftway.worker.kafka.cluster import broker_session_ms, require_consumer_protocol
 from driftway.worker.kafka.error_handling import translated_errors
-from driftway.worker.kafka.group_protocol import require_consumer_protocol
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 from driftway.worker.kafka.topics import (
     Topics,
@@ -27,6 +27,15 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.at_least_once import IDEMPOTENT
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+
+
+class ClusterFacts(NamedTuple):
+    """What a worker learns of the cluster before it joins the group."""
+
+    initial_partitions: int
+    """Number of partitions that the input had when the group started."""
+    broker_session_ms: int
+    """How long the cluster takes to notice that a broker is dead, in ms; 0 if there is only one."""
 
 
 def check_properties(settings: WorkerSettings) -> None:
@@ -53,13 +62,8 @@ def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:
         event_log.event("compacted input", topic=topic, policy=policy, warning=COMPACTED_INPUT)
 
 
-def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
+def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFacts:
     """Require the input topic; create missing output topics, and add partitions to those that have too few.
-
-    Returns
-    -------
-    int
-        Number of partitions that the input had when the group started.
 
     Raises
     ------
@@ -72,7 +76,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     """
     require_input(settings.input)
     require_input(settings.label_topic, "label topic")
-    present = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
+    cluster = require_broker(settings.bootstrap, settings.passthrough)
+    present = partition_counts(cluster)
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
     _require_not_own(settings, present)
@@ -97,7 +102,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> int:
     for name in create_topics(settings.bootstrap, settings.passthrough, plan, present=present):
         event_log.event("created topic", topic=name)
     with translated_errors(settings):
-        return claim_ownership(settings, wanted)
+        initial = claim_ownership(settings, wanted)
+    return ClusterFacts(initial, broker_session_ms(settings.bootstrap, settings.passthrough, list(cluster.brokers)))
 
 
 def _require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> None:

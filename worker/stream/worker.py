@@ -113,12 +113,12 @@ class Worker:
             Carries the message and exit code for the user.
         """
         check_properties(self.settings)
-        self._restores.initial_partitions = prepare_topics(self.settings, self.event_log)
+        self._restores.initial_partitions, session_ms = prepare_topics(self.settings, self.event_log)
         # Before subscribing: a member that compiles does not poll.
         compiled = prepare_kernels(self.settings.model, self.settings.client, self.event_log, lambda: self.stopping)
         self.event_log.event("kernels are compiled", compiled=compiled)
         rebalances = self._assigned, self._revoked, self._lost
-        self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin())
+        self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin(), session_ms)
         self._watchdog.begin()
         clean = False
         self._memory.begin()
@@ -266,7 +266,7 @@ class Worker:
 
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
         """Conclude finished commits and handle their errors."""
-        for call, error in self._commits.collect():
+        for call, error in self._commits.collect(self.reporter.health.broker_left_at):
             task, partition = call.task, call.task.partition
             if not call.done:
                 self._abandon(call)

@@ -76,10 +76,15 @@ class PendingCommits:
         """Wait for the commits of the partitions, at most until the deadline."""
         await_all([self._underway[p][1] for p in partitions if p in self._underway], deadline)
 
-    def collect(self) -> Iterator[tuple[BackgroundCall[Pointer | None], KafkaException | TaskError | None]]:
-        """Conclude commits that have finished or got stuck; yield each with its error, for the caller to handle."""
+    def collect(
+        self, broker_left_at: float = float("-inf")
+    ) -> Iterator[tuple[BackgroundCall[Pointer | None], KafkaException | TaskError | None]]:
+        """Conclude commits that have finished or got stuck; yield each with its error, for the caller to handle.
+
+        `broker_left_at` is the time at which a broker last left the cluster, by `time.monotonic`.
+        """
         for partition, (commit, call) in list(self._underway.items()):
-            if call.done or call.timed_out:
+            if call.done or call.timed_out or call.task.checkpoint.has_lost_coordinator(broker_left_at):
                 del self._underway[partition]
                 yield call, _finish(commit, call)
 

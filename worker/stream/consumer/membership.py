@@ -21,11 +21,16 @@ from driftway.worker.stream.observability.event_log import EventLog
 SESSION_MS, STATIC_SESSION_MS = 6_000, 45_000
 """Default of `session.timeout.ms`: how long a classic group waits for dead members. 6 s is the least that brokers allow
 by default; static members keep the client's 45 s, to be back before their session ends."""
+BROKER_SESSIONS = 2
+"""In a cluster the default is at least so many sessions of a broker. Until a dead coordinator has been replaced, no
+member can send it a heartbeat; that takes one broker session, and longer if the controller has died with it
+(docs/decisions/0013)."""
 MIN_POLL_INTERVAL_MS = 4_000
 """Least default of `max.poll.interval.ms`: how long a group waits for members that do not rejoin. The default is a
 session, not the client's 5 minutes (docs/decisions/0013), but no less than this: a revocation may take 0.4 of it."""
-HEARTBEATS = 4
-"""Heartbeats per session, if the session timeout is the default."""
+HEARTBEAT_MS = 1_500
+"""Default of `heartbeat.interval.ms`, if the session timeout is not given. The first heartbeat to a new coordinator may
+come too early, while that is still loading the group; the next one has to come before the session ends."""
 NAME_TAKEN = "instance ID is still used"
 """Error of the `consumer` protocol for a static member whose killed predecessor's session has not ended yet."""
 REJOIN_SECONDS = 1.0
@@ -47,6 +52,8 @@ class GroupMembership:
         Callbacks for assigned, revoked and lost partitions.
     callbacks : mapping
         Client properties that are callbacks, such as `error_cb`.
+    broker_session_ms : int
+        How long the cluster takes to notice that a broker is dead; 0 if there is only one.
     """
 
     def __init__(
@@ -55,7 +62,9 @@ class GroupMembership:
         event_log: EventLog,
         listeners: tuple[Partitions, Partitions, Partitions],
         callbacks: Mapping[str, Callable[[Any], None]],
+        broker_session_ms: int = 0,
     ) -> None:
+        self._broker_session_ms = broker_session_ms
         self.settings, self.event_log, self._listeners, self._callbacks = settings, event_log, listeners, callbacks
         self.poll_interval_seconds = 0.0
         self.incremental = False
@@ -83,7 +92,7 @@ class GroupMembership:
             "isolation.level": "read_committed",
         }
         given = base_properties(settings.bootstrap, settings.passthrough)
-        properties = {**CONSUMER_TUNING, **_timeouts(given, protocol), **given, **own}
+        properties = {**CONSUMER_TUNING, **timeouts(given, protocol, self._broker_session_ms), **given, **own}
         strategy = str(given.get("partition.assignment.strategy", ""))
         self.incremental = protocol == CONSUMER or "cooperative" in strategy
         properties |= self._callbacks
@@ -122,19 +131,18 @@ class GroupMembership:
         return self.join()
 
 
-def _timeouts(given: Properties, protocol: str) -> Properties:
+def timeouts(given: Properties, protocol: str, broker_session_ms: int) -> Properties:
     """Return timeouts that are not given: a member that is silent for a session is dead, whatever it is doing.
 
-    The client refuses a poll interval below the session timeout.
+    The client refuses a poll interval below the session timeout. `broker_session_ms` as `GroupMembership`.
     """
     if protocol == CONSUMER:  # the broker sets the session timeout
         return {"max.poll.interval.ms": SESSION_MS}
-    session = STATIC_SESSION_MS if "group.instance.id" in given else SESSION_MS
+    least = STATIC_SESSION_MS if "group.instance.id" in given else SESSION_MS
+    session = max(least, BROKER_SESSIONS * broker_session_ms)
     try:
         interval = max(MIN_POLL_INTERVAL_MS, int(given.get("session.timeout.ms", session)))
     except ValueError:
         interval = session  # the client reports what is wrong with the session timeout
-    timeouts = {"session.timeout.ms": session, "max.poll.interval.ms": interval}
-    if session == SESSION_MS and "session.timeout.ms" not in given:
-        timeouts["heartbeat.interval.ms"] = session // HEARTBEATS
-    return timeouts
+    heartbeat = {} if "session.timeout.ms" in given else {"heartbeat.interval.ms": HEARTBEAT_MS}
+    return {"session.timeout.ms": session, "max.poll.interval.ms": interval, **heartbeat}

@@ -45,6 +45,8 @@ class PartitionConsumer:
         Rebalance callbacks. Assigned partitions are paused until `seek_and_resume`.
     callbacks : mapping
         Client properties that are callbacks, such as `error_cb`.
+    broker_session_ms : int
+        See `driftway.worker.stream.startup.ClusterFacts`.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class PartitionConsumer:
         revoked: Partitions,
         lost: Partitions,
         callbacks: Mapping[str, Callable[[Any], None]] | None = None,
+        broker_session_ms: int = 0,
     ) -> None:
         self.settings = settings
         self.event_log = event_log
@@ -88,7 +91,7 @@ class PartitionConsumer:
         """Partition -> the offset after its last row."""
         self._assigned, self._revoked, self._lost = assigned, revoked, lost
         listeners = self._on_assign, self._on_revoke, self._on_lost
-        self._membership = GroupMembership(settings, event_log, listeners, callbacks or {})
+        self._membership = GroupMembership(settings, event_log, listeners, callbacks or {}, broker_session_ms)
         self.member = self._membership.join()
 
     @property

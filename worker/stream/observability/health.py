@@ -30,8 +30,9 @@ from driftway.worker.stream.observability.open_transactions import PATIENCE_SECO
 if TYPE_CHECKING:
     from driftway.worker.stream.task.task import Task
 
-CHECK_SECONDS, ANSWER_SECONDS = 2.0, 3.0
-"""Interval between two requests, and their timeout: an outage is noticed after 5 s at most."""
+CHECK_SECONDS, ENDS_SECONDS, ANSWER_SECONDS = 1.0, 2.0, 3.0
+"""Intervals between two requests for the cluster's brokers and between two for the ends of logs, and their timeout: an
+outage is noticed after 5 s at most."""
 REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
 SHORTAGE_SECONDS = 5.0
@@ -72,8 +73,13 @@ class HealthMonitor:
         """Partition -> end of its log at the last query."""
         self.shares_partitions = 0
         """Partitions of the shares topic at the last query; 0 if nothing is shared, or not queried yet."""
+        self.broker_left_at = float("-inf")
+        """When it was noticed that a broker had left the cluster, or had been declared dead."""
         self.open_transactions = OpenTransactions(settings, event_log, clock)
         self._ended = threading.Event()
+        self._brokers: set[int] = set()
+        self.ends_error: str | None = None
+        """Why the last query of the ends failed; None if it did not."""
         self._thread: threading.Thread | None = None
         self._heartbeat_at = self._committed_at = clock()
         self._unreachable_since: float | None = None
@@ -153,7 +159,8 @@ class HealthMonitor:
         """Start monitoring, when the worker joins the group."""
         self.phase = JOINING
         self.heartbeat(committed=True)
-        self._thread = threading.Thread(target=self._run, name="health", daemon=True)
+        threading.Thread(target=self._run, name="health", daemon=True).start()
+        self._thread = threading.Thread(target=self._follow_ends, name="log ends", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -168,17 +175,33 @@ class HealthMonitor:
         reader = self._make_reader()
         while not self._ended.wait(CHECK_SECONDS):
             try:
-                reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
+                self.record_brokers(reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS).brokers)
+            except KafkaException as error:
+                self.record_unreachable(error.args[0].str())
+            else:
+                self.record_answer()
+            self.check_loop()
+
+    def _follow_ends(self) -> None:
+        """Ask for the ends of logs until the monitor ends.
+
+        A client may ask the old leader of a partition for as long as that is dead, so after an error another one asks.
+        """
+        reader = self._make_reader()
+        while not self._ended.wait(ENDS_SECONDS):
+            try:
                 self._ask_for_ends(reader)
                 if self.settings.topics.shared:
                     shares = self.settings.topics.shares
                     found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
                     self.shares_partitions = partition_counts(found).get(shares, 0)
             except KafkaException as error:
-                self.record_unreachable(error.args[0].str())
+                self.ends_error = error.args[0].str()
+                self.open_transactions.close()
+                reader.close()
+                reader = self._make_reader()
             else:
-                self.record_answer()
-            self.check_loop()
+                self.ends_error = None
 
     def _make_reader(self) -> Consumer:
         given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
@@ -204,15 +227,24 @@ class HealthMonitor:
                 bootstrap=where, seconds=f"{since:.0f}", gives_up_after=f"{self.settings.give_up_after:g}", error=error,
             )  # fmt: skip
 
+    def record_brokers(self, brokers: Collection[int]) -> None:
+        """Record the ids of the cluster's live brokers."""
+        present = set(brokers)
+        if self._brokers - present:
+            self.broker_left_at = self._clock()
+        self._brokers = present
+
     def record_client_error(self, error: str) -> None:
         """Record an error that a client of this process reported."""
         if os.strerror(errno.EMFILE) in error:
             self._short_of_files_at = self._clock()
 
     def record_answer(self) -> None:
-        """Record that the cluster answered; an outage all the same if other clients can open no files."""
+        """Record that the cluster answered; an outage all the same if no file can be opened or a log has no leader."""
         if self._clock() - self._short_of_files_at < SHORTAGE_SECONDS and (cause := file_shortage()):
             self.record_unreachable(cause)
+        elif self.ends_error is not None:
+            self.record_unreachable(self.ends_error)
         else:
             self.record_reachable()
 

@@ -88,6 +88,12 @@ class OpenTransactions:
         found = self._uncommitted().offsets_for_times(queries, timeout=timeout) if queries else []
         return {place.partition: place.offset for place in found if place.error is None}
 
+    def close(self) -> None:
+        """Close the client; the next question makes another."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+
     def check(self, ends: Mapping[int, int], stable: Mapping[int, int], patience: float = PATIENCE_SECONDS) -> None:
         """Compare ends of logs with last stable offsets; log transactions that have stayed open for `patience` s."""
         now, found = self._clock(), dict[int, OpenTransaction]()

@@ -274,6 +274,10 @@ class Checkpoint:
         state = spans.pop(self.topics.snapshots, None)
         return spans, request.pointer if state is None else Pointer(state.first, chunks, request.offset)
 
+    def has_lost_coordinator(self, broker_left_at: float) -> bool:
+        """Whether a commit waits in vain for a broker that has left the cluster (at that time by `time.monotonic`)."""
+        return False
+
     def acquire(self, deadline: Deadline) -> None:
         """Take the partition over from its previous owner with a new producer; may block."""
         raise NotImplementedError

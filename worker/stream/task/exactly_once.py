@@ -24,6 +24,8 @@ from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
 
 TRANSACTION_TIMEOUT_MS = 60_000
 """How long the broker lets a transaction stay open; twice the commit interval where that is longer."""
+LOST_SECONDS = 0.5
+"""How long offsets may be on their way once a broker has left the cluster, until the coordinator is taken for lost."""
 CONNECT_SECONDS = 0.07
 """From making a producer to asking for its transactional id; see `_connect`."""
 FIRST_TRY_SECONDS = 0.05
@@ -48,6 +50,9 @@ class ExactlyOnceCheckpoint(Checkpoint):
             "transactional.id": settings.transactional_id(partition),
             "transaction.timeout.ms": self._timeout_ms,
         }
+        self._found_coordinator_at = 0.0
+        """When the producer was made or has last sent offsets, and since when it sends some (by `time.monotonic`)."""
+        self._sending_since: float | None = None
         super().__init__(settings, partition, own, probe)
 
     def acquire(self, deadline: Deadline) -> None:
@@ -86,7 +91,8 @@ class ExactlyOnceCheckpoint(Checkpoint):
         Without a broker, a client retries its coordinator lookup only after 500 ms. Loading the metadata and a short
         pause avoid that: a lookup within 20 ms still took 500 ms, one after 60 ms takes 10.
         """
-        created_at = time.monotonic()
+        created_at = self._found_coordinator_at = time.monotonic()
+        self._sending_since = None
         self.new_producer()
         query(lambda: self.sender.load_metadata(self.topics.input, deadline.remaining()), deadline)
         time.sleep(max(0.0, created_at + CONNECT_SECONDS - time.monotonic()))
@@ -109,6 +115,16 @@ class ExactlyOnceCheckpoint(Checkpoint):
         self._finish_commit(deadline)
         self.close_producer()
 
+    def has_lost_coordinator(self, broker_left_at: float) -> bool:
+        """Whether offsets wait for a coordinator that has left the cluster: they may do so for good (librdkafka 5511).
+
+        A new producer finds the new coordinator.
+        """
+        since, now = self._sending_since, time.monotonic()
+        if since is None or broker_left_at < self._found_coordinator_at:
+            return False
+        return now > max(since, broker_left_at) + LOST_SECONDS
+
     def _begin(self) -> None:
         self.sender.begin_transaction()
 
@@ -121,7 +137,9 @@ class ExactlyOnceCheckpoint(Checkpoint):
         }
         if record.labels is not None and record.order is not None:
             offsets[record.labels] = record.order.end.label, None  # only for tools that show the group's lag
+        self._sending_since = time.monotonic()
         retry(lambda: sender.send_offsets(offsets, group_metadata, deadline.remaining()), deadline)
+        self._sending_since, self._found_coordinator_at = None, time.monotonic()
         self.flush(deadline)
         snapshot_end = 0 if pointer is None else pointer.first + pointer.chunks
         return sender.ranges({snapshots: max(snapshot_end, self.ends.get(snapshots, 0))})

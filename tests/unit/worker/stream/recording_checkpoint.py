@@ -10,7 +10,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.checkpoint import CommitRequest
+from driftway.worker.stream.task.checkpoint import CommitRequest, Step
 from driftway.worker.stream.task.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from tests.unit.worker.rows import model_settings
@@ -31,6 +31,10 @@ class RecordingCheckpoint:
         self.committed: list[Outputs] = []
         self.commits: list[tuple[int, bytes | None]] = []
         self.discarded = 0
+        self.step = Step.COMMITTED
+
+    def has_lost_coordinator(self, broker_left_at: float) -> bool:
+        return False
 
     def acquire(self, deadline: Deadline) -> None:
         """Do nothing: there is no other producer to fence."""

@@ -67,6 +67,27 @@ def test_commit_is_not_kept_waiting_by_one_that_is_stuck() -> None:
         stuck.go_on.set()
 
 
+def test_commit_whose_coordinator_has_left_is_given_up_before_its_deadline() -> None:
+    class Lost(Stuck):
+        def has_lost_coordinator(self, broker_left_at: float) -> bool:
+            return broker_left_at > 5
+
+    task, _ = fresh()
+    stuck = task.checkpoint = Lost()
+    commits = PendingCommits()
+    task.advance(ROWS.before(10))
+    try:
+        commits.submit([task], None, Deadline(60))
+        assert not list(commits.collect())
+        assert not list(commits.collect(5.0))
+        ((call, error),) = commits.collect(6.0)
+        assert not call.done
+        assert isinstance(error, TimedOut)
+    finally:
+        stuck.go_on.set()
+    assert not len(commits)
+
+
 @pytest.mark.parametrize("first", ["thread", "loop"])
 def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> None:
     task, _ = fresh()

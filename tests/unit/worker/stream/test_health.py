@@ -60,6 +60,28 @@ def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
     assert watched.lines() == []
 
 
+def test_logs_without_a_leader_are_an_outage_though_other_brokers_answer() -> None:
+    watched = Watched()
+    watched.health.ends_error = "no leader"
+    watched.health.record_answer()
+    assert not watched.health.reachable
+    watched.health.ends_error = None
+    watched.health.record_answer()
+    assert watched.health.reachable
+
+
+def test_a_broker_that_leaves_is_noticed_each_time() -> None:
+    watched = Watched()
+    health = watched.health
+    for brokers in ([1, 2, 3], [1, 2, 3, 4]):
+        health.record_brokers(brokers)
+        assert health.broker_left_at == float("-inf")
+    for brokers in ([1, 2, 4], [1, 2, 3, 4], [1, 3, 4]):
+        watched.now += 1
+        health.record_brokers(brokers)
+        assert (health.broker_left_at == watched.now) == (len(brokers) == 3)
+
+
 def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pytest.CaptureFixture[str]) -> None:
     watched = Watched()
     watched.now += STUCK_SECONDS

@@ -1,8 +1,8 @@
-"""Whether the brokers know the newer group protocol."""
+"""What a worker asks the cluster before it joins the group."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -13,6 +13,25 @@ from driftway.worker.kafka.client_config import base_properties, quiet, without_
 
 _admin: Any = untyped  # its stubs do not export everything
 ASK_SECONDS = 10.0
+BROKER_SESSION = "broker.session.timeout.ms"
+BROKER_SESSION_MS = 9_000
+"""Kafka's default of that setting."""
+
+
+def broker_session_ms(bootstrap: str, passthrough: Mapping[str, Any], brokers: Sequence[int]) -> int:
+    """Return how long the cluster takes to notice that a broker is dead, in ms; 0 if there is only one.
+
+    Kafka's default, if the brokers' settings cannot be read: that needs DESCRIBE_CONFIGS on the cluster.
+    """
+    if len(brokers) < 2:
+        return 0
+    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
+    resource = _admin.ConfigResource(_admin.ResourceType.BROKER, str(brokers[0]))
+    try:
+        found = client.describe_configs([resource], request_timeout=ASK_SECONDS)[resource].result()
+        return int(found[BROKER_SESSION].value)
+    except (KafkaException, KeyError):
+        return BROKER_SESSION_MS
 
 
 def require_consumer_protocol(bootstrap: str, passthrough: Mapping[str, Any], group: str) -> None:

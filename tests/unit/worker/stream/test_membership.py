@@ -1,0 +1,37 @@
+"""The timeouts of a group member that the user does not set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from driftway.worker.settings import CLASSIC, CONSUMER
+from driftway.worker.stream.consumer.membership import HEARTBEAT_MS, timeouts
+
+BROKER_SESSION_MS = 9_000
+
+
+@pytest.mark.parametrize(
+    ("given", "broker_session", "session", "interval", "heartbeat"),
+    [
+        ({}, 0, 6_000, 6_000, HEARTBEAT_MS),
+        ({}, BROKER_SESSION_MS, 18_000, 18_000, HEARTBEAT_MS),
+        ({}, 2_000, 6_000, 6_000, HEARTBEAT_MS),
+        ({"group.instance.id": "a"}, BROKER_SESSION_MS, 45_000, 45_000, HEARTBEAT_MS),
+        ({"session.timeout.ms": "3000"}, BROKER_SESSION_MS, 18_000, 4_000, None),
+        ({"session.timeout.ms": "nonsense"}, BROKER_SESSION_MS, 18_000, 18_000, None),
+    ],
+    ids=["one broker", "cluster", "short broker session", "named member", "given", "not a number"],
+)
+def test_classic_members(
+    given: dict[str, Any], broker_session: int, session: int, interval: int, heartbeat: int | None
+) -> None:
+    found = timeouts(given, CLASSIC, broker_session)
+    assert found["session.timeout.ms"] == session  # a given one is laid over it
+    assert found["max.poll.interval.ms"] == interval
+    assert found.get("heartbeat.interval.ms") == heartbeat
+
+
+def test_with_the_newer_protocol_the_broker_decides() -> None:
+    assert timeouts({}, CONSUMER, BROKER_SESSION_MS) == {"max.poll.interval.ms": 6_000}
