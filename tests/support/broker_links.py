@@ -116,21 +116,29 @@ class BrokerLinks:
         OSError
             The connection is closed already.
         """
-        inode = _inode(source.getpeername()[1], source.getsockname()[1])
+        ports = source.getpeername()[1], source.getsockname()[1]
+        inode = _inode(*ports)
         for node, pid in self._pids().items():
             if inode in _sockets(pid):
                 return node
-        self.strangers += 1
+        if _inode(*ports) == inode:  # not closed while we looked
+            self.strangers += 1
         raise ConnectionError("no broker has opened it")
 
 
 def _inode(port: int, peer: int) -> str:
-    """The inode of the connected socket with this port and its peer's; empty if there is none."""
+    """The inode of the connected socket with this port and its peer's.
+
+    Raises
+    ------
+    OSError
+        No process has it, or has it any more.
+    """
     for table in ("tcp", "tcp6"):
         for line in Path("/proc/net", table).read_text().splitlines()[1:]:
             words = line.split()
             local, remote = (int(word.rpartition(":")[2], 16) for word in words[1:3])
-            if (local, remote) == (port, peer):
+            if (local, remote) == (port, peer) and words[9] != "0":  # no process has it any more
                 return words[9]
     raise ConnectionError("closed already")
 
