@@ -30,7 +30,7 @@ from driftway.worker.stream.observability.open_transactions import PATIENCE_SECO
 if TYPE_CHECKING:
     from driftway.worker.stream.task.task import Task
 
-CHECK_SECONDS, ENDS_SECONDS, ANSWER_SECONDS = 1.0, 2.0, 3.0
+CHECK_SECONDS, ENDS_SECONDS, ANSWER_SECONDS = 0.5, 2.0, 3.0
 """Intervals between two requests for the cluster's brokers and between two for the ends of logs, and their timeout: an
 outage is noticed after 5 s at most."""
 REPEAT_SECONDS = 10.0
