@@ -76,7 +76,7 @@ long-log: setup  ## Memory and speed over 10^7 messages, and seconds until a kil
 	$(BIN)/python -m tests.bench.long_log $(ARGS)
 
 # About 4 GB of disk an hour; ARGS='--minutes 5' tries it out, '--seed N' repeats the faults of a run, '--json FILE' keeps
-# every figure. A complaint leaves a folder soak-evidence-N with all that may tell why.
+# every figure, '--brokers 3' a cluster. A complaint leaves a folder soak-evidence-N with all that may tell why.
 soak: setup  ## An hour of random faults under load: exactly once, memory, descriptors, final audit
 	$(BIN)/python -m tests.soak $(ARGS)
 

@@ -1,10 +1,11 @@
 """`python -m tests.soak`: the command line of the soak.
 
 A group of workers on its own local Kafka learns from a paced load while members are killed, terminated, frozen, added
-and removed, and the broker is killed and restarted; all faults are drawn from one seed. A read_committed reader counts
-the outputs. After the load the group catches up, and `driftway audit` gives the verdict. Ctrl-C ends the load early,
-with the same catching up and audit; a second Ctrl-C, or SIGTERM, exits at once. All started processes are ended and all
-files removed.
+and removed, and the broker is killed and restarted; all faults are drawn from one seed. With `--brokers 3` one of three
+brokers is killed, restarted or frozen, two are killed, all are restarted in turn, and leaders move. A read_committed
+reader counts the outputs. After the load the group catches up, and `driftway audit` gives the verdict. Ctrl-C ends the
+load early, with the same catching up and audit; a second Ctrl-C, or SIGTERM, exits at once. All started processes are
+ended and all files removed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.status import Status
 
-from driftway.workbench.broker import LocalKafka
+from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import CLIENTS
 from driftway.worker.stream.memory import share_arenas
@@ -68,7 +69,7 @@ class Progress:
 def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) -> Figures:
     """Start a broker, run the soak, print the unexpected exits when it is over, and keep the evidence if it failed."""
     console.print(f"{settings}; starting a local Kafka", soft_wrap=True, markup=False)
-    with LocalKafka() as kafka, Progress(console) as progress:
+    with started(settings.brokers) as kafka, Progress(console) as progress:
         (kept / "members").mkdir(parents=True)
         one = Soak(kafka, settings, progress.tell, kept / "members")
         found = None
@@ -94,6 +95,11 @@ def soak(settings: Settings, console: Console, kept: Path, keep_anyway: bool) ->
         return found
 
 
+def started(brokers: int) -> LocalKafka | LocalCluster:
+    """A broker or a cluster, to be started as a context."""
+    return LocalKafka() if brokers == 1 else LocalCluster(brokers)
+
+
 def main() -> int:
     """Run the soak, print and write its figures; return the exit code."""
     given = _arguments()
@@ -112,6 +118,7 @@ def main() -> int:
         given.protocol,
         given.client,
         given.broker_seconds,
+        given.brokers,
     )
     try:
         free, needed = shutil.disk_usage(tempfile.gettempdir()).free, ROW_BYTES * 60 * given.minutes * given.rate
@@ -149,6 +156,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--client", choices=CLIENTS, default=default.client, help="of the members (%(default)s)")
     parser.add_argument(
+        "--brokers",
+        type=int,
+        default=default.brokers,
+        help="one, or a cluster of three or more, with faults of its own (%(default)s)",
+    )
+    parser.add_argument(
         "--broker-seconds",
         type=float,
         default=default.broker_seconds,
@@ -166,6 +179,8 @@ def _arguments() -> argparse.Namespace:
     given = parser.parse_args()
     if given.minutes <= 0 or given.rate <= 0 or given.partitions < 1 or given.members < 1 or given.broker_seconds <= 0:
         parser.error("--minutes, --rate and --broker-seconds must be > 0, --partitions and --members >= 1")
+    if given.brokers != 1 and given.brokers < 3:
+        parser.error("--brokers must be 1, or at least 3")
     if given.json is not None and not given.json.absolute().parent.is_dir():
         parser.error(f"--json: there is no folder {given.json.absolute().parent}")
     return given

@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from driftway.workbench.broker import LocalKafka
+from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
@@ -25,16 +25,17 @@ AROUND = 300
 POLL_SECONDS = 5.0
 
 
-def keep(folder: Path, kafka: LocalKafka, topics: Topics, places: Mapping[int, int | None]) -> None:
-    """Dump the records around input offset `places[partition]`, stop the broker, and copy its data and logs."""
+def keep(folder: Path, kafka: LocalKafka | LocalCluster, topics: Topics, places: Mapping[int, int | None]) -> None:
+    """Dump the records around input offset `places[partition]`, stop the brokers, and copy their data and logs."""
     folder.mkdir(parents=True, exist_ok=True)
     for partition, offset in places.items():
         if offset is not None:
             dump(folder / f"partition-{partition}-around-{offset}.jsonl", kafka.bootstrap, topics, partition, offset)
-    kafka.terminate()
-    home = kafka.log.parents[1]
-    for part in ("data", "logs"):
-        shutil.copytree(home / part, folder / "broker" / part, dirs_exist_ok=True)
+    for number, node in enumerate(kafka.nodes if isinstance(kafka, LocalCluster) else [kafka], 1):
+        node.terminate()
+        home = node.log.parents[1]
+        for part in ("data", "logs"):
+            shutil.copytree(home / part, folder / f"broker-{number}" / part, dirs_exist_ok=True)
 
 
 def dump(file: Path, bootstrap: str, topics: Topics, partition: int, offset: int) -> None:

@@ -1,18 +1,30 @@
-"""Broker and network faults of a soak: SIGKILL, an outage, and a restart on the same port and data."""
+"""Broker, cluster and network faults of a soak; every broker comes back on the same port and data."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from driftway.workbench.broker import LocalKafka
+from confluent_kafka import ElectionType, KafkaException
+
+from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.errors import Failure
-from tests.support.kafka import await_until
+from tests.soak import schedule
+from tests.support.kafka import admin, await_until
 from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, Proxy
 
 ATTEMPTS = 3
 LOADED_SECONDS = 60.0
+PAUSE_SECONDS = 5.0
+"""Between the restarts of brokers in turn."""
+TAKEN_OVER_SECONDS = 12.0
+"""After which the others lead what a dead broker led: its session of 9 s, and an election."""
 LOSABLE = (PRODUCE, END_TXN, OFFSET_COMMIT, ADD_OFFSETS)
 """Requests whose replies get lost, along with their connection."""
 
@@ -52,7 +64,7 @@ class NetworkFaults:
 
 
 class BrokerFaults:
-    """Kills and restarts the broker in a background thread, one strike at a time.
+    """Kills and restarts the broker in a background thread, one fault at a time.
 
     Parameters
     ----------
@@ -63,7 +75,7 @@ class BrokerFaults:
     """
 
     def __init__(self, kafka: LocalKafka, answers: Callable[[], bool]) -> None:
-        self.kafka, self._answers = kafka, answers
+        self.kafka, self._answers, self._bootstrap = kafka, answers, kafka.bootstrap
         self.away: list[tuple[float, float]] = []
         """Start and end of each outage, by `time.monotonic`; the end is infinite while it lasts."""
         self.failure: Failure | None = None
@@ -71,11 +83,11 @@ class BrokerFaults:
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def strike(self, seconds: float) -> bool:
-        """Kill the broker and restart it after `seconds`; return False if the last strike is not over yet."""
+    def inject(self, fault: schedule.Fault) -> bool:
+        """Begin a fault; return False if the last one is not over yet."""
         if self._thread is not None and self._thread.is_alive():
             return False
-        self._thread = threading.Thread(target=self._strike, args=(seconds,), name="weather", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(fault,), name="broker faults", daemon=True)
         self.away.append((time.monotonic(), float("inf")))
         self._thread.start()
         return True
@@ -106,25 +118,90 @@ class BrokerFaults:
         """Return whether there was an outage at any moment of the last `seconds`."""
         return bool(self.away) and self.away[-1][1] > time.monotonic() - seconds
 
-    def _strike(self, seconds: float) -> None:
+    def _run(self, fault: schedule.Fault) -> None:
         try:
-            self.kafka.kill()
-            self._hurry.wait(seconds)
-            self._start()
+            self._happen(fault)
         except Failure as failure:
             self.failure = failure
         else:
-            self.away[-1] = self.away[-1][0], time.monotonic()
+            since = self.away[-1][0]
+            self.away[-1] = since, min(time.monotonic(), since + self._excused_seconds(fault))
 
-    def _start(self) -> None:
-        log = self.kafka.log
-        if log.exists():  # the next start writes a new one
-            log.replace(log.with_name(f"server-{len(self.away)}.log"))
+    def _happen(self, fault: schedule.Fault) -> None:
+        self.kafka.kill()
+        self._hurry.wait(fault.seconds)
+        self._start(self.kafka)
+
+    def _excused_seconds(self, fault: schedule.Fault) -> float:
+        """How much of a fault nobody can work in."""
+        return float("inf")
+
+    def _start(self, *nodes: LocalKafka) -> None:
+        for node in nodes:
+            if node.log.exists():  # the next start writes a new one
+                node.log.replace(node.log.with_name(f"server-{len(self.away)}.log"))
+        all_answer = partial(self._all_answer, admin(self._bootstrap))
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self.kafka.restart()
-                await_until(self._answers, LOADED_SECONDS, "the group's coordinator answers", poll=0.1)
+                for node in nodes:
+                    node.launch()  # all, before one is waited for: alone it may not be a majority
+                await_until(all_answer, LOADED_SECONDS, "all brokers and the group's coordinator answer", poll=0.1)
                 return
-            except Failure:
+            except AssertionError as error:
                 if attempt == ATTEMPTS:
-                    raise
+                    raise Failure(str(error)) from None
+
+    def _all_answer(self, client: Any) -> bool:
+        try:
+            present = client.list_topics(timeout=1).brokers
+        except KafkaException:
+            return False
+        return len(present) == len(self._bootstrap.split(",")) and self._answers()
+
+
+class ClusterFaults(BrokerFaults):
+    """Faults of three brokers, of which one may be away without an outage.
+
+    Parameters
+    ----------
+    cluster : LocalCluster
+        A running cluster.
+    answers : callable
+        As of `BrokerFaults`.
+    """
+
+    def __init__(self, cluster: LocalCluster, answers: Callable[[], bool]) -> None:
+        super().__init__(cluster.nodes[0], answers)
+        self._nodes, self._bootstrap = cluster.nodes, cluster.bootstrap
+
+    def _happen(self, fault: schedule.Fault) -> None:
+        nodes = self._nodes
+        first = int(fault.choice * len(nodes))
+        one, other = nodes[first], nodes[first - 1]
+        if fault.deed == schedule.ONE_FROZEN:
+            os.kill(one.pid, signal.SIGSTOP)
+            self._hurry.wait(fault.seconds)
+            os.kill(one.pid, signal.SIGCONT)
+        elif fault.deed == schedule.ROLLING:
+            for node in nodes:
+                node.terminate()
+                self._start(node)
+                self._hurry.wait(PAUSE_SECONDS)
+        elif fault.deed == schedule.MOVED:
+            client = admin(self._bootstrap)
+            with contextlib.suppress(KafkaException):  # where each partition's first replica leads already
+                client.elect_leaders(ElectionType.PREFERRED, None).result(timeout=LOADED_SECONDS)
+        elif fault.deed == schedule.ONE_RESTARTED:
+            one.terminate()
+            self._start(one)
+        else:
+            dead = (one, other) if fault.deed == schedule.MAJORITY else (one,)
+            for node in dead:
+                node.kill()
+            self._hurry.wait(fault.seconds)
+            self._start(*dead)
+
+    def _excused_seconds(self, fault: schedule.Fault) -> float:
+        if fault.deed in (schedule.ONE_KILLED, schedule.ONE_FROZEN):
+            return TAKEN_OVER_SECONDS
+        return float("inf") if fault.deed == schedule.MAJORITY else 0.0

@@ -38,6 +38,8 @@ class Group:
         Key of `tests.support.groups.PROTOCOLS`.
     client : str
         Kafka client of the members (`--client`).
+    session_ms : int or None
+        Session timeout of the members; None: the worker's default.
     """
 
     bootstrap: str
@@ -45,14 +47,15 @@ class Group:
     partitions: int
     protocol: str
     client: str
+    session_ms: int | None = SESSION_MS
     topics: Topics = field(default=Topics("events", "soak"))
 
     def create(self) -> None:
         """Create all topics; in the new group protocol, also set the session timeout on the broker."""
         plan = {self.topics.input: (self.partitions, {}), **output_plan(self.topics, self.partitions)}
         create_topics(self.bootstrap, {}, plan)
-        if PROTOCOLS[self.protocol].by_broker:
-            set_session(self.bootstrap, self.topics.group, SESSION_MS)
+        if PROTOCOLS[self.protocol].by_broker and self.session_ms is not None:
+            set_session(self.bootstrap, self.topics.group, self.session_ms)
 
     def answers(self) -> bool:
         """Return whether the group's coordinator has loaded its offsets."""
@@ -67,8 +70,8 @@ class Group:
         """Return the command line of a member; `name` matters only with static membership."""
         kind = PROTOCOLS[self.protocol]
         properties = [*kind.properties, *([f"group.instance.id={name}"] if kind.static else [])]
-        if not kind.by_broker:
-            properties += [f"session.timeout.ms={SESSION_MS}", f"heartbeat.interval.ms={SESSION_MS // 4}"]
+        if not kind.by_broker and self.session_ms is not None:
+            properties += [f"session.timeout.ms={self.session_ms}", f"heartbeat.interval.ms={self.session_ms // 4}"]
         own = [
             "--client",
             self.client,

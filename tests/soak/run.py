@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from driftway.workbench.broker import LocalKafka
+from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import AUTO
 from tests.soak import schedule
-from tests.soak.broker_faults import BrokerFaults, NetworkFaults
+from tests.soak.broker_faults import BrokerFaults, ClusterFaults, NetworkFaults
 from tests.soak.group import SESSION_MS, Group
 from tests.soak.load import Load
 from tests.soak.members import STEADY, MemberGroup, first_lines
@@ -30,7 +30,11 @@ ITSELF = "soak"
 STUCK_SECONDS = 120.0
 """Time without new outputs at the end after which missing rows count as lost: longer than any timeout of a worker."""
 AUDIT_SECONDS = 3600.0
-OF_BROKER = (schedule.RESTART, schedule.OUTAGE)
+CLUSTER_SESSION_MS = 18_000
+"""The worker's default in a cluster."""
+CLUSTER_STANDSTILL = 60.0
+"""Allowed in a cluster: a member that dies while the group waits for another one costs two of its sessions."""
+OF_BROKER = (schedule.RESTART, schedule.OUTAGE, *schedule.OF_CLUSTER)
 OF_NETWORK = (schedule.LOST, schedule.LATE)
 
 
@@ -54,6 +58,8 @@ class Settings:
         Kafka client of the members (`--client`).
     broker_seconds : float
         Mean time between broker faults.
+    brokers : int
+        Brokers: one, or a cluster of at least three.
     standstill : float
         Longest allowed time without new outputs of a partition, not counting broker outages, in seconds.
     """
@@ -66,16 +72,17 @@ class Settings:
     protocol: str = "range"
     client: str = AUTO
     broker_seconds: float = schedule.BROKER_SECONDS
+    brokers: int = 1
     standstill: float = 15.0
 
 
 class Soak:
-    """One soak, on a broker of its own.
+    """One soak, on a broker or a cluster of its own.
 
     Parameters
     ----------
-    kafka : LocalKafka
-        A running, empty broker.
+    kafka : LocalKafka or LocalCluster
+        A running, empty broker or cluster.
     settings : Settings
         Settings of the soak.
     tell : callable
@@ -84,14 +91,27 @@ class Soak:
         Empty folder for the members' logs.
     """
 
-    def __init__(self, kafka: LocalKafka, settings: Settings, tell: Callable[[str], None], logs: Path) -> None:
+    def __init__(
+        self, kafka: LocalKafka | LocalCluster, settings: Settings, tell: Callable[[str], None], logs: Path
+    ) -> None:
         self.settings, self._tell = settings, tell
-        self.proxy = Proxy(kafka.bootstrap)
+        cluster = kafka if isinstance(kafka, LocalCluster) else None
+        # Members of a cluster connect directly: the proxy stands in front of one broker.
+        self.proxy = Proxy(kafka.bootstrap if cluster is None else cluster.nodes[0].bootstrap)
         self.network = NetworkFaults(self.proxy)
-        self.group = Group(
-            kafka.bootstrap, self.proxy.bootstrap, settings.partitions, settings.protocol, settings.client
+        way, session = (self.proxy.bootstrap, SESSION_MS) if cluster is None else (kafka.bootstrap, None)
+        self.group = Group(kafka.bootstrap, way, settings.partitions, settings.protocol, settings.client, session)
+        self.broker_faults: BrokerFaults
+        if isinstance(kafka, LocalCluster):
+            self.broker_faults = ClusterFaults(kafka, self.group.answers)
+        else:
+            self.broker_faults = BrokerFaults(kafka, self.group.answers)
+        self.faults = schedule.faults(
+            settings.seed,
+            (session or CLUSTER_SESSION_MS) / 1000,
+            settings.broker_seconds,
+            cluster is not None,
         )
-        self.broker_faults = BrokerFaults(kafka, self.group.answers)
         self.resources = ResourceMonitor((STEADY, ITSELF))
         self.members = MemberGroup(self.group.worker, settings.members, self.broker_faults.away_lately, logs)
         self.over = threading.Event()
@@ -126,15 +146,14 @@ class Soak:
         """Inject faults under load for the requested time."""
         started = time.monotonic()
         reader.begin()
-        faults = schedule.faults(self.settings.seed, SESSION_MS / 1000, self.settings.broker_seconds)
-        fault, sample_at = next(faults), 0.0
+        fault, sample_at = next(self.faults), 0.0
         while not self.over.wait(TICK_SECONDS):
             elapsed = time.monotonic() - started
             if elapsed >= 60 * self.settings.minutes:
                 break
             while fault.at <= elapsed:
-                self._strike(fault)
-                fault = next(faults)
+                self._inject(fault)
+                fault = next(self.faults)
             self.members.tend()
             self.network.tend()
             self.broker_faults.require_well()
@@ -145,9 +164,9 @@ class Soak:
             self._tell(self._progress(elapsed, load, reader))
         self._minutes = (time.monotonic() - started) / 60
 
-    def _strike(self, fault: schedule.Fault) -> None:
+    def _inject(self, fault: schedule.Fault) -> None:
         if fault.deed in OF_BROKER:
-            self.members.deeds[fault.deed] += self.broker_faults.strike(fault.seconds)
+            self.members.deeds[fault.deed] += self.broker_faults.inject(fault)
         elif fault.deed == schedule.LOST:
             self.network.lose(fault.choice)
             self.members.deeds[fault.deed] += 1
@@ -200,6 +219,11 @@ class Soak:
     def _sample(self) -> None:
         self.resources.sample([*self.members.living(), Living(ITSELF, 1, os.getpid())], time.monotonic())
 
+    def _deeds(self) -> tuple[str, ...]:
+        if self.settings.brokers > 1:
+            return (*schedule.WEIGHTS, *schedule.OF_CLUSTER)
+        return (*schedule.WEIGHTS, schedule.RESTART, schedule.OUTAGE, *OF_NETWORK)
+
     def _progress(self, elapsed: float, load: Load, reader: Reader) -> str:
         newest, deeds = self.resources.newest(STEADY), self.members.deeds
         resources = f"{newest.rss / MEGABYTE:.0f} MB, {newest.descriptors:.0f} descriptors" if newest else "not there"
@@ -220,7 +244,8 @@ class Soak:
             for p, n in gaps.items()
             if n
         ]
-        silence, allowed = reader.own_silence, self.settings.standstill
+        silence = reader.own_silence
+        allowed = self.settings.standstill if self.settings.brokers == 1 else CLUSTER_STANDSTILL
         if silence.seconds > allowed:
             since = time.localtime(time.time() - (time.monotonic() - silence.since))
             complaints.append(
@@ -236,7 +261,7 @@ class Soak:
             produced=load.sent,
             predicted=sum(one.predicted for one in partitions),
             rejected=sum(one.rejected for one in partitions),
-            faults={deed: members.deeds[deed] for deed in (*schedule.WEIGHTS, *OF_BROKER, *OF_NETWORK)},
+            faults={deed: members.deeds[deed] for deed in self._deeds()},
             restarts=_by_code(members.exits),
             farewells=_by_code(members.farewells),
             duplicates=sum(one.duplicates for one in partitions),

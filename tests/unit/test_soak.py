@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections import Counter
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from random import Random
 
 import numpy as np
@@ -204,6 +204,17 @@ def test_rows_are_those_of_the_seed_and_about_one_in_a_thousand_is_rejected() ->
     assert {rejection.value for rejection in batch.rejected} == set(BAD)
     assert n / 2000 < len(batch.rejected) < n / 500
     assert 0.4 < np.nanmean(batch.y) < 0.6
+
+
+def test_a_cluster_has_faults_of_its_own() -> None:
+    found = list(takewhile(lambda fault: fault.at < HOUR, faults(3, 18.0, 45.0, cluster=True)))
+    of_brokers = [fault for fault in found if fault.deed in schedule.OF_CLUSTER]
+    assert {fault.deed for fault in found} == {*schedule.WEIGHTS, *schedule.OF_CLUSTER}
+    assert 60 < len(of_brokers) < 120
+    assert all(30 <= later.at - earlier.at <= 60 for earlier, later in pairwise(of_brokers))
+    for fault in of_brokers:
+        least, most = schedule.AWAY_SECONDS.get(fault.deed, (0.0, 0.0))
+        assert least <= fault.seconds <= most
 
 
 def test_away_is_counted_between_two_moments() -> None:
