@@ -16,20 +16,22 @@ ASK_SECONDS = 10.0
 BROKER_SESSION = "broker.session.timeout.ms"
 BROKER_SESSION_MS = 9_000
 """Kafka's default of that setting."""
+GUESS_SECONDS = 2.0
+"""How long to wait for it: a broker that has just died does not answer, and the default is a good guess."""
 
 
 def broker_session_ms(bootstrap: str, passthrough: Mapping[str, Any], brokers: Sequence[int]) -> int:
     """Return how long the cluster takes to notice that a broker is dead, in ms; 0 if there is only one.
 
-    Kafka's default, if the brokers' settings cannot be read: that needs DESCRIBE_CONFIGS on the cluster.
+    Kafka's default, if the brokers' settings are not told: reading them needs DESCRIBE_CONFIGS on the cluster.
     """
     if len(brokers) < 2:
         return 0
     client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
     resource = _admin.ConfigResource(_admin.ResourceType.BROKER, str(brokers[0]))
     try:
-        found = client.describe_configs([resource], request_timeout=ASK_SECONDS)[resource].result()
-        return int(found[BROKER_SESSION].value)
+        found = client.describe_configs([resource], request_timeout=GUESS_SECONDS)[resource].result()
+        return int(found[BROKER_SESSION].value or BROKER_SESSION_MS)
     except (KafkaException, KeyError):
         return BROKER_SESSION_MS
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.wire.schema.feature import HASH, INDEX, NUMBERS, ONE_OF, PARTS, TIME, Feature, MissingPolicy
+from driftway.worker.wire.schema.feature import HASH, INDEX, NAMES, NUMBERS, ONE_OF, PARTS, TIME, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import KEY, Path
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.wire.schema.reading import schema_of
@@ -29,9 +29,10 @@ PATHS = st.builds(
 @st.composite
 def features(draw: Any) -> Feature:
     path, kind = draw(PATHS), draw(st.sampled_from([NUMBERS, ONE_OF, HASH, INDEX, TIME]))
+    names = kind == HASH and draw(st.booleans())
     return Feature(
         path,
-        draw(st.one_of(st.just(str(path)), WORDS)),
+        draw(st.one_of(st.just(f"{path}{NAMES}" if names else str(path)), WORDS)),  # or else without a comma
         kind,
         tuple(draw(st.lists(WORDS.filter(lambda w: w != "*"), min_size=1, max_size=3, unique=True)))
         + draw(st.sampled_from([(), ("*",)]))
@@ -42,7 +43,7 @@ def features(draw: Any) -> Feature:
         draw(st.one_of(st.none(), POLICIES)),
         draw(st.booleans()),
         missing_words=tuple(draw(st.lists(WORDS, max_size=2, unique=True))),
-        names=kind == HASH and draw(st.booleans()),
+        names=names,
     )
 
 
