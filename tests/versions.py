@@ -92,11 +92,11 @@ ROWS = (
 def interpreter(version: str) -> str | None:
     """Path of a Python of this version that can be run here."""
     environment = {"PYENV_ROOT": "/nonexistent", "HOME": str(Path.home()), **os.environ}
-    shelves = [
+    installed = [
         sorted(glob.glob(place.format(version=version, **{k: environment[k] for k in ("PYENV_ROOT", "HOME")})))
         for place in INTERPRETERS
     ]
-    for found in (shutil.which(f"python{version}"), *(path for shelf in shelves for path in reversed(shelf))):
+    for found in (shutil.which(f"python{version}"), *(path for paths in installed for path in reversed(paths))):
         # pyenv's shims are on the path for versions that are not chosen, and fail.
         if found and _says_version(found) == version:
             return found
@@ -139,9 +139,9 @@ def dependencies() -> list[str]:
 def wheels_exist(row: Row) -> bool:
     """Whether pip finds a wheel of each dependency for the row's Python, on this system."""
     client = [f"confluent-kafka=={row.client}"] if row.client else []
-    with tempfile.TemporaryDirectory() as nowhere:
+    with tempfile.TemporaryDirectory() as folder:
         command = ["pip", "install", "--dry-run", "--quiet", "--ignore-installed", "--only-binary=:all:", "--target"]
-        command += [nowhere, "--python-version", row.python, *dependencies(), *client]
+        command += [folder, "--python-version", row.python, *dependencies(), *client]
         return subprocess.call([sys.executable, "-m", *command]) == 0
 
 

@@ -9,7 +9,6 @@ time for which a read_committed reader saw nothing of a partition; and their med
 
 from __future__ import annotations
 
-import threading
 import time
 from itertools import pairwise
 from statistics import median
@@ -17,9 +16,11 @@ from statistics import median
 import click
 from confluent_kafka import KafkaException
 
+from driftway.workbench.bench.workload import Loader
 from driftway.workbench.broker import LocalCluster
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import CLASSIC, CONSUMER
+from tests.bench.failover import Traffic
 from tests.support.audit import Auditor
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin
@@ -31,32 +32,6 @@ ROWS_PER_SECOND = 400
 """Of all partitions together."""
 SLICE_SECONDS = 0.1
 FIRST_ROWS = 100
-
-
-class Rows(threading.Thread):
-    """Sends rows at a fixed rate until the end of its ``with`` block."""
-
-    def __init__(self, stage: FaultScenario) -> None:
-        super().__init__(name="rows", daemon=True)
-        self.sent = FIRST_ROWS
-        self._stage, self._ended = stage, threading.Event()
-
-    def __enter__(self) -> Rows:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self.join()
-        self._stage.fill(self.sent, self.sent)  # wait until the broker has all
-
-    def run(self) -> None:
-        """Send the rows that are due."""
-        began, rate = time.monotonic(), ROWS_PER_SECOND / self._stage.partitions
-        while not self._ended.wait(SLICE_SECONDS):
-            due = min(self._stage.rows, FIRST_ROWS + int((time.monotonic() - began) * rate))
-            self._stage.produce(self.sent, due)
-            self.sent = due
 
 
 def seconds_without_leaders(cluster: LocalCluster, dead: int, began: float) -> float:
@@ -98,25 +73,24 @@ def round_of(cluster: LocalCluster, auditor: Auditor, partitions: int, dead: int
 @click.option("--partitions", default=4, show_default=True)
 @click.option("--rounds", default=10, show_default=True)
 def main(protocol: str, partitions: int, rounds: int) -> None:
-    seconds = rounds * (SETTLE_SECONDS + DOWN_SECONDS + BACK_SECONDS + 15.0)
-    rows = FIRST_ROWS + int(seconds * ROWS_PER_SECOND / partitions)
     with LocalCluster(heap="256m") as cluster:
-        stage = FaultScenario(cluster.bootstrap, partitions=partitions, rows=rows)
+        stage = FaultScenario(cluster.bootstrap, partitions=partitions, rows=FIRST_ROWS)
         worker = (
             "worker", "--input", stage.topic, "--group", stage.group, "--bootstrap", cluster.bootstrap,
             "--learner", LEARNER, "-X", f"group.protocol={protocol}", "--client",
         )  # fmt: skip
         found = list[tuple[float, float]]()
         with stage.auditor() as auditor, Driftway(*worker, PYTHON) as one, Driftway(*worker, NATIVE) as other:
-            stage.fill(0, FIRST_ROWS)
+            stage.fill()
             auditor.await_all(partitions * FIRST_ROWS)
-            with Rows(stage) as traffic:
+            loader = Loader(cluster.bootstrap, {}, stage.topic, partitions, linger_ms=0)
+            with Traffic(loader, stage.events[0], ROWS_PER_SECOND) as traffic:
                 for i in range(rounds):
                     dead = 1 + i % len(cluster.nodes)
                     leaders, predictions = round_of(cluster, auditor, partitions, dead)
                     found.append((leaders, predictions))
                     click.echo(f"broker {dead}: leaders after {leaders:.1f} s, predictions after {predictions:.1f} s")
-            auditor.await_all(partitions * traffic.sent)
+            auditor.await_all(partitions * FIRST_ROWS + traffic.sent)
             assert not auditor.complaints, auditor.complaints[:3]
             for process in (one, other):
                 process.terminate()

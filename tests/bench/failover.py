@@ -67,6 +67,11 @@ class Traffic(threading.Thread):
         Record values, sent cyclically.
     rate : float
         Rows per second.
+
+    Attributes
+    ----------
+    sent : int
+        Rows sent so far.
     """
 
     def __init__(self, loader: Loader, values: Sequence[bytes], rate: float) -> None:
@@ -74,6 +79,7 @@ class Traffic(threading.Thread):
         self._loader, self._rate = loader, rate
         self._values: Iterator[bytes] = cycle(values)
         self._ended = threading.Event()
+        self.sent = 0
 
     def __enter__(self) -> Self:
         self.start()
@@ -87,12 +93,12 @@ class Traffic(threading.Thread):
 
     def run(self) -> None:
         """Send the rows that are due."""
-        started, sent = time.monotonic(), 0
+        started = time.monotonic()
         while not self._ended.wait(SLICE_SECONDS):
             due = int((time.monotonic() - started) * self._rate)
-            if due > sent:
-                self._loader.send(list(islice(self._values, due - sent)))
-                sent = due
+            if due > self.sent:
+                self._loader.send(list(islice(self._values, due - self.sent)))
+                self.sent = due
 
 
 class Arrivals(threading.Thread):

@@ -34,6 +34,19 @@ def write_unrecorded(stage: FaultScenario, outputs: Outputs) -> dict[str, Offset
     return spans
 
 
+def without_points(stage: FaultScenario, first: int, end: int) -> Outputs:
+    """The outputs of these rows, without their accuracy points."""
+    outputs = outputs_of(stage, first, end)
+    return without(outputs, Outputs(0, points=outputs.points))
+
+
+def require_all_once(stage: FaultScenario) -> None:
+    """Require one prediction of each of 1,000 rows, in their order, and an audit without a complaint."""
+    require_same(stage, once=range(1000))
+    require_in_order(stage)
+    require_audited(stage)
+
+
 @pytest.mark.parametrize("offset", [500, 600], ids=["offset-lost-too", "offset-kept"])
 def test_visible_outputs_without_a_commit_record_are_not_written_again(kafka: str, offset: int) -> None:
     stage = learned(kafka)
@@ -43,21 +56,17 @@ def test_visible_outputs_without_a_commit_record_are_not_written_again(kafka: st
         commit(stage, offset, committed_offset(kafka, stage.group, stage.topic)[1])
     log = learn(stage, 800, 1000)
     assert "has lost the commits from offset 500 to 600" in log
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    require_all_once(stage)
 
 
 def test_what_is_missing_among_unrecorded_outputs_is_completed(kafka: str) -> None:
     """The accuracy points are missing, and the predictions of the second half."""
     stage = learned(kafka)
     stage.fill(500, 600)
-    write_unrecorded(stage, without(outputs_of(stage, 500, 550), Outputs(0, points=outputs_of(stage, 500, 550).points)))
+    write_unrecorded(stage, without_points(stage, 500, 550))
     learn(stage, 0, 0)  # the log ends with the last unrecorded row
     learn(stage, 600, 1000)
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    require_all_once(stage)
 
 
 def test_unrecorded_outputs_that_cannot_be_computed_again_are_refused_until_told(kafka: str) -> None:
@@ -84,9 +93,7 @@ def test_outputs_lost_before_the_oldest_commit_record_are_found(kafka: str) -> N
     cut_out(stage, 600, 700)
     log = learn(stage, 800, 1000)
     assert "writing the missing outputs again" in log
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    require_all_once(stage)
 
 
 def test_a_marker_where_an_output_was_is_no_output(kafka: str) -> None:
@@ -95,11 +102,9 @@ def test_a_marker_where_an_output_was_is_no_output(kafka: str) -> None:
     stage.fill(500, 800)
     predictions = f"{stage.prefix}.predictions"
     forger = Forger(stage)
-    forger.write_outputs(without(outputs_of(stage, 500, 501), Outputs(0, points=outputs_of(stage, 500, 501).points)))
+    forger.write_outputs(without_points(stage, 500, 501))
     marker = forger.flush()[predictions].last + 1
     forger.abort()
     Forger(stage).commit(CommitRecord(501, 500, where(stage)[1], {predictions: OffsetRange(marker, marker, 1)}))
     learn(stage, 800, 1000)
-    require_same(stage, once=range(1000))
-    require_in_order(stage)
-    require_audited(stage)
+    require_all_once(stage)

@@ -56,18 +56,23 @@ def await_committed(stage: FaultScenario, worker: Driftway, offset: int) -> None
     )
 
 
+def cut_under(stage: FaultScenario, worker: Driftway, election: UncleanElection, moment: str) -> None:
+    """Cut what the worker has committed off the topic's log, while it runs or after it has been stopped."""
+    await_committed(stage, worker, CUT_OFF)
+    if moment == STOPPED:
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+    election.elect()
+    election.come_back()
+
+
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
 @pytest.mark.parametrize("name", ["predictions", "accuracy", "snapshots"])
 def test_what_an_output_or_the_snapshots_have_lost_is_mended(cluster: LocalCluster, name: str, moment: str) -> None:
     stage, election = fallen_behind(cluster, name)
     stage.fill(BEFORE, CUT_OFF)
     with Driftway(*stage.worker(*POINTS)) as worker:
-        await_committed(stage, worker, CUT_OFF)
-        if moment == STOPPED:
-            worker.terminate()
-            assert worker.wait() == 0, worker.story()
-        election.elect()
-        election.come_back()
+        cut_under(stage, worker, election, moment)
         stage.fill(CUT_OFF, AFTER)
         if moment == RUNNING:
             await_committed(stage, worker, AFTER)
@@ -88,12 +93,7 @@ def test_a_cut_input_is_refused_and_the_way_out_goes_on_where_it_ends(cluster: L
     stage, election = fallen_behind(cluster, "input")
     produce(stage.bootstrap, stage.topic, stage.events[0][BEFORE:CUT_OFF])
     with Driftway(*stage.worker(*POINTS)) as worker:
-        await_committed(stage, worker, CUT_OFF)
-        if moment == STOPPED:
-            worker.terminate()
-            assert worker.wait() == 0, worker.story()
-        election.elect()
-        election.come_back()
+        cut_under(stage, worker, election, moment)
         if moment == RUNNING:
             assert worker.wait() == 4, worker.story()
             print(worker.stderr)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import signal
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from confluent_kafka import ElectionType, KafkaException
 from driftway.workbench.broker import LocalCluster, LocalKafka
 from driftway.worker.errors import Failure
 from tests.soak import schedule
+from tests.support.cluster_faults import stopped
 from tests.support.kafka import admin, await_until
 from tests.support.proxy import ADD_OFFSETS, END_TXN, OFFSET_COMMIT, PRODUCE, Proxy
 
@@ -179,9 +178,8 @@ class ClusterFaults(BrokerFaults):
         first = int(fault.choice * len(nodes))
         one, other = nodes[first], nodes[first - 1]
         if fault.deed == schedule.ONE_FROZEN:
-            os.kill(one.pid, signal.SIGSTOP)
-            self._hurry.wait(fault.seconds)
-            os.kill(one.pid, signal.SIGCONT)
+            with stopped(one):
+                self._hurry.wait(fault.seconds)
         elif fault.deed == schedule.ROLLING:
             for node in nodes:
                 node.terminate()

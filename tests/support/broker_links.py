@@ -32,7 +32,7 @@ class BrokerLinks:
 
     Attributes
     ----------
-    strangers : int
+    unknown_connections : int
         Number of connections refused so far because no broker seems to have opened them.
     """
 
@@ -41,7 +41,7 @@ class BrokerLinks:
         self._changed = threading.Condition()
         self._alone: int | None = None
         self._sockets: list[socket.socket] = []
-        self.strangers = 0
+        self.unknown_connections = 0
 
     def route(self, node: int, port: int) -> int:
         """Open a proxy in front of a port of a node, and return its port."""
@@ -122,7 +122,7 @@ class BrokerLinks:
             if inode in _sockets(pid):
                 return node
         if _inode(*ports) == inode:  # not closed while we looked
-            self.strangers += 1
+            self.unknown_connections += 1
         raise ConnectionError("no broker has opened it")
 
 

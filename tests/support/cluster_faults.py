@@ -170,7 +170,7 @@ def frozen(node: LocalKafka, seconds: float) -> None:
         pause(seconds)
 
 
-def stuttering(node: LocalKafka) -> None:
+def stopped_repeatedly(node: LocalKafka) -> None:
     """Stop a broker again and again, so that it is slow, but never silent long enough to count as dead."""
     end = time.monotonic() + LONG_SECONDS
     while time.monotonic() < end:
@@ -237,7 +237,7 @@ def leader_cut_off(cluster: LocalCluster, stage: FaultScenario) -> None:
     with cluster.links.cut_off(node):
         await_until(replaced, NOTICED_SECONDS, "another leader elected")
         pause(CUT_OFF_SECONDS)
-    assert cluster.links.strangers == 0
+    assert cluster.links.unknown_connections == 0
     await_until(lambda: len(in_sync(cluster, stage.topic)[0]) == len(cluster.nodes), NOTICED_SECONDS, "it is back")
 
 
@@ -273,8 +273,8 @@ FAULTS: dict[str, Fault] = {
     "stopped-leader": Fault(lambda cluster, stage: frozen(leader_of(cluster, stage.topic, 0), SHORTLY_SECONDS)),
     "frozen-leader": Fault(lambda cluster, stage: frozen(leader_of(cluster, stage.topic, 0), FROZEN_SECONDS)),
     "frozen-coordinator": Fault(lambda cluster, stage: frozen(group_coordinator(cluster, stage), FROZEN_SECONDS)),
-    "slow-leader": Fault(lambda cluster, stage: stuttering(leader_of(cluster, stage.topic, 0))),
-    "slow-coordinator": Fault(lambda cluster, stage: stuttering(group_coordinator(cluster, stage))),
+    "slow-leader": Fault(lambda cluster, stage: stopped_repeatedly(leader_of(cluster, stage.topic, 0))),
+    "slow-coordinator": Fault(lambda cluster, stage: stopped_repeatedly(group_coordinator(cluster, stage))),
     "reassigned": Fault(reassigned),
     "full-disk": Fault(lambda cluster, stage: disk_full(leader_of(cluster, stage.topic, 0))),
     "replicas-killed": Fault(lambda cluster, _: one_in_sync(cluster, killed), "one-controller", SILENT),

@@ -96,8 +96,7 @@ def require_uncut(settings: WorkerSettings, partition: int, last: CountedState) 
     deadline, place = Deadline(ASK_SECONDS), (settings.input, partition)
     with translated_errors(settings), closing(open_reader(settings)) as reader:
         low, high = watermarks(reader, *place, deadline)
-        end = min(last.offset, high)
-        cut = first_of_later_epoch(reader, *place, low, end, last.read.epoch, deadline) if low < end else None
+        cut = first_of_later_epoch(reader, *place, low, min(last.offset, high), last.read.epoch, deadline)
     if cut is not None:
         raise CannotRestore(
             f"rows {cut} to {last.offset - 1} of {settings.input}/{partition} that the workers learned from are gone: "

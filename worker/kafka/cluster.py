@@ -27,10 +27,9 @@ def broker_session_ms(bootstrap: str, passthrough: Mapping[str, Any], brokers: S
     """
     if len(brokers) < 2:
         return 0
-    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
     resource = _admin.ConfigResource(_admin.ResourceType.BROKER, str(brokers[0]))
     try:
-        found = client.describe_configs([resource], request_timeout=GUESS_SECONDS)[resource].result()
+        found = _settings_of(bootstrap, passthrough, resource, GUESS_SECONDS)
         return int(found[BROKER_SESSION].value or BROKER_SESSION_MS)
     except (KafkaException, KeyError):
         return BROKER_SESSION_MS
@@ -57,13 +56,17 @@ def require_consumer_protocol(bootstrap: str, passthrough: Mapping[str, Any], gr
     Failure
         They are too old.
     """
-    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
     resource = _admin.ConfigResource(_admin.ResourceType.GROUP, group)
     try:
-        client.describe_configs([resource], request_timeout=ASK_SECONDS)[resource].result()
+        _settings_of(bootstrap, passthrough, resource, ASK_SECONDS)
     except KafkaException as error:
         if error.args[0].code() == KafkaError.INVALID_REQUEST:
             raise Failure(
                 f"the brokers at {bootstrap} are too old for group.protocol=consumer, which needs Kafka 4.0: leave it "
                 "out to join by the classic protocol"
             ) from None
+
+
+def _settings_of(bootstrap: str, passthrough: Mapping[str, Any], resource: Any, seconds: float) -> Any:
+    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
+    return client.describe_configs([resource], request_timeout=seconds)[resource].result()

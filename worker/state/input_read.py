@@ -44,9 +44,9 @@ class InputRead:
 
     def seen(self, epoch: int | None) -> InputRead:
         """Return what has been read after a record of this leader epoch; None if that is not known."""
-        return (
-            self if epoch is None or epoch <= (-1 if self.epoch is None else self.epoch) else replace(self, epoch=epoch)
-        )
+        if epoch is None or (self.epoch is not None and epoch <= self.epoch):
+            return self
+        return replace(self, epoch=epoch)
 
     def missing(self, expected: InputRead | None) -> int:
         """Return how many records fewer than `expected` were read; 0 if the two are not counted from one offset."""

@@ -90,17 +90,19 @@ def end_of_visible(reader: Consumer, topic: str, partition: int, low: int, high:
 
 
 def first_of_later_epoch(
-    reader: Consumer, topic: str, partition: int, low: int, high: int, epoch: int, deadline: Deadline
+    reader: Consumer, topic: str, partition: int, low: int, high: int, epoch: int | None, deadline: Deadline
 ) -> int | None:
     """Return the first offset in [low, high) from which on all visible records have a leader epoch above `epoch`.
 
-    None if there is none. Usually that is found by two reads: epochs only rise along a log.
+    None if there is none, or if `epoch` is None. Usually two reads tell: epochs only rise along a log.
 
     Raises
     ------
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
+    if epoch is None or low >= high:
+        return None
 
     def is_later(offset: int) -> bool:
         message = MessageReader(reader, {(topic, partition): offset}).next(deadline, f"{topic}/{partition} was")

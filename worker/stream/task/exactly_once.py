@@ -51,8 +51,9 @@ class ExactlyOnceCheckpoint(Checkpoint):
             "transaction.timeout.ms": self._timeout_ms,
         }
         self._found_coordinator_at = 0.0
-        """When the producer was made or has last sent offsets, and since when it sends some (by `time.monotonic`)."""
+        """When the producer was made, or offsets were last sent, by `time.monotonic`."""
         self._sending_since: float | None = None
+        """Since when offsets are being sent; None if none are."""
         super().__init__(settings, partition, own, probe)
 
     def acquire(self, deadline: Deadline) -> None:

@@ -190,10 +190,7 @@ class RestorePlan:
         if not self.last.in_transaction or record is None or record.offset != self.committed or not self._same_topic:
             return None
         end, place = min(self.committed, self.high), (context.settings.input, context.partition)
-        if read.epoch is None or end <= self.low:
-            found = None
-        else:
-            found = first_of_later_epoch(context.reader, *place, self.low, end, read.epoch, context.deadline)
+        found = first_of_later_epoch(context.reader, *place, self.low, end, read.epoch, context.deadline)
         return self.high if found is None and self.committed > self.high else found
 
     def in_cut_log(self, cut: int, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
