@@ -15,8 +15,8 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task import last_commit
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
-from driftway.worker.stream.task.restore import restore
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore import restore
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario

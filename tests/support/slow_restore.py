@@ -22,7 +22,7 @@ class SlowRestoreDriftway(Driftway):
 
 
 def main() -> None:
-    """Run the command line with a sleep before `driftway.worker.stream.task.restore.restore`."""
+    """Run the command line with a sleep before `driftway.worker.stream.task.restoring.restore.restore`."""
     from driftway import cli
     from driftway.worker.stream.background import restores
 

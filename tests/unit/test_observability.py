@@ -17,7 +17,7 @@ import yaml
 from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.metrics import WorkerMetrics
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import State
 from driftway.worker.wire.events import RejectedEvent
 from tests.support.process import ROOT

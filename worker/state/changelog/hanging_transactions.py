@@ -9,7 +9,7 @@ can be open, what still hangs is ended on purpose:
 1. If a commit record hangs, its transaction was complete: it is committed in the snapshot topic and in the group's
    offsets, by a transaction that repeats the record.
 2. All else is aborted. What committed transactions lose by that is written again
-   (`driftway.worker.stream.task.output_repair`).
+   (`driftway.worker.stream.task.restoring.output_repair`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Restores that run beside the loop: see `driftway.worker.stream.task.restore` for what one does."""
+"""Restores that run beside the loop: see `driftway.worker.stream.task.restoring.restore` for what one does."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.stream.background.call import BackgroundCall, await_all
-from driftway.worker.stream.task.restore import restore
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore import restore
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 
 MAX_CONCURRENT = 8

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from driftway.worker.kafka.error_handling import ErrorAction
     from driftway.worker.state.outputs import Outputs
     from driftway.worker.stream.observability.health import HealthMonitor
-    from driftway.worker.stream.task.restore_result import RestoreResult
+    from driftway.worker.stream.task.restoring.restore_result import RestoreResult
     from driftway.worker.stream.task.task import Task
     from driftway.worker.wire.events import Records
 

@@ -14,7 +14,7 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.health import RUNNING, HealthMonitor
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.progress_log import ProgressLog
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.codec import parse_json
 from driftway.worker.wire.events import Records

@@ -1,7 +1,7 @@
 """Exactly-once: one transactional producer per partition, so that taking a partition over is one call.
 
 Outputs, snapshot, commit record and offset are one transaction. The offset is written twice: to the group's coordinator
-and, in the commit record, to the partition's own log, which decides (`driftway.worker.stream.task.restore`).
+and, in the commit record, to the partition's own log, which decides (`driftway.worker.stream.task.restoring.restore`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
                                                                         ▼
                                                                      CLOSED
 
-CREATED: the partition is paused while `driftway.worker.stream.task.restore` runs beside the loop. RESTORING: rows from
+CREATED: the partition is paused while `driftway.worker.stream.task.restoring.restore` runs beside the loop. RESTORING: rows from
 the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted; if
 the restore found outputs of committed rows missing, these are emitted first.
 
@@ -40,8 +40,8 @@ from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.checkpoint import Checkpoint, CommitRequest
-from driftway.worker.stream.task.output_repair import MissingOutputs
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.wire.events import Records
 
 LARGE_STATE = 2 * 2**20

@@ -6,8 +6,8 @@ import pytest
 
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.output_repair import MissingOutputs
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from tests.unit.worker.rows import events, records, wire
 from tests.unit.worker.stream.recording_checkpoint import MODEL, fresh
 

@@ -15,10 +15,10 @@ from driftway.worker.kafka.log_reader.topic_facts import TopicIds
 from driftway.worker.settings import FRESH, WorkerSettings
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.last_commit import LastCommit
-from driftway.worker.stream.task.restore_context import RestoreContext
-from driftway.worker.stream.task.restore_plan import RestorePlan
-from driftway.worker.stream.task.restore_result import RestoreResult, first_offset
+from driftway.worker.stream.task.restoring.last_commit import LastCommit
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset
 from tests.unit.worker.rows import drifting, model_settings
 from tests.unit.worker.trained import CHAMPION, perceptron, written
 

@@ -16,7 +16,7 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.task import task
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import NEXT, State, Task
 from driftway.worker.wire.events import Records
 from tests.unit.worker.rows import events, pieces, records, wire

@@ -17,8 +17,8 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs, joined
-from driftway.worker.stream.task.output_repair import MissingOutputs
-from driftway.worker.stream.task.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders, joined_headers, passed_headers, picked_headers
 from driftway.worker.wire.rejections import answered_offset, headers_of, lost_part, own_headers
 from tests.unit.worker.rows import events, model_settings, pieces, records

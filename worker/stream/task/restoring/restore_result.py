@@ -10,7 +10,7 @@ from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.output_repair import MissingOutputs
+from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.output_keys import Key, OutputKeys
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.task.last_commit import LastCommit
-from driftway.worker.stream.task.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.last_commit import LastCommit
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.headers import chosen_headers
 

@@ -18,7 +18,7 @@ from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.stored_fields import Malformed
-from driftway.worker.stream.task.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext
 
 STALE_SECONDS = 2.0
 """How long a coordinator whose offset differs from the log is asked again before the log decides."""

@@ -16,10 +16,10 @@ from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chu
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
-from driftway.worker.stream.task.last_commit import LastCommit
-from driftway.worker.stream.task.output_repair import MissingOutputs
-from driftway.worker.stream.task.restore_context import RestoreContext
-from driftway.worker.stream.task.restore_result import RestoreResult, first_offset
+from driftway.worker.stream.task.restoring.last_commit import LastCommit
+from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset
 
 
 @dataclass

@@ -15,9 +15,9 @@ from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
-from driftway.worker.stream.task.restore_context import RestoreContext
-from driftway.worker.stream.task.restore_plan import RestorePlan
-from driftway.worker.stream.task.restore_result import RestoreResult, SharingState
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult, SharingState
 
 
 def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:

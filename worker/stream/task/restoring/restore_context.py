@@ -29,7 +29,7 @@ class RestoreContext:
     Parameters
     ----------
     settings, partition, checkpoint, make_model, deadline
-        As `driftway.worker.stream.task.restore.restore`.
+        As `driftway.worker.stream.task.restoring.restore.restore`.
     reader, uncommitted_reader : Consumer
         A read_committed and a read_uncommitted reader.
     ids : TopicIds

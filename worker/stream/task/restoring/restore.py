@@ -34,12 +34,12 @@ from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import CLAIM_PARTITION, new_topic_key
 from driftway.worker.stream.task.checkpoint import Checkpoint
-from driftway.worker.stream.task.last_commit import read_last_commit
-from driftway.worker.stream.task.output_repair import find_missing_outputs
-from driftway.worker.stream.task.restore_context import RestoreContext, restore_context
-from driftway.worker.stream.task.restore_plan import RestorePlan
-from driftway.worker.stream.task.restore_result import RestoreResult
-from driftway.worker.stream.task.side_inputs import with_labels, with_rounds
+from driftway.worker.stream.task.restoring.last_commit import read_last_commit
+from driftway.worker.stream.task.restoring.output_repair import find_missing_outputs
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext, restore_context
+from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.side_inputs import with_labels, with_rounds
 
 
 def restore(
