@@ -15,18 +15,16 @@ from numpy.typing import NDArray
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS
-from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.alarms import DriftMonitor
+from driftway.worker.state.challengers import ChallengerTests
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows, Segment
 from driftway.worker.state.factory import allocating, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
-from driftway.worker.state.outputs import Outputs, merged
-from driftway.worker.wire import packed
-from driftway.worker.wire.codec import PACKED, encode_point, encode_predictions, key_of, short_digest
-from driftway.worker.wire.columns import BytesColumn
+from driftway.worker.state.outputs import Outputs, encoded, merged
+from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
 from driftway.worker.wire.rejections import Flags, RejectionWindow
@@ -78,6 +76,7 @@ class Model:
         self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
+        self.challenger_tests = ChallengerTests()
         self._drift_monitor: DriftMonitor | None = None
         self._digests: list[str] = []
         self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
@@ -137,7 +136,8 @@ class Model:
         self.rows += len(batch)
         if emit and len(batch):
             rows = steps.row_operations
-            outputs.predictions = self._encode(batch, scores[0] if rows is None else scores[0][rows])
+            score = scores[0] if rows is None else scores[0][rows]
+            outputs.predictions = encoded(batch, score, self._learners[0].kind, self.settings)
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
@@ -191,7 +191,8 @@ class Model:
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its current rolling metrics, for the endpoint."""
-        return {name: metrics.point() for name, metrics in zip(self.settings.names, self._metrics, strict=False)}
+        parts = zip(self.settings.names, self._metrics, self.challenger_tests.fields(), strict=False)
+        return {name: metrics.point() | tested for name, metrics, tested in parts}
 
     def experts(self) -> dict[str, dict[str, float]]:
         """Learner -> its current expert weights, for mixtures only."""
@@ -219,15 +220,19 @@ class Model:
         if self.settings.shape is None:
             self.decoder.schema = saved.schema
             self._learners, self._metrics, self._drift_monitor, self._imputer, self._pending = [], [], None, None, None
+            self.challenger_tests.begin(())
             self.exchange = None if self.exchange is None else self.exchange.clone_empty()
             self._fit_to_schema()
         parts, theirs = self._parts(), list(saved.parts)
         if self._pending is not None and theirs:
             self._pending.load(theirs.pop())
+        if self.challenger_tests.continue_without(len(theirs), len(parts)):
+            parts = self._parts()
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
         detectors = () if self._drift_monitor is None else self._drift_monitor.detectors
-        for one, memory in zip((*self._learners, *self._metrics, *detectors), theirs, strict=False):
+        tests = self.challenger_tests.processes
+        for one, memory in zip((*self._learners, *self._metrics, *tests, *detectors), theirs, strict=False):
             one.check_state(memory)
         for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
@@ -289,7 +294,8 @@ class Model:
         detectors = [] if self._drift_monitor is None else self._drift_monitor.parts()
         imputer = [] if self._imputer is None else [self._imputer.state.memory]
         exchange = [] if self.exchange is None else self.exchange.parts()
-        return [part.state.memory for part in (*self._learners, *self._metrics)] + detectors + imputer + exchange
+        counting = *self._learners, *self._metrics, *self.challenger_tests.processes
+        return [part.state.memory for part in counting] + detectors + imputer + exchange
 
     def _check_schema(self, found: Schema) -> Schema:
         """Return the schema to use, given that of the first good event.
@@ -319,6 +325,7 @@ class Model:
             with allocating(spec.text, d):
                 self._learners.append(learner := make_learner(spec, settings, d))
                 self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
+        self.challenger_tests.begin(self._learners)
         if settings.warm is not None and settings.warm.state:
             self._learners[0].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
@@ -347,14 +354,6 @@ class Model:
             raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
         return self._learners[0]
 
-    def _encode(self, batch: Batch, score: NDArray[np.float64]) -> BytesColumn:
-        """The champion's predictions in the output format."""
-        settings = self.settings
-        predicted = predicted_class(score, self._learners[0].kind)
-        if settings.output_form == PACKED:
-            return packed.encode_predictions(batch, score, predicted, settings.target)
-        return encode_predictions(batch, score, predicted, settings.target, settings.names[0])
-
     def _observe(
         self,
         steps: OrderedBatch,
@@ -373,7 +372,7 @@ class Model:
         counters = [
             metrics.counter(score, batch.y, steps.slot, own)
             for metrics, score, own in zip(self._metrics, scores, guesses, strict=True)
-        ]
+        ] + self.challenger_tests.counters(scores, batch.y, batch.offsets)
         for number, piece in enumerate(steps.segments):
             for count in counters:
                 count(piece.start, piece.end)
@@ -383,18 +382,15 @@ class Model:
                 self._drift_monitor.record([alarm for alarm in alarms if first <= alarm.offset <= last])
                 drift = self._drift_monitor.take_pending() if piece.complete else None
             if outputs is not None and piece.complete:
-                more = [{"experts": of_learner[number]} if of_learner else {} for of_learner in weights]
-                outputs.points += self._points(batch, piece, drift, more)
+                outputs.points += self._points(batch, piece, drift, [own[number : number + 1] for own in weights])
 
     def _points(
-        self, batch: Batch, piece: Segment, drift: dict[str, int] | None, more: list[dict[str, Any]]
+        self, batch: Batch, piece: Segment, drift: dict[str, int] | None, weights: list[list[dict[str, float]]]
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values of the accuracy points at the end of a segment."""
-        row, champion = piece.end - 1, self._metrics[0]
-        offset, t = int(batch.offsets[row]), int(batch.t[row])
-        for name, metrics, digest, extra in zip(self.settings.names, self._metrics, self._digests, more, strict=True):
+        offset, t = int(batch.offsets[piece.end - 1]), int(batch.t[piece.end - 1])
+        for (name, figures), digest, shares in zip(self.latest_points().items(), self._digests, weights, strict=True):
+            point = {**figures, **(piece.delays or {}), **({"experts": shares[0]} if shares else {})}
             identity = {"group": self.group, "model_digest": digest}
-            point = {**metrics.point(), **(piece.delays or {}), **extra}
-            of_champion = drift if metrics is champion else None
-            value = encode_point(point, self.partition, offset, name, t, identity, of_champion)
-            yield key_of(name, self.partition), value
+            yield key_of(name, self.partition), encode_point(point, self.partition, offset, name, t, identity, drift)
+            drift = None  # only the champion's point has it

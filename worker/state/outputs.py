@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.worker.settings import ModelSettings
 from driftway.worker.state.alarms import DriftAlarm
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
-from driftway.worker.wire import columns
+from driftway.worker.wire import columns, packed
+from driftway.worker.wire.codec import PACKED, encode_predictions
 from driftway.worker.wire.columns import BytesColumn, empty_column
-from driftway.worker.wire.events import RejectedEvent
+from driftway.worker.wire.events import Batch, RejectedEvent
 from driftway.worker.wire.headers import Headers, joined_headers
 from driftway.worker.wire.rejections import TooManyRejected
 
@@ -49,6 +53,14 @@ class Outputs:
         """Bytes of predictions, rejected events, and their keys."""
         rejected = sum(len(bad.value or b"") + len(bad.key or b"") for bad in self.rejected)
         return self.predictions.nbytes + self.keys.nbytes + rejected
+
+
+def encoded(batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings) -> BytesColumn:
+    """Encode the champion's predictions in the output format; `kind` is the champion's, score f8[n, k]."""
+    predicted = predicted_class(score, kind)
+    if settings.output_form == PACKED:
+        return packed.encode_predictions(batch, score, predicted, settings.target)
+    return encode_predictions(batch, score, predicted, settings.target, settings.names[0])
 
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:

@@ -64,6 +64,8 @@ class SnapshotReader:
     def __init__(self, stream: MessageStream, settings: ModelSettings) -> None:
         self.stream = stream
         self.settings = settings
+        self.tests_challengers = True
+        """Whether the states have tests of the challengers; not in a history that an earlier version began."""
         self.orphans: list[str] = []
         """Locations of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
         self.began: int | None = None
@@ -111,6 +113,7 @@ class SnapshotReader:
         if header is not None:
             self.states.append(CountedState(offset, header.read))
         self.settings = model.settings  # a schema from before units keeps its meaning
+        self.tests_challengers = model.challenger_tests.enabled
         taken_over, self._taken_over = self._taken_over, False
         return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
 

@@ -176,13 +176,13 @@ def _from_start(
             reason = f"its history began with model file {settings.warm.digest}, which --warm-start must name"
             raise _refusal(source, offset, reason, first, notes)
         settings = replace(settings, warm=replace(given, frozen=settings.warm.frozen))
-    _require_records(
-        source, file.model(source.form), history, CountedState(began, InputRead(began)), first.state_offset
-    )
+    known = file.model(source.form)
+    _require_records(source, known, history, CountedState(began, InputRead(began)), first.state_offset)
     schema = file.saved.schema
     fixed = [schema.n_features] if schema is not None and schema.names is None else []
     for n_features in (None, *fixed):  # the workers may have had --features
         model = Model(replace(settings, n_features=n_features), source.partition)
+        model.challenger_tests.enabled = known.challenger_tests.enabled
         relearned = advance(source, model, began, offset, bars)
         state = model.save()
         advance(source, model, offset, first.state_offset, bars, began)

@@ -207,7 +207,9 @@ def test_rolling_metrics_are_those_of_the_accuracy_points() -> None:
     assert set(expected) == {"arow", "no_change"}
     for learner, point in expected.items():
         for metric, value in point.items():
-            assert found[learner, metric, "3"] == value
+            assert found.get((learner, metric, "3")) == value
+    assert 0.0 < found["no_change", "better_p", "3"] <= 1.0, "the test of a challenger"
+    assert ("arow", "better_p", "3") not in found
 
 
 def test_experts_are_shown_by_what_they_count_for() -> None:
