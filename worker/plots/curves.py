@@ -20,6 +20,7 @@ SEARCH_WINDOWS = 4
 
 NO_METRICS = (
     *("partition", "offset", "labels", "window", "experts", "drift", "learner", "group", "model_digest", "t"),
+    *("better_since", "worse_since"),
     "model",  # the digest's name in earlier versions
 )
 """Fields of a point that cannot be drawn."""
@@ -82,9 +83,9 @@ class Curves:
 
     @property
     def metrics(self) -> list[str]:
-        """Metrics that can be drawn: the numbers of the newest point."""
-        newest = next((point for _, point in self._newest()), {})
-        return [name for name in newest if name not in NO_METRICS]
+        """Metrics that can be drawn: the numbers of the newest points, those of challengers included."""
+        names = dict.fromkeys(name for _, point in self._newest() for name in point)
+        return [name for name in names if name not in NO_METRICS]
 
     @property
     def window(self) -> int:
@@ -105,6 +106,18 @@ class Curves:
     def mean(self, learner: str, metric: str) -> Line:
         """A metric of a learner, averaged over the partitions."""
         return _mean([self.line(learner, p, metric) for p in self._points[learner]])
+
+    def findings(self, learner: str, metric: str, side: str) -> Line:
+        """Where, on its line of each partition, a challenger was first ``better`` or ``worse`` than the champion."""
+        marks = []
+        for partition in self._points[learner]:
+            line, since = (
+                self.line(learner, partition, metric),
+                self._sorted(learner, partition)[-1].get(f"{side}_since"),
+            )
+            if since is not None and len(line.x):
+                marks.append((since + 1, float(np.interp(since + 1, *line))))
+        return _line(marks)
 
     def baseline(self, metric: str) -> Line:
         """A baseline's accuracy (``no_change_accuracy``, ``majority_accuracy``) over the same rolling window.

@@ -19,6 +19,8 @@ BASELINES = {
     "no_change_accuracy": ("no-change", "#666666", (0, (4, 2))),
     "majority_accuracy": ("majority", "#999999", (0, (1, 1.5))),
 }
+FINDINGS = {"better": "^", "worse": "v"}
+"""Marks of where a challenger was first better or worse than the champion, see docs/decisions/0050."""
 DRIFT_COLOUR = "#444444"
 FEW_PARTITIONS = 4
 """Up to this many, every partition is drawn, faintly, behind the mean."""
@@ -130,6 +132,10 @@ def _draw_lines(axes: Any, curves: Curves, metric: str, rows: float) -> None:
         # The champion lies on top of its challengers.
         order, width = 6 - 0.1 * number, 2.0 if number == 0 else 1.6
         axes.plot(*line, color=colour, linestyle=style, linewidth=width, label=learner + role, zorder=order)
+        for side, marker in FINDINGS.items():
+            marks, label = scaled(curves.findings(learner, metric, side), rows), f"{side} than the champion"
+            if len(marks.x):
+                axes.plot(*marks, color=colour, linestyle="none", marker=marker, markersize=9, label=label, zorder=7)
     if metric != "accuracy" and not metric.endswith("_accuracy"):
         return
     for baseline, (label, colour, dashes) in BASELINES.items():

@@ -33,7 +33,8 @@ def plot(obj: dict[str, Any], /, **given: Any) -> None:
     """Draw rolling accuracy over rows, with the no-change and majority baselines, from an input's accuracy points.
 
     One line per learner, the mean over the partitions. The baselines are over the same rolling window.
-    Drift alarms of the workers are marked; with --stream also the known drifts of a generator.
+    Drift alarms of the workers are marked, and where a challenger was first better or worse than the champion; with
+    --stream also the known drifts of a generator.
 
     \b
     Examples:

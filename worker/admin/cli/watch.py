@@ -43,7 +43,9 @@ def watch(**given: Any) -> None:
     every two seconds. Sparklines share one scale, shown above them. Rejections are counted by kind, starting with
     the last 10,000 of each partition. If there are detectors, a partition's last alarm is shown, with its detector
     and how many rows ago it was, and the number of alarms (among the last 10,000 records of their topic; with --from
-    start among all). If the broker is unreachable, watch waits for it. Nothing is committed and no group is joined.
+    start among all). A challenger that was found better or worse than the champion, the first learner, has the p of
+    that beside it, and a line below if all partitions together find it. If the broker is unreachable, watch waits for
+    it. Nothing is committed and no group is joined.
 
     \b
     Examples:

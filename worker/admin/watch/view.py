@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from driftway.worker.admin.watch.challengers import of_group, verdict
 from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
 from driftway.worker.wire.rejections import format_counts
 
@@ -42,7 +43,7 @@ def table(rows: list[DashboardRow], width: int, title: str | None = None, note: 
     while len(metrics) > 1 and measuring.measure(_table(rows, metrics, width)).maximum > width:
         metrics.pop()
     result = _table(rows, metrics, width)
-    notes = rejected(rows), *clocks(rows), note
+    notes = rejected(rows), *clocks(rows), *together(rows), note
     result.title, result.caption = title, "\n".join(text for text in notes if text) or None
     return result
 
@@ -55,7 +56,8 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
     result.add_column("part.", justify="right", no_wrap=True)
     result.add_column("learner", overflow="fold", min_width=LEAST_NAME)
     drifting = ("drift, rows\nago (all)",) if any(row.last_drift for row in rows) else ()
-    for heading in ("offsets", "offsets/s", "lag", *drifting, *(HEADINGS[metric] for metric in shown)):
+    tested = ("against\nchampion",) if any(verdict(row.point) for row in rows) else ()
+    for heading in ("offsets", "offsets/s", "lag", *drifting, *tested, *(HEADINGS[metric] for metric in shown)):
         result.add_column(heading, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
@@ -72,6 +74,7 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
             row.learner or "-",
             *(place_cells(row) if first else ("", "", "")),
             *([drift_cell(row) if first else ""] * len(drifting)),
+            *([verdict_cell(row)] * len(tested)),
             *(cell(metric, row.point.get(metric)) for metric in shown),
             *([sparkline(means, bounds)] * trend),
         )
@@ -105,6 +108,11 @@ def clocks(rows: list[DashboardRow]) -> list[str]:
     return lines
 
 
+def together(rows: list[DashboardRow]) -> list[str]:
+    """A line on each challenger that all partitions together find better or worse than the champion."""
+    return [f"all partitions: {learner} is {found.text}" for learner, found in of_group(rows).items()]
+
+
 def silence(seconds: float | None) -> str | None:
     """A note that the broker has not answered for `seconds`; None if it answers."""
     return None if seconds is None else f"the broker has not answered for {seconds:.0f} s; asking again"
@@ -114,14 +122,14 @@ def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
     """Plain lines: rejections, the note, and one line per row."""
     if not rows:
         return [text for text in ("no accuracy points yet", note) if text]
-    texts = [text for text in (rejected(rows), *clocks(rows), note) if text]
+    texts = [text for text in (rejected(rows), *clocks(rows), *together(rows), note) if text]
     for row in rows:
         done, rate, lag = place_cells(row)
         metrics = [f"{name(m)} {cell(m, row.point[m])}" for m in HEADINGS if m in row.point]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         texts.append(
             f"partition {row.partition}  {row.learner or '-'}  offsets {done}  offsets/s {rate}  lag {lag}  "
-            + "  ".join(drift + metrics)
+            + "  ".join(drift + ([found.text] if (found := verdict(row.point)) else []) + metrics)
         )
     return texts
 
@@ -138,6 +146,12 @@ def drift_cell(row: DashboardRow) -> str:
         return ""
     detector, _, _ = row.last_drift[0].partition(":")
     return f"{detector} {row.rows_since_drift:,} ({sum(row.drifts.values()):,})"
+
+
+def verdict_cell(row: DashboardRow) -> str:
+    """Whether a challenger is better or worse than the champion, and p; empty if neither is found."""
+    found = verdict(row.point)
+    return "" if found is None else f"{found.side} p {found.p:.0e}"
 
 
 def name(metric: str) -> str:

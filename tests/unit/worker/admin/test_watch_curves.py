@@ -115,6 +115,25 @@ def test_picture_of_regression_and_of_a_metric_without_values(tmp_path: Path) ->
     assert (tmp_path / "b.png").stat().st_size > 1000
 
 
+def test_where_a_challenger_was_found_better_is_marked_on_its_line(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    curves = Curves()
+    for offset in range(99, 2000, 100):
+        for partition, since in ((0, 149), (1, None)):
+            tested = {"better_log_e": 3.5, "better_p": 0.03, "better_since": since if offset > 149 else None}
+            curves.add(point(offset, partition))
+            curves.add(point(offset, partition, "dfop", window_accuracy=offset / 2000, **tested))
+    marks = curves.findings("dfop", "window_accuracy", "better")
+    assert (marks.x.tolist(), marks.y.tolist()) == ([150.0], [pytest.approx(149 / 2000)])
+    for learner, side in (("arow", "better"), ("dfop", "worse")):
+        assert not len(curves.findings(learner, "window_accuracy", side).x)
+    assert {"better_log_e", "better_p"} <= set(curves.metrics)
+    assert "better_since" not in curves.metrics
+    for metric, texts in ((None, 1), ("better_log_e", 1)):
+        draw(curves, Picture("sea", metric), str(tmp_path / "a.svg"))
+        assert (tmp_path / "a.svg").read_text().count("<!-- better than the champion -->") == texts
+
+
 def test_a_page_holds_its_pictures_and_needs_no_other_file(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     curves, page = Curves(), tmp_path / "page.html"
