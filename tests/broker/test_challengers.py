@@ -1,0 +1,73 @@
+"""The test of a challenger on a real Kafka: in accuracy points, with the bits of an offline run across a SIGKILL."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.checkpoint import Step
+from tests.support.crash import CrashingDriftway
+from tests.support.earlier_challengers import EarlierDriftway
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import committed_offset, read_all
+from tests.support.process import driftway
+from tests.unit.worker.rows import model_settings, records
+
+pytestmark = pytest.mark.broker
+
+CHALLENGERS = "no_change", "arow"
+OPTIONS = ("--learner", CHALLENGERS[0], "--learner", CHALLENGERS[1])
+EVERY = 100
+
+
+def test_a_killed_worker_goes_on_with_the_same_evidence(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=2000)
+    options = stage.worker(*OPTIONS, "--accuracy-every", str(EVERY))
+    with stage.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 9, *options) as victim:
+        victim.await_text("running")
+        stage.feed(auditor, victim)
+        assert victim.wait() == -9, victim.story()
+    assert 0 < committed_offset(kafka, stage.group, stage.topic)[0] < stage.rows, "killed in the middle"
+    done = driftway(*options, "--stop-at-end")
+    assert done.code == 0, done.stderr
+    written = read_all(kafka, f"{stage.prefix}.accuracy")
+    settings = model_settings(LEARNER, *CHALLENGERS, accuracy_every=EVERY, window=1000)
+    for partition, events in stage.events.items():
+        expected = Model(settings, partition, stage.group).advance(records(events, partition=partition)).points
+        assert [(one.key, one.value) for one in written if one.partition == partition] == expected
+    newest = {
+        (point["learner"], point["partition"]): point for point in (json.loads(one.value or b"") for one in written)
+    }
+    assert newest["no_change", 0]["worse_p"] < 0.001
+    assert newest["no_change", 0]["worse_since"] < 500
+    assert "worse_p" not in newest[LEARNER, 0]
+    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    audit = driftway("audit", *place, "--learner", LEARNER, *OPTIONS, "--accuracy-every", str(EVERY))
+    assert audit.code == 0, audit.stderr
+    shown = driftway("watch", *place, "--once").stdout
+    assert "all partitions: no_change is worse than the champion, p <= " in shown
+    assert f"worse than the champion since {newest['no_change', 1]['worse_since']}, p <= " in shown
+
+
+def test_a_group_that_an_earlier_version_began_goes_on_without_tests_and_can_be_audited(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=1500)
+    options = stage.worker(*OPTIONS, "--accuracy-every", str(EVERY), "--stop-at-end")
+    place = ("--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    stage.fill(0, 700)
+    with EarlierDriftway(*options) as earlier:
+        assert earlier.wait() == 0, earlier.story()
+    stage.fill(700)
+    done = driftway(*options)
+    assert done.code == 0, done.stderr
+    written = [json.loads(one.value or b"") for one in read_all(kafka, f"{stage.prefix}.accuracy")]
+    assert len(written) == 3 * stage.rows // EVERY
+    assert not [point for point in written if "better_p" in point]
+    audit = driftway("audit", *place, "--learner", LEARNER, *OPTIONS, "--accuracy-every", str(EVERY), "--json")
+    assert audit.code == 0, audit.stderr
+    (account,) = json.loads(audit.stdout)["partitions"]
+    assert (account["begin"], account["end"], account["unchecked"]) == (0, stage.rows, [])
+    assert account["snapshots"] >= 2
+    shown = driftway("snapshot", "show", *place, "--partition", "0", "--at", "100", "--json")
+    assert shown.code == 0, shown.stderr
