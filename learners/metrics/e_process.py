@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from driftway.learners.contract import Array, Counts, field, kernel
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
@@ -20,7 +22,7 @@ STAKES = 8
 """Stakes of 1/2, 1/4, .. 1/256 of the capital. The best one is the lead: (won - lost) / (won + lost)."""
 SIZES = {"stakes": STAKES}
 MOST = 2.0**40
-"""What a side wins above this is thrown away, which is to its own disadvantage: no p is below 1e-12, no number
+"""What a side wins above this is thrown away, which is to its own disadvantage: no p is below 9e-13, no number
 overflows, and what was won long ago is soon lost when a drift turns the tables."""
 NEVER = -1
 
@@ -68,18 +70,24 @@ class EProcess:
         offsets : i8[n]
             Offsets of the rows.
         """
+        places = np.require(offsets, np.int64, ["C", "A", "W"])  # as `driftway.learners.learner.as_behaved`
 
         def count(start: int, end: int) -> None:
-            bet(champion[start:end], challenger[start:end], offsets[start:end], self._memory)
+            bet(champion[start:end], challenger[start:end], places[start:end], self._memory)
 
         return count
+
+    def compile_kernels(self) -> None:
+        """Compile or load the kernels; a row that nobody wins changes nothing."""
+        self.counter(np.zeros(1), np.zeros(1), np.zeros(1, np.int64))(0, 1)
+        self.point()
 
     def point(self) -> dict[str, Any]:
         """For each of SIDES ``_log_e``, ln of the present capital; ``_p``; ``_since``, None while p > LEVEL."""
         found: dict[str, Any] = {}
         for i, side in enumerate(SIDES):
             since = int(self._memory.since[i])
-            found[f"{side}_log_e"] = log(float(self._memory.capital[i]))
+            found[f"{side}_log_e"] = log_of(float(self._memory.capital[i]))
             found[f"{side}_p"] = 1.0 / float(self._memory.largest[i])
             found[f"{side}_since"] = None if since == NEVER else since
         return found
@@ -120,3 +128,9 @@ def bet(champion: Array, challenger: Array, offsets: Counts, memory: Capital) ->
                 largest[side] = capital[side]
                 if since[side] == NEVER and capital[side] * LEVEL >= 1.0:
                     since[side] = offsets[t]
+
+
+@kernel
+def log_of(x: float) -> float:
+    """Natural logarithm as a kernel, which is cached; a fragment that Python calls is compiled in every process."""
+    return log(x)

@@ -20,6 +20,7 @@ import numpy as np
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.engine.update_loop import NOT_DELAYED, DelayedRows
+from driftway.learners.metrics.e_process import EProcess
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_factory import warm_client
@@ -133,6 +134,7 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
         partial(_compile_model, stand_in),
         partial(warm_client, client),
         *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
+        *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
         *(partial(_compile_learner, spec, settings) for spec in settings.specs),
     ]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners import Spec
+from driftway.worker.admin.audit.outputs import TEST_FIELDS
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.wire.codec import JSON, encode_events
@@ -119,6 +120,11 @@ def model_settings(*learners: str, **rest: Any) -> ModelSettings:
     target = rest.pop("target", Target("regression", 0) if task == "regression" else Target())
     specs = tuple(Spec.parse(text) for text in learners or ("dfop:mu=0.01",))
     return ModelSettings(specs, target, **{"accuracy_every": 40, "window": 50, **rest})
+
+
+def untested(value: bytes) -> bytes:
+    """Return an accuracy point without the test of its challenger, which is up to the champion, too."""
+    return TEST_FIELDS.sub(b"", value)
 
 
 def wire(outputs: Sequence[Outputs | None]) -> tuple[list[Any], ...]:

@@ -49,6 +49,7 @@ WIRE = {
     "prediction.packed": lambda: learned("perceptron", output_form=PACKED)[1][-1],
     "prediction_regression.packed": lambda: learned("rls", task="regression", output_form=PACKED)[1][-1],
     "accuracy.json": lambda: learned("perceptron")[2][-1],
+    "accuracy_challenger.json": lambda: learned("perceptron", "majority_class")[2][-1],
     "accuracy_regression.json": lambda: learned("rls", task="regression")[2][-1],
     "snapshot.header": header,
 }
