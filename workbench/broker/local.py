@@ -17,6 +17,7 @@ from typing import Self
 
 from driftway.workbench.broker import distribution, settings
 from driftway.workbench.broker.health import await_ready
+from driftway.workbench.broker.startup_cache import WRITE_SECONDS, StartupCache
 from driftway.workbench.broker.supervised import SupervisedProcess
 from driftway.worker.errors import Failure, UsageFailure
 
@@ -149,6 +150,7 @@ class LocalKafka(LocalBrokers):
             raise Failure(f"port {self._wanted_port} is in use; --port 0 picks a free one")
         java, classpath = distribution.java(), distribution.classpath(self._progress)
         self._home = self._make_home()
+        self._startup = StartupCache(java, distribution.cache_home())
         self._java = [str(java), *settings.java_options(self._heap, self._home / "logging.properties", self._steady)]
         self._java += ["-cp", os.pathsep.join(map(str, classpath))]
         self._process = SupervisedProcess(remove=None if self._given else self._home)
@@ -164,7 +166,7 @@ class LocalKafka(LocalBrokers):
         if process is None:
             return
         try:
-            process.end(END_SECONDS)
+            self._end(process, END_SECONDS)
         except Failure:
             pass  # the supervisor was killed, and Kafka with it; closing cleans up after both
         finally:
@@ -172,11 +174,11 @@ class LocalKafka(LocalBrokers):
 
     def terminate(self) -> None:
         """End the broker cleanly, keeping port and data for `restart`."""
-        self._running().end(END_SECONDS)
+        self._end(self._running(), END_SECONDS)
 
     def kill(self) -> None:
         """End the broker with SIGKILL, keeping port and data for `restart`."""
-        self._running().end(0.0)
+        self._end(self._running(), 0.0)
 
     def restart(self) -> None:
         """Start again on the same port and data, after `terminate`, after `kill`, or from the running state.
@@ -191,11 +193,20 @@ class LocalKafka(LocalBrokers):
 
     def launch(self) -> None:
         """Start on the same port and data without waiting until the broker can be used; end it first if it runs."""
-        self._running().end(END_SECONDS)
+        self._end(self._running(), END_SECONDS)
         self.log.unlink(missing_ok=True)  # so that it is only about this start
         (self._home / "logs" / "java.log").unlink(missing_ok=True)
-        argv = [*self._java, "kafka.Kafka", str(self._home / "server.properties")]
+        argv = [*self._java[:1], *self._startup.options(), *self._java[1:]]
+        argv += ["kafka.Kafka", str(self._home / "server.properties")]
         self._running().start(argv, self._home / "logs" / "java.log")
+
+    def _end(self, process: SupervisedProcess, seconds: float) -> None:
+        """End Kafka with SIGTERM, after `seconds` with SIGKILL, or only with that if they are 0."""
+        code = None
+        try:
+            code = process.end(WRITE_SECONDS if seconds and self._startup.writes else seconds)
+        finally:
+            self._startup.ended(code)
 
     def _await_ready(self) -> None:
         await_ready(self.bootstrap, READY_SECONDS, self._check_alive, self._cluster)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from driftway.workbench.broker import distribution, local, settings
+from driftway.workbench.broker.startup_cache import SILENT, StartupCache
 from driftway.worker.errors import Failure, UsageFailure
 
 
@@ -103,6 +104,40 @@ def test_what_is_no_version_is_one_sentence(wrong: str, monkeypatch: pytest.Monk
     monkeypatch.setenv("DRIFTWAY_KAFKA_VERSION", wrong)
     with pytest.raises(UsageFailure, match=r"^DRIFTWAY_KAFKA_VERSION is .*, but must be a version of Kafka such as "):
         distribution.cache_home()
+
+
+def java_of(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir()
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return folder / "bin" / "java"
+
+
+@pytest.mark.parametrize("code", [143, 0, -9, 1, None])
+def test_one_broker_at_a_time_writes_the_startup_cache_and_a_clean_end_keeps_it(tmp_path: Path, code: int) -> None:
+    java, part, kept = java_of(tmp_path, "25.0.2"), tmp_path / "startup-25.0.2.part", tmp_path / "startup-25.0.2.aot"
+    first, second = (StartupCache(java, tmp_path) for _ in range(2))
+    assert first.options() == [SILENT, f"-XX:AOTCacheOutput={part}"]
+    assert second.options() == []
+    assert (first.writes, second.writes) == (True, False)
+    part.write_bytes(b"classes")
+    second.ended(143)
+    first.ended(code)
+    assert not first.writes
+    assert not part.exists()
+    assert kept.exists() is (code in (143, 0))
+    assert second.options() == [SILENT, f"-XX:AOTCache={kept}" if kept.exists() else f"-XX:AOTCacheOutput={part}"]
+    second.ended(None)
+
+
+@pytest.mark.parametrize("version", ["21.0.5", "17", "", "early"])
+def test_an_older_java_has_no_startup_cache(tmp_path: Path, version: str) -> None:
+    assert StartupCache(java_of(tmp_path, version), tmp_path).options() == []
+
+
+def test_where_nothing_can_be_written_brokers_start_without_a_startup_cache(tmp_path: Path) -> None:
+    cache = StartupCache(java_of(tmp_path, "25.0.2"), tmp_path / "absent")
+    assert cache.options() == []
+    assert not cache.writes
 
 
 def test_own_properties_win_but_never_over_loopback(tmp_path: Path) -> None:
