@@ -11,6 +11,7 @@ from driftway.producers.streams.files import data_folder
 from driftway.workbench.broker import provide
 from driftway.workbench.broker.distribution import kafka_version
 from driftway.worker.errors import UsageFailure
+from tests.stages import WITH_BROKER
 from tests.support.fixtures import provided_or_skip
 from tests.support.kafka import unique
 from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
@@ -44,14 +45,22 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last.
 
-    Among those, the ones with a long time limit come first: started last, they would keep one process busy at the end.
+    Among those, and among the others, the ones with a long time limit come first: started last, they would keep one
+    process busy at the end.
+
+    Raises
+    ------
+    pytest.UsageError
+        A test needs a broker, but is not where the stages look for those.
     """
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        folder = item.path.parent.name
-        if "kafka" in fixtures or folder in {"broker", "fault"}:
+        folder = str(item.path.parent.relative_to(ROOT))
+        if folder in WITH_BROKER:
             item.add_marker(pytest.mark.broker)
-        if folder == "fault":
+        elif "kafka" in fixtures:
+            raise pytest.UsageError(f"{item.nodeid} needs a broker, so it must be in {' or '.join(WITH_BROKER)}")
+        if folder == "tests/fault":
             item.add_marker(pytest.mark.fault)
         if "real_streams" in fixtures:
             item.add_marker(pytest.mark.data)
@@ -69,10 +78,8 @@ def needs_newer_protocol(item: pytest.Item) -> bool:
 
 
 def _order(item: pytest.Item) -> tuple[bool, float]:
-    if item.get_closest_marker("broker") is None:
-        return False, 0.0
     limit = item.get_closest_marker("timeout")
-    return True, 0.0 if limit is None else -limit.args[0]
+    return item.get_closest_marker("broker") is not None, 0.0 if limit is None else -limit.args[0]
 
 
 def group_of(item: pytest.Item) -> str | None:

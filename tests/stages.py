@@ -1,7 +1,7 @@
 """`python -m tests.stages [STAGE ...]`: run the stages of `make test` in order, up to the first that fails.
 
-At the end it prints each stage's result and time, and the stages not reached. If stages are named, only these run, in
-the order given.
+A stage of one process runs beside the next one. At the end it prints each stage's result and time, and the stages not
+reached. If stages are named, only these run, in the order given.
 """
 
 from __future__ import annotations
@@ -10,20 +10,28 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+WITH_BROKER = ("tests/broker", "tests/fault")
+"""Folders of all tests that need a broker (`tests/conftest.py` sees to it): only those are collected for them."""
 
 
 def _pytest(processes: int, which: str, *more: str) -> tuple[str, ...]:
     return "pytest", "-n", str(processes), "--dist", "loadgroup", "-m", which, "--durations=20", *more
 
 
-def _on_brokers(which: str) -> tuple[str, ...]:
+def _on_brokers(which: str, processes: int = 6) -> tuple[str, ...]:
     """Each process has its own broker. Tests with a broker mostly wait, hence six processes on two cores."""
-    return _pytest(6, which, "--require-broker")
+    return _pytest(processes, which, "--require-broker", *WITH_BROKER)
+
+
+def _without_brokers(which: str, *more: str) -> tuple[str, ...]:
+    return _pytest(2, which, *(f"--ignore={folder}" for folder in WITH_BROKER), *more)
 
 
 STAGES: dict[str, tuple[str, ...]] = {
@@ -31,19 +39,22 @@ STAGES: dict[str, tuple[str, ...]] = {
     "lint": ("ruff", "check", "."),
     "types": ("mypy",),
     "rules": _pytest(2, "not slow", "tests/meta"),
-    "unit": _pytest(2, "not broker and not slow"),
-    "broker": _on_brokers("broker and not slow"),
+    "unit": _without_brokers("not slow"),
+    "broker": _on_brokers("not slow"),
     "data": _pytest(2, "data and not slow", "--require-broker"),
-    "slow-broker": _on_brokers("broker and slow and not cluster"),
-    "cluster": _pytest(1, "cluster", "--require-broker"),
-    "slow-unit": _pytest(2, "slow and not broker", "--ignore=tests/bench"),
+    "slow-broker": _on_brokers("slow and not cluster"),
+    "cluster": _on_brokers("cluster", 1),
+    "slow-unit": _without_brokers("slow", "--ignore=tests/bench"),
 }
 """Name -> Python module and its arguments."""
 
 DEFAULT = "format", "lint", "types", "unit", "broker"
 """The stage `unit` includes the rules of tests/meta, which `make check` runs alone."""
-FETCH = "from driftway.workbench.broker.distribution import classpath; classpath(lambda line: None)"
-"""Python that downloads Kafka's jars, unless they are there."""
+BESIDE = {"types"}
+"""Stages of one process, each run beside the one after it; what it prints is shown when it has ended."""
+POLL_SECONDS = 0.1
+FETCH = "from driftway.workbench.broker import LocalKafka; LocalKafka(heap='256m').__enter__().stop()"
+"""Python that downloads Kafka's jars and writes Java's cache of a started Kafka, unless they are there."""
 
 
 def main(names: Sequence[str]) -> int:
@@ -52,30 +63,63 @@ def main(names: Sequence[str]) -> int:
     if unknown:
         print(f"there is no stage {unknown[0]}: stages are {', '.join(STAGES)}", file=sys.stderr)
         return 2
-    lines: list[str] = []
-    fetching: list[subprocess.Popen[bytes]] = []
-    if "broker" in names[1:]:  # beside the stages before it
-        quiet = subprocess.DEVNULL
-        fetching.append(subprocess.Popen([sys.executable, "-c", FETCH], cwd=ROOT, stdout=quiet, stderr=quiet))
-    for name in names:
-        module, *arguments = STAGES[name]
-        print(f"\n--- {name}: {shlex.join([module, *arguments])}", flush=True)
-        started = time.monotonic()
-        code = subprocess.call([sys.executable, "-m", module, *arguments], cwd=ROOT)
-        minutes, seconds = divmod(round(time.monotonic() - started), 60)
-        lines.append(f"{name:8}{minutes:3}:{seconds:02}  {'passed' if code == 0 else f'FAILED (exit code {code})'}")
-        if code != 0:
-            break
-    for one in fetching:
-        one.terminate()
-        one.wait()
-    print("\n--- stages", *lines, sep="\n")
-    left = names[len(lines) :]
+    lines: dict[str, str] = {}
+    code, left = 0, list(names)
+    with ExitStack() as stack:
+        if "broker" in names[1:]:  # beside the stages before it
+            quiet = subprocess.DEVNULL
+            fetching = subprocess.Popen([sys.executable, "-c", FETCH], cwd=ROOT, stdout=quiet, stderr=quiet)
+            stack.enter_context(_ended(fetching))
+        while left and code == 0:
+            for name, ended, seconds in _run(left[: 2 if left[0] in BESIDE else 1]):
+                result = "passed" if ended == 0 else f"FAILED (exit code {ended})"
+                lines[name] = f"{name:8}{seconds // 60:3}:{seconds % 60:02}  {result}"
+                code = code or ended
+                left.remove(name)
+    print("\n--- stages", *(lines[name] for name in names if name in lines), sep="\n")
     if left:
         command = [os.path.relpath(sys.executable), "-m", "tests.stages", *left]
         print(f"not reached: {', '.join(left)} ({shlex.join(command)})")
     sys.stdout.flush()
     return code
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
+    """End a process at the end of the block."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        process.wait()
+
+
+def _run(names: Sequence[str]) -> Iterator[tuple[str, int, int]]:
+    """Run one or two stages at once; yield the name, exit code and seconds of each that ended by itself.
+
+    All but the last write to a file, which is shown as soon as they have ended. When one fails the other is ended.
+    """
+    with ExitStack() as stack:
+        running: dict[str, tuple[subprocess.Popen[bytes], Path | None]] = {}
+        folder, started = Path(stack.enter_context(tempfile.TemporaryDirectory())), time.monotonic()
+        for name in names:
+            command = [sys.executable, "-m", *STAGES[name]]
+            shown = None if name == names[-1] else folder / name
+            print(f"\n--- {name}: {shlex.join(STAGES[name])}{f', beside {names[-1]}' if shown else ''}", flush=True)
+            output = None if shown is None else stack.enter_context(shown.open("wb"))
+            process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+            running[name] = stack.enter_context(_ended(process)), shown
+        failed = False
+        while running and not failed:
+            time.sleep(POLL_SECONDS)
+            for name, (process, shown) in list(running.items()):
+                if (code := process.poll()) is not None:
+                    del running[name]
+                    failed = failed or code != 0
+                    if shown is not None:
+                        print(f"\n--- {name}\n{shown.read_text(errors='replace')}", flush=True)
+                    yield name, code, round(time.monotonic() - started)
 
 
 if __name__ == "__main__":

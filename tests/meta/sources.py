@@ -36,7 +36,8 @@ def module(path: Path) -> str:
     return f"driftway.{name}" if within(name, PACKAGES) else name
 
 
-def imports(path: Path) -> list[tuple[int, str]]:
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """(line, dotted name) of everything a file imports, lazily or not; `from a import b` gives a and a.b."""
     found = []
     for node in ast.walk(tree(path)):
@@ -55,7 +56,7 @@ def imports(path: Path) -> list[tuple[int, str]]:
             "__import__",
         ):
             found += [(node.lineno, a.value) for a in node.args if isinstance(a, ast.Constant)]
-    return found
+    return tuple(found)
 
 
 def within(name: str, allowed: tuple[str, ...]) -> bool:

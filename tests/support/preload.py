@@ -1,17 +1,33 @@
-"""Imports shared by the commands; preloaded by `tests.support.forkserver`."""
+"""What the commands share; preloaded by `tests.support.forkserver`: imports, and the kernels of most workers.
+
+A worker loads its kernels in 0.3 s of processor time, and there are some thousand of them. Tests of the kernels' cache
+have variables of their own, so their workers are no forks.
+"""
 
 import gc
 from importlib import import_module
 
 from numba.core.registry import cpu_target
 
+from driftway.commands import COMMANDS
+from driftway.learners.spec import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings
+from driftway.worker.stream.warm_up import compile_kernels
+from tests.support.fault_scenario import DETECTORS, LEARNER
+
 for name in (
-    "driftway.worker.cli.worker",
+    *(where.partition(":")[0] for where, _ in COMMANDS.values()),
+    "driftway.cli",
     "driftway.worker.stream.worker",
-    "driftway.worker.admin.cli.audit",
-    "driftway.producers.cli.replay",
+    "driftway.worker.stream.endpoint",
+    "driftway.worker.kafka.librdkafka.member",
+    "driftway.worker.admin.merged_input",
+    "rich.table",
 ):
     import_module(name)
 cpu_target.typing_context.refresh()
 cpu_target.target_context.refresh()
+for client in (NATIVE, PYTHON):
+    compile_kernels(ModelSettings((Spec.parse(LEARNER),), detectors=tuple(map(Spec.parse, DETECTORS))), client)
 gc.freeze()

@@ -8,7 +8,7 @@ import pytest
 
 from tests import stages
 
-FINE, BROKEN = ("this",), ("json.tool", "there-is-no-such-file")
+FINE, BROKEN, LONG = ("this",), ("json.tool", "there-is-no-such-file"), ("timeit", "-n1", "-r1", "while True: pass")
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +30,28 @@ def test_stages_that_pass_are_timed_and_nothing_is_left(capfd: pytest.CaptureFix
     assert re.search(r"--- stages\none +0:0\d  passed\nthree +0:0\d  passed\n$", out)
 
 
+def test_a_stage_of_one_process_runs_beside_the_next_one(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stages, "BESIDE", {"one", "three"})
+    assert stages.main(["one", "four", "three"]) == 0
+    out = capfd.readouterr().out
+    assert out.index("--- one: this, beside four") < out.index("--- four: this\n") < out.index("--- three: this\n")
+    assert out.count("Beautiful is better than ugly.") == 3
+    assert re.search(r"--- stages\none +0:0\d  passed\nfour +0:0\d  passed\nthree +0:0\d  passed\n$", out)
+
+
+@pytest.mark.parametrize("names", [["two", "long", "one"], ["long", "two", "one"]])
+def test_whichever_of_two_fails_ends_the_other(
+    names: list[str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(stages, "STAGES", {**stages.STAGES, "long": LONG})
+    monkeypatch.setattr(stages, "BESIDE", {names[0]})
+    assert stages.main(names) != 0
+    out = capfd.readouterr().out
+    assert re.search(r"--- stages\ntwo +0:0\d  FAILED \(exit code \d\)\nnot reached: long, one \(", out)
+
+
 def test_a_stage_that_is_not_there_is_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
     assert stages.main(["five"]) == 2
     assert capfd.readouterr().err == "there is no stage five: stages are one, two, three, four\n"
@@ -39,6 +61,10 @@ def test_the_default_leaves_out_slow_tests_real_streams_and_what_the_unit_tests_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()
+    assert stages.DEFAULT[-1] not in stages.BESIDE, "nothing is left to run it beside"
     assert set(stages.STAGES) - set(stages.DEFAULT) == {"rules", "data", "slow-broker", "cluster", "slow-unit"}
     assert stages.STAGES["rules"][-1] == "tests/meta"
-    assert not any("tests" in argument for argument in stages.STAGES["unit"]), "all tests are looked through"
+    ignored = {argument.removeprefix("--ignore=") for argument in stages.STAGES["unit"] if "tests" in argument}
+    taken = {argument for argument in stages.STAGES["broker"] if "tests" in argument}
+    assert ignored == taken == set(stages.WITH_BROKER), "all tests are looked through"
+    assert not any(argument.startswith("tests") for argument in stages.STAGES["unit"])

@@ -10,6 +10,8 @@ import pytest
 
 from tests.meta.sources import ROOT
 
+pytestmark = pytest.mark.timeout(400)
+
 SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "_edges", "_names"))
 
 WITHOUT_SPARE_BYTES = """
