@@ -140,7 +140,7 @@ def rewrite(stage: FaultScenario, name: str, partition: int, place: int) -> None
 @pytest.mark.parametrize(
     ("task", "form", "output_form"),
     [
-        ("regression", "json", "json"),
+        pytest.param("regression", "json", "json", marks=pytest.mark.slow),
         ("regression", "packed", "packed"),
         pytest.param("classification", "packed", "json", marks=pytest.mark.slow),
         pytest.param("classification", "json", "packed", marks=pytest.mark.slow),

@@ -87,8 +87,8 @@ def test_the_work_can_be_shared_by_processes(kafka: str) -> None:
     [
         ("python_copy", "exactly-once", {}),
         ("native_copy", "exactly-once", {}),
-        ("native_copy", "at-least-once", {}),
-        ("native_copy", "exactly-once", {"group.protocol": "consumer"}),
+        pytest.param("native_copy", "at-least-once", {}, marks=pytest.mark.slow),
+        pytest.param("native_copy", "exactly-once", {"group.protocol": "consumer"}, marks=pytest.mark.slow),
     ],
 )
 def test_those_that_copy_leave_out_nothing(kafka: str, copier: str, guarantee: str, properties: dict[str, str]) -> None:

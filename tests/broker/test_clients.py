@@ -35,7 +35,7 @@ def records(kafka: str, topic: str, group: str, output: str) -> list[tuple[objec
     return [(one.partition, one.key, anonymous(one), one.headers) for one in found]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 @pytest.mark.parametrize("form", slow_but(["json"], ["json", "packed"]))
 def test_both_write_the_same_records(kafka: str, form: str, guarantee: str) -> None:
     """Good and bad events, with keys, empty keys and none, and values that are null or empty."""

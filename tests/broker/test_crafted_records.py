@@ -16,6 +16,7 @@ from tests.support.selection import slow_but
 
 SHOW, EXPLAIN = ("snapshot", "show", "--partition", "0"), ("explain", "--partition", "0", "--offset", "3")
 DEEP = b"[" * 10_000 + b"]" * 10_000
+CLAIM = b'{"group":"g","input":"E","partitions":"x"}'
 POSITIONS = {
     "no JSON": b"\xff\xfe",
     "deep": DEEP,
@@ -39,7 +40,11 @@ def put(stage: FaultScenario, key: bytes, value: bytes) -> None:
     produce(stage.bootstrap, f"{stage.prefix}.snapshots", [value], keys=[key])
 
 
-@pytest.mark.parametrize("value", [b"{not json", b"[1]", b'{"group":"g","input":"E","partitions":"x"}', DEEP])
+@pytest.mark.parametrize(
+    "value",
+    slow_but([CLAIM, DEEP], [b"{not json", b"[1]", CLAIM, DEEP]),
+    ids=["no JSON", "no object", "no number", "deep"],
+)
 def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=10)
     create_topic(kafka, f"{stage.prefix}.snapshots", 1, cleanup_policy="compact")
@@ -85,7 +90,11 @@ def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -
     assert "Traceback" not in of(stage, "snapshot", "list").stderr
 
 
-@pytest.mark.parametrize("value", slow_but([DEEP], [b"9" * 5000, b"99999999999999999999", b"[]", DEEP]))
+@pytest.mark.parametrize(
+    "value",
+    slow_but([DEEP], [b"9" * 5000, b"99999999999999999999", b"[]", DEEP]),
+    ids=["5,000 digits", "20 digits", "no number", "deep"],
+)
 def test_a_mark_that_cannot_be_read_is_one_without_an_offset(kafka: str, value: bytes) -> None:
     stage = learned(kafka)
     put(stage, b"0.history", value)

@@ -102,6 +102,7 @@ def test_ended_in_the_middle_the_demo_takes_its_children_along(how: str, cluster
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_ends_the_demo_with_a_sentence(cluster: dict[str, str], out: Path) -> None:
     with Driftway("demo", "--rate", "500", "--out", str(out), env=cluster) as child:
         child.await_text("rows sent", 150)

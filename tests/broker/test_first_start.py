@@ -7,6 +7,7 @@ from confluent_kafka.cimpl import NewPartitions
 
 from tests.support.kafka import admin, create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -33,7 +34,9 @@ def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str,
     assert not [one for one in made if one.startswith((f"{name}.{group}", f"{topic}.{group}"))]
 
 
-@pytest.mark.parametrize("kind", ["predictions", "rejected", "snapshots", "alarms"])
+@pytest.mark.parametrize(
+    "kind", slow_but(["predictions", "alarms"], ["predictions", "rejected", "snapshots", "alarms"])
+)
 def test_an_output_of_the_group_is_no_input_of_it(kafka: str, topic: str, group: str, kind: str) -> None:
     create_topic(kafka, topic, 1)
     output = create_topic(kafka, f"{topic}.{group}.{kind}", 1)

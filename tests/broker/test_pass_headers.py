@@ -144,7 +144,7 @@ def test_a_name_that_is_no_text_makes_a_record_one_without_headers(kafka: str, t
     assert found == [(b"value", ()), (b"next", (("a", b"1"),))]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 @pytest.mark.parametrize("client", slow_but(["native"], WAYS))
 def test_predictions_have_the_headers_that_were_asked_for(kafka: str, client: str, guarantee: str) -> None:
     stage = staged(kafka)
@@ -193,7 +193,7 @@ def test_a_group_may_change_it_at_any_start(kafka: str) -> None:
     assert audit(stage).code == 0
 
 
-@pytest.mark.parametrize("names", ["*", "trace"])
+@pytest.mark.parametrize("names", slow_but(["trace"], ["*", "trace"]))
 def test_what_was_cut_out_is_written_again_with_them(kafka: str, names: str) -> None:
     """Half of a commit is visible, with headers like a rejection's; a changed option applies from now on."""
     stage = staged(kafka)

@@ -257,7 +257,9 @@ def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
     assert found[0, first][-1] == 0.0
 
 
-@pytest.mark.parametrize(("lost", "first"), [(EARLIEST, 650), (LATEST, 700)])
+@pytest.mark.parametrize(
+    ("lost", "first"), [(EARLIEST, 650), pytest.param(LATEST, 700, marks=pytest.mark.slow)], ids=["earliest", "latest"]
+)
 def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_as_told(
     kafka: str, lost: tuple[str, str], first: int
 ) -> None:

@@ -59,7 +59,7 @@ def audited(stage: FaultScenario) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("rows", slow_but([50], [50, 399]))
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: str) -> None:
     stage = learned(kafka, "--guarantee", guarantee)
     make_again(stage, rows)
@@ -79,7 +79,7 @@ def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: s
     assert audited(stage)[0] == 0, audited(stage)
 
 
-@pytest.mark.parametrize("client", ["native", "python"])
+@pytest.mark.parametrize("client", slow_but(["native"], ["native", "python"]))
 @pytest.mark.parametrize("rows", slow_but([5], [5, 400]))
 def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)

@@ -17,11 +17,12 @@ from driftway.worker.wire import packed
 from driftway.worker.wire.codec import encode_events
 from tests.support.kafka import Record, create_topic, read_all
 from tests.support.process import Driftway, Finished, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=slow_but(["native"], ["python", "native"]))
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The Kafka client that the replay uses."""
     monkeypatch.setenv("DRIFTWAY_CLIENT", request.param)

@@ -15,11 +15,12 @@ from tests.broker.test_replay import by_partition, murmur2, replay, report
 from tests.broker.test_replay_modes import position
 from tests.support.kafka import Record, admin, create_topic, read_all, unique
 from tests.support.process import Driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
 
-@pytest.fixture(params=["python", "native"])
+@pytest.fixture(params=slow_but(["native"], ["python", "native"]))
 def client(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """The Kafka client that the replay uses."""
     monkeypatch.setenv("DRIFTWAY_CLIENT", request.param)

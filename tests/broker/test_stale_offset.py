@@ -21,6 +21,7 @@ from tests.broker.test_policies import learn, learned, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset
+from tests.support.selection import slow_but
 
 REPLAY = ("--if-unrestorable", "replay")
 
@@ -34,7 +35,7 @@ def restored(stage: FaultScenario) -> RestoreResult:
     return found
 
 
-@pytest.mark.parametrize("first", ["older", "nothing"])
+@pytest.mark.parametrize("first", slow_but(["older"], ["older", "nothing"]))
 def test_answer_behind_the_log_is_asked_for_again(kafka: str, monkeypatch: pytest.MonkeyPatch, first: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300)

@@ -26,7 +26,7 @@ OF_FOUR_CLASSES = 75.0
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=f"{case.label}:learns")
+        pytest.param(case, id=f"{case.label}:learns", marks=case.marks)
         for case in cases()
         if "learns" not in case.row.opt_out and case.given.get("intercept", True)
     ],

@@ -1,4 +1,8 @@
-"""Every learner x every promise, with ids such as `arow:split_invariant`."""
+"""Every learner x every promise, with ids such as `arow:split_invariant`.
+
+A kernel is checked in full with the first variant that runs it. Of the others the default tests check only what its
+numbers may change, `OF_THE_NUMBERS`; the rest is slow.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,16 @@ import pytest
 
 from driftway.learners.engine.state_layout import field_specs
 from driftway.learners.registry import LEARNERS, find
-from tests.conformance.checks import CHECKS, fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard
+from tests.conformance.checks import (
+    CHECKS,
+    fixed_size,
+    hostile_rows,
+    inputs_untouched,
+    moves_with_its_memory,
+    oracle_equal,
+    snapshot_guard,
+    split_invariant,
+)
 from tests.conformance.table import ROWS, Case, cases
 
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
@@ -16,17 +29,23 @@ OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapsh
 
 With `OnlineStandardizer`, which is independent of the learner it wraps, they run once per task.
 """
+OF_THE_NUMBERS = {oracle_equal, hostile_rows, split_invariant}
+"""Checks of every variant, even if another one runs the same kernel."""
 
 
 def pairs() -> Iterator[object]:
     """Yield every case with its checks."""
-    checked = set()
+    checked, kernels = set(), set()
     for case in cases():
         kind = case.kind, "" if case.standardize else case.row.name
+        kernel = case.standardize, case.kernel
         for check in CHECKS:
             if check.__name__ not in case.row.opt_out and not (kind in checked and check in OF_THE_BASE_CLASS):
-                yield pytest.param(case, check, id=f"{case.label}:{check.__name__}")
+                slow = case.slow or (kernel in kernels and check not in OF_THE_NUMBERS)
+                marks = [pytest.mark.slow] if slow else []
+                yield pytest.param(case, check, id=f"{case.label}:{check.__name__}", marks=marks)
         checked.add(kind)
+        kernels.add(kernel)
 
 
 @pytest.mark.parametrize(("case", "check"), list(pairs()))

@@ -14,7 +14,12 @@ from driftway.learners.registry import LEARNERS, find
 from driftway.learners.spec import Spec
 from tests.conformance.checks import D, data, scores
 from tests.conformance.table import ROWS, Case, cases
+from tests.support.selection import slow_but
 
+ENSEMBLES = (
+    "dwm:base=knn_win,period=10", "weighted_majority:experts=knn_win+voted_perceptron",
+    "oaue:base=voted_perceptron,window=50,n=3", "on_drift:knn_win:detector=adwin", "ova:knn_win",
+)  # fmt: skip
 TRIALS, SECONDS = 18, 60
 HUGE = 2**40
 
@@ -70,13 +75,7 @@ def test_numbers_out_of_range_crash_nothing(case: Case) -> None:
     assert outcome(lambda: case.make(D), *data(case)) == 0
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "dwm:base=knn_win,period=10", "oaue:base=voted_perceptron,window=50,n=3", "on_drift:knn_win:detector=adwin",
-        "weighted_majority:experts=knn_win+voted_perceptron", "ova:knn_win",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", slow_but(ENSEMBLES[:2], ENSEMBLES))
 def test_numbers_out_of_range_in_members_of_an_ensemble_crash_nothing(text: str) -> None:
     rows = data(Case(ROWS["knn_win"], "binary"))
     assert outcome(lambda: Spec.parse(text).create(D, 2, CLASSIFICATION), *rows) == 0

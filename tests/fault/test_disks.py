@@ -55,7 +55,7 @@ def kernels(cache: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "places",
     [
-        pytest.param({"HOME": NOWHERE[0], "XDG_CACHE_HOME": ""}, id="home"),
+        pytest.param({"HOME": NOWHERE[0], "XDG_CACHE_HOME": ""}, id="home", marks=pytest.mark.slow),
         pytest.param({"HOME": NOWHERE[1], "XDG_CACHE_HOME": NOWHERE[1]}, id="cache_home", marks=pytest.mark.slow),
         pytest.param({"NUMBA_CACHE_DIR": NOWHERE[0]}, id="numba", marks=pytest.mark.slow),
         pytest.param({"NUMBA_CACHE_DIR": NOWHERE[1]}, id="numba_proc", marks=pytest.mark.slow),

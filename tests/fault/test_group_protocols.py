@@ -180,8 +180,8 @@ def test_partitions_that_the_coordinator_has_forgotten_are_assigned(request: pyt
     ("guarantee", "error"),
     [
         ("exactly-once", UNKNOWN_SERVER_ERROR),
-        ("at-least-once", UNKNOWN_SERVER_ERROR),
-        ("exactly-once", GROUP_ID_NOT_FOUND),
+        pytest.param("at-least-once", UNKNOWN_SERVER_ERROR, marks=pytest.mark.slow),
+        pytest.param("exactly-once", GROUP_ID_NOT_FOUND, marks=pytest.mark.slow),
     ],
 )
 def test_coordinator_that_stumbles_is_joined_anew(kafka: str, guarantee: str, error: int) -> None:

@@ -64,7 +64,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
     auditor.require(stage.expected)
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_connection_that_breaks_under_the_outputs_costs_no_time(kafka: str, guarantee: str) -> None:
     """A client without connections must not forget its brokers, or a commit would wait for one forever."""
     stage = FaultScenario(kafka, partitions=1, rows=1200)

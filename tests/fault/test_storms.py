@@ -34,7 +34,8 @@ def leave(*workers: Driftway) -> None:
 @pytest.mark.parametrize(
     ("protocol", "seconds"),
     [
-        ("range", 20),
+        ("range", 12),
+        pytest.param("range", 20, marks=pytest.mark.slow),
         pytest.param("cooperative", 20, marks=pytest.mark.slow),
         pytest.param("consumer", 20, marks=pytest.mark.slow),
         pytest.param("range", 60, marks=pytest.mark.slow),

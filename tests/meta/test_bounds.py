@@ -39,6 +39,10 @@ def output_of(command: list[str]) -> tuple[int, str]:
     [
         pytest.param(HALVES[0], " 0 past an array", id="learners-1"),
         pytest.param(HALVES[1], " 0 past an array", id="learners-2"),
+        *(
+            pytest.param([*half, "slow"], " 0 past an array", id=f"every-case-{part}", marks=pytest.mark.slow)
+            for part, half in enumerate(HALVES, 1)
+        ),
         pytest.param(OTHERS, " passed", id="metrics"),
     ],
 )

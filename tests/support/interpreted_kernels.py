@@ -3,7 +3,8 @@
 Compiled code reads out of bounds silently. With NUMBA_DISABLE_JIT=1 numba leaves functions uncompiled. Intrinsics,
 which have no Python body, and functions that rely on 64-bit wrap-around are replaced here.
 
-`python -m tests.support.interpreted_kernels I N` runs part I of N of the conformance table this way.
+`python -m tests.support.interpreted_kernels I N` runs part I of N of the conformance table this way, with `slow` behind
+it also the variants of a learner that run the same kernel as an earlier one, or that only slow tests check.
 """
 
 from __future__ import annotations
@@ -106,24 +107,26 @@ def past_an_array_late(case: Case) -> list[str]:
     return []
 
 
-def main(part: int, parts: int) -> int:
-    """Run every case of the part; print which index out of bounds."""
+def main(part: int, parts: int, slow: bool) -> int:
+    """Run one case per kernel of the part, or every one if `slow`; print which index out of bounds.
+
+    With the standardiser it is one per kind of task, or one per learner and kind.
+    """
     from tests.conformance.table import cases
 
     failed = 0
-    seen = set()
-    for number, case in enumerate(cases()):
-        kind = case.kind, case.row.name
-        if number % parts != part or (case.standardize and kind in seen):
-            continue
-        seen |= {kind} if case.standardize else set()
+    chosen: dict[tuple[Any, ...], Case] = {}
+    for case in (one for one in cases() if slow or not one.slow):
+        standardized = case.kind, case.row.name if slow else ""
+        chosen.setdefault(standardized if case.standardize else (*case.kernel, case.parameters if slow else ""), case)
+    for case in list(chosen.values())[part::parts]:
         for complaint in past_an_array(case) + past_an_array_late(case):
             print(complaint)
             failed += 1
-    print(f"{number + 1} cases, part {part} of {parts}, {failed} past an array")
+    print(f"{len(chosen)} cases, part {part} of {parts}, {failed} past an array")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
     np.seterr(all="ignore")
-    sys.exit(main(*map(int, sys.argv[1:])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:] == ["slow"]))

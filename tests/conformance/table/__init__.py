@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 from driftway.learners.learner import CLASSIFICATION, REGRESSION, Learner
 from driftway.learners.registry import find
@@ -67,12 +68,18 @@ ROWS = {row.name: row for row in TABLE}
 
 @dataclass(frozen=True)
 class Case:
-    """A learner with parameters, for a kind of task, with or without the standardiser."""
+    """A learner with parameters, for a kind of task, with or without the standardiser; `slow`: for slow tests only."""
 
     row: Row
     kind: str
     parameters: str = "{}"
     standardize: bool = False
+    slow: bool = False
+
+    @property
+    def marks(self) -> list[pytest.MarkDecorator]:
+        """Marks of the tests of the case."""
+        return [pytest.mark.slow] if self.slow else []
 
     @property
     def given(self) -> dict[str, Any]:
@@ -102,6 +109,13 @@ class Case:
         spec = Spec(self.row.name, tuple(self.given.items()))
         return spec.create(self.row.width(d), self.classes(n_classes) or 2, self.task, self.standardize)
 
+    @property
+    def kernel(self) -> tuple[Any, ...]:
+        """What its learner's kernels are made of: two variants that share it give the same kernel other numbers."""
+        rule = Case(self.row, self.kind, self.parameters).make(5).rule()
+        parts = rule.score, rule.learn, rule.begin, rule.cache_prediction, rule.learn_delayed, rule.learn_unlabelled
+        return self.row.name, self.kind, rule.memory, *parts
+
     def oracle(self, d: int, n_classes: int = 4) -> Any:
         width = self.row.width(d)
         plain = self.row.oracle(width, self.classes(n_classes), self.kind, **self.given)
@@ -111,14 +125,16 @@ class Case:
 def cases() -> list[Case]:
     """Return every row's variants x tasks, and the first two variants also with the standardiser.
 
+    With the standardiser the second one is slow: it runs the kernels of the first one, with other numbers.
     DRIFTWAY_LEARNERS, names with commas between them, leaves out all other learners (`tests.quick`).
     """
     found, chosen = [], {*filter(None, os.environ.get("DRIFTWAY_LEARNERS", "").split(","))}
     for row in (row for row in TABLE if not chosen or row.name in chosen):
         learner = find(row.name)
         for kind in learner.tasks:
-            texts = [json.dumps(dict(variant)) for variant in (*row.variants, *row.more.get(kind, ()))]
-            found += [Case(row, kind, text) for text in texts]
+            variants = (*row.variants, *row.more.get(kind, ()))
+            given = [(json.dumps(dict(variant)), variant in row.slow) for variant in variants]
+            found += [Case(row, kind, text, slow=slow) for text, slow in given]
             if learner.uses_features and learner.standardizable:
-                found += [Case(row, kind, text, standardize=True) for text in texts[:2]]
+                found += [Case(row, kind, text, True, slow or i > 0) for i, (text, slow) in enumerate(given[:2])]
     return found

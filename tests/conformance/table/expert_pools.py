@@ -16,6 +16,7 @@ ROWS: tuple[Row, ...] = (
             {"beta": 0.7, "gamma": 0.05, "max_experts": 16, "prune": "oldest", "new_weight": "before"},
         ),
         more={"binary": ({"base": "ogd_logistic/schedule=const", "max_experts": 5},)},
+        slow=({"base": "ogd_logistic/schedule=const", "max_experts": 5},),
         invalid={
             "beta": (0.0, 1.0, -1.0),
             "gamma": (0.0, 1.1, -1.0),
@@ -35,6 +36,7 @@ ROWS: tuple[Row, ...] = (
             "binary": ({"base": "ogd_logistic/schedule=const", "n": 3},),
             "regression": ({"base": "dfop/mu=0.02", "n": 3},),
         },
+        slow=({"base": "ogd_logistic/schedule=const", "n": 3}, {"base": "dfop/mu=0.02", "n": 3}),
         invalid={"n": (0, -1), "seed": (-1,)},
         # Measured with this seed: there are no published figures.
         accuracy=(({}, (85.78, 66.88, 96.19, 66.73, 78.95, 88.12)),),
@@ -47,8 +49,10 @@ ROWS: tuple[Row, ...] = (
         variants=(
             {},
             {"beta": 0.1, "gamma": 0.05, "tau": 0.1, "max_experts": 3, "prune": "oldest"},
+            {"max_experts": 4, "y_min": -10.0, "y_max": 12.0},
             {"base": "dfop/mu=0.02", "max_experts": 4, "y_min": -10.0, "y_max": 12.0},
         ),
+        slow=({"base": "dfop/mu=0.02", "max_experts": 4, "y_min": -10.0, "y_max": 12.0},),
         invalid={
             "beta": (0.0, 1.0, -1.0),
             "gamma": (0.0, 1.1, -1.0),
@@ -67,6 +71,11 @@ ROWS: tuple[Row, ...] = (
             "binary": ({"base": "ogd_logistic/schedule=const", "window": 20, "n": 3}, {"base": "arow", "window": 20}),
             "regression": ({"base": "dfop/mu=0.02", "window": 30, "n": 2},),
         },
+        slow=(
+            {"base": "ogd_logistic/schedule=const", "window": 20, "n": 3},
+            {"base": "arow", "window": 20},
+            {"base": "dfop/mu=0.02", "window": 30, "n": 2},
+        ),
         invalid={"window": (0, -1), "n": (0, -1)},
         accuracy=(({}, (87.34, 80.91, 97.66, 68.07, 81.16, 88.88)),),
         adapts=(({"window": 200}, 80.0),),
@@ -82,6 +91,10 @@ ROWS: tuple[Row, ...] = (
             "binary": ({"base": "rls", "batch": 25, "max_members": 5},),
             "regression": ({"base": "dfop/mu=0.02", "batch": 25, "max_members": 5},),
         },
+        slow=(
+            {"base": "rls", "batch": 25, "max_members": 5},
+            {"base": "dfop/mu=0.02", "batch": 25, "max_members": 5},
+        ),
         invalid={
             "batch": (0, -1),
             "a": (0.0, -1.0),
@@ -99,6 +112,10 @@ ROWS: tuple[Row, ...] = (
             "binary": ({"experts": "gaussian_nb/decay=0.99+arow/q=1e-4+rls", "floor": 0.25},),
             "multiclass": ({"experts": "mc_arow/cov=diag+gaussian_nb", "beta": 0.9},),
         },
+        slow=(
+            {"experts": "gaussian_nb/decay=0.99+arow/q=1e-4+rls", "floor": 0.25},
+            {"experts": "mc_arow/cov=diag+gaussian_nb", "beta": 0.9},
+        ),
         invalid={"beta": (0.0, 1.0, -1.0), "floor": (-1e-9, 1.0)},
         # Measured: there are no published figures.
         accuracy=(

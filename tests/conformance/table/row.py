@@ -19,10 +19,11 @@ class Row:
     docs/algorithms/reference-results.md#accuracy-with-the-defaults, in per cent, to `tolerance` points: 0.3 for
     deterministic learners, 1 for others, whose figures come from another random order there; `adapts` pairs parameters
     with the least accuracy from 1,000 to 2,000 rows after a sudden drift; `recovers` has the parameters for that check
-    if they are not those of the first variant; `more` has variants for one kind of task only; `symmetric` names
-    covariances and the like, `semidefinite` matrices whose diagonal may be 0; `opt_out` maps a check to why it does not
-    apply; `invalid` lists values that violate the bounds of each number; `form` converts synthetic rows to the
-    learner's input form, f8[n, width] (`row_forms`).
+    if they are not those of the first variant; `more` has variants for one kind of task only; `slow` has those
+    variants that the slow tests check and the default ones do not: ensembles of other experts than their usual ones,
+    each of which is a kernel of its own; `symmetric` names covariances and the like, `semidefinite` matrices whose
+    diagonal may be 0; `opt_out` maps a check to why it does not apply; `invalid` lists values that violate the bounds
+    of each number; `form` converts synthetic rows to the learner's input form, f8[n, width] (`row_forms`).
     """
 
     name: str
@@ -36,6 +37,7 @@ class Row:
     tolerance: float = 0.3
     adapts: tuple[tuple[Parameters, float], ...] = ()
     more: Mapping[str, tuple[Parameters, ...]] = field(default_factory=dict)
+    slow: tuple[Parameters, ...] = ()
     opt_out: Mapping[str, str] = field(default_factory=dict)
     recovers: Parameters | None = None
     form: Callable[[np.ndarray], np.ndarray] | None = None

@@ -9,6 +9,7 @@ from driftway import learners
 from driftway.learners.engine.parameters import ParameterError
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
+from tests.support.selection import slow_but_each_once
 
 
 def alive_at(t):
@@ -39,8 +40,10 @@ def test_saol_has_an_expert_for_each_power_of_two(n):
     assert learned == [(n + 1) % 2**j for j in range(scales)]
 
 
-@pytest.mark.parametrize("name", ["flh", "saol"])
-@pytest.mark.parametrize("base", ["winnow", "tracking_winnow", "norma", "alma", "alma_gentile"])
+@pytest.mark.parametrize(
+    ("base", "name"),
+    slow_but_each_once(["winnow", "tracking_winnow", "norma", "alma", "alma_gentile"], ["flh", "saol"]),
+)
 def test_newborn_makes_what_follows_from_its_state(name, base):
     X, y = rows("binary", 200, 4)
     whole, cut = (learners.create(name, 4, base=base) for _ in range(2))

@@ -12,6 +12,7 @@ from driftway.learners.registry import LEARNERS, find
 from driftway.learners.spec import Spec
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
+from tests.support.selection import slow_but, slow_but_each_once
 
 ENSEMBLES = [name for name in LEARNERS if issubclass(find(name), Ensemble) and "binary" in find(name).tasks]
 
@@ -45,7 +46,11 @@ def test_base_of_two_classes_learns_no_more():
 
 
 @pytest.mark.parametrize(
-    "name", ["pa1", "arow", "dfop", "gaussian_nb", "averaged_perceptron", "d_odm", "restarted_odm"]
+    "name",
+    slow_but(
+        ["gaussian_nb", "averaged_perceptron", "d_odm"],
+        ["pa1", "arow", "dfop", "gaussian_nb", "averaged_perceptron", "d_odm", "restarted_odm"],
+    ),
 )
 def test_one_expert_votes_as_its_learner_predicts(name):
     X, y = rows("binary", 400, 4)
@@ -63,14 +68,16 @@ def test_pool_is_full_and_the_lightest_leaves():
     assert dwm.state["weight"].max() == 1.0
 
 
-@pytest.mark.parametrize("base", ["winnow", "tracking_winnow", "norma", "alma", "alma_gentile", "averaged_perceptron"])
 @pytest.mark.parametrize(
-    "text",
-    [
-        "dwm:period=3,max_experts=3,base=",
-        "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5",
-        "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5,action=background",
-    ],
+    ("base", "text"),
+    slow_but_each_once(
+        ["averaged_perceptron", "winnow", "tracking_winnow", "norma", "alma", "alma_gentile"],
+        [
+            "dwm:period=3,max_experts=3,base=",
+            "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5",
+            "on_drift:{}:detector=ddm/min_n=5/warn=0.2/drift=0.5,action=background",
+        ],
+    ),
 )
 def test_what_a_learner_makes_of_its_state_follows_it_from_slot_to_slot(text, base):
     """Some learners cache values derived from their state in scratch; a slot with a new state must not keep them."""

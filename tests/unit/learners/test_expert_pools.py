@@ -149,6 +149,7 @@ def test_auto_is_a_learner_and_no_word_for_the_default_base(name):
     assert of(name, base="auto/seed=1").base.name == "auto"
 
 
+@pytest.mark.slow
 def test_copies_of_the_learner_auto_vote():
     X, y = rows("binary", 60, 4)
     bag = of("online_bagging", base="auto/budget=1", n=2)

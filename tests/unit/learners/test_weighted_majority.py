@@ -10,6 +10,7 @@ from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.spec import Spec
 from tests.conformance.checks import scores
 from tests.conformance.rows import rows
+from tests.support.selection import slow_but
 
 
 def pool(text, d=4, n_classes=2, **parameters):
@@ -26,10 +27,10 @@ def flipped(n=600):
     "text",
     [
         "gaussian_nb+arow/q=1e-4",
-        "arow/q=1e-4+gaussian_nb+knn_win/window=50",
+        pytest.param("arow/q=1e-4+gaussian_nb+knn_win/window=50", marks=pytest.mark.slow),
         "pa1+pa1/C=1e+1",
         "winnow+alma_gentile+averaged_perceptron+majority_class",
-        "d_odm+restarted_odm+g_dfop/lambda_source=detector+svm_fix",
+        pytest.param("d_odm+restarted_odm+g_dfop/lambda_source=detector+svm_fix", marks=pytest.mark.slow),
     ],
 )
 def test_experts_vote_as_their_learners_predict(text, floor):
@@ -49,7 +50,11 @@ def test_experts_vote_as_their_learners_predict(text, floor):
 
 
 @pytest.mark.parametrize(
-    "text", ["winnow+norma+gaussian_nb", "alma_gentile+tracking_winnow", "alma+averaged_perceptron"]
+    "text",
+    slow_but(
+        ["winnow+norma+gaussian_nb"],
+        ["winnow+norma+gaussian_nb", "alma_gentile+tracking_winnow", "alma+averaged_perceptron"],
+    ),
 )
 def test_what_a_learner_makes_of_its_state_is_made_before_a_batch(text):
     X, y = flipped(300)

@@ -14,9 +14,11 @@ from driftway.worker.state.delayed_labels.label_merger import MAX_IDLE_SECONDS, 
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
+from tests.support.selection import slow_but
 
 HOUR, APART, DELAY = 3_600_000, 100, 50
 BEGIN = MergePosition(3, 7)
+SEEDS = slow_but(range(3), range(12))
 
 
 def records(stamps: list[int], first: int) -> Records:
@@ -113,7 +115,7 @@ class Run:
         return taken
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("ahead", "delay"), [(100_000, DELAY), (100_000, 20_000), (1000, DELAY), (5, DELAY)])
 def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: int, delay: int) -> None:
     draw, topics = random.Random(seed), Topics(3000, seed, delay=delay)
@@ -127,7 +129,7 @@ def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: 
     run.replayed(draw)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_stamps_a_few_seconds_off_lose_no_label(seed: int) -> None:
     """Long after such an event most records agree with it; those right behind it do not."""
     draw, topics = random.Random(seed), Topics(3000, seed, furthest=5000)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.selection import slow_but
 from tests.unit.worker.wire.test_scanner_bounds import run
 
-SUITES = ("fields", "convert", "times", "shapes"), ("words", "debezium")
+pytestmark = pytest.mark.timeout(400)
+
+SUITES = ("fields", "shapes"), ("words", "debezium"), ("convert", "times")
 
 
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize("suite", slow_but(SUITES[:2], SUITES), ids="-".join)
 def test_fields_stay_inside_their_text(pytestconfig: pytest.Config, suite: tuple[str, ...]) -> None:
     paths = (f"tests/unit/worker/wire/schema/test_{part}.py" for part in suite)
     done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths)
