@@ -45,8 +45,8 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need a broker, so that ``-m "not broker"`` is exact, and sort them last.
 
-    Among those, and among the others, the ones with a long time limit come first: started last, they would keep one
-    process busy at the end.
+    Among those, and among the others, the ones with a long time limit come first, and then those that share fixtures
+    and so a process: started last, they would keep one process busy at the end.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def needs_newer_protocol(item: pytest.Item) -> bool:
     return any(isinstance(value, str) and value == "consumer" for value in given)  # an array compares by element
 
 
-def _order(item: pytest.Item) -> tuple[bool, float]:
-    limit = item.get_closest_marker("timeout")
-    return item.get_closest_marker("broker") is not None, 0.0 if limit is None else -limit.args[0]
+def _order(item: pytest.Item) -> tuple[bool, float, bool]:
+    limit, with_broker = item.get_closest_marker("timeout"), item.get_closest_marker("broker") is not None
+    return with_broker, 0.0 if limit is None else -limit.args[0], with_broker and not _shares_fixtures(item)
 
 
 def group_of(item: pytest.Item) -> str | None:

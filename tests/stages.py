@@ -22,7 +22,8 @@ WITH_BROKER = ("tests/broker", "tests/fault")
 
 
 def _pytest(processes: int, which: str, *more: str) -> tuple[str, ...]:
-    return "pytest", "-n", str(processes), "--dist", "loadgroup", "-m", which, "--durations=20", *more
+    in_order = "--dist", "loadgroup", "--no-loadscope-reorder"  # see `pytest_collection_modifyitems`
+    return "pytest", "-n", str(processes), *in_order, "-m", which, "--durations=20", *more
 
 
 def _on_brokers(which: str, processes: int = 6) -> tuple[str, ...]:
