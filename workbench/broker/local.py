@@ -259,12 +259,12 @@ class LocalKafka(LocalBrokers):
         """Format an empty data directory, from the second time on without starting Java for it.
 
         Besides ``meta.properties``, Kafka's tool only writes a file with the metadata version that the cluster
-        starts with. It depends on nothing but Kafka's version, so the first one is kept with the jars.
+        starts with. It depends on nothing but Kafka's version and the node's role, so the first one is kept with the
+        jars. Where it is depends on the version too.
         """
-        kept = distribution.cache_home() / "bootstrap.checkpoint"
+        kept = distribution.cache_home() / ("formatted-broker" if self._member.controller_port is None else "formatted")
         if kept.exists():
-            data.mkdir(exist_ok=True)
-            shutil.copyfile(kept, data / "bootstrap.checkpoint")
+            shutil.copytree(kept, data, dirs_exist_ok=True)
             (data / "meta.properties").write_text(settings.meta_properties(self._cluster, self._member.node))
             return
         tool = [
@@ -285,10 +285,10 @@ class LocalKafka(LocalBrokers):
             raise self._ended_early("while formatting its data directory")
         part = kept.with_suffix(f".{os.getpid()}")
         try:
-            shutil.copyfile(data / "bootstrap.checkpoint", part)
-            part.replace(kept)
-        except OSError:  # a cache that became read-only costs a second per start, no more
-            part.unlink(missing_ok=True)
+            shutil.copytree(data, part, ignore=shutil.ignore_patterns("meta.properties"))
+            part.rename(kept)
+        except OSError:  # another process was faster; a cache that became read-only costs a second per start, no more
+            shutil.rmtree(part, ignore_errors=True)
 
     def _check_alive(self) -> None:
         if self.exit_code() is not None:
