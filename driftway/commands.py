@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "driftway.worker.admin.cli.snapshot:snapshot",
         "Learner states: list, show, at any offset, export to a file and import.",
     ),
+    "models": (
+        "driftway.worker.admin.cli.models:models",
+        "Change a group's models while its workers run: add, drop, promote, roll back.",
+    ),
     "schema": (
         "driftway.worker.admin.cli.schema:schema",
         "Propose a schema of events from a topic's or a file's first rows.",

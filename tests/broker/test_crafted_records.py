@@ -7,6 +7,7 @@ import json
 import pytest
 
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog import record_keys
 from driftway.worker.wire.codec import read_json, write_json
 from tests.broker.test_policies import CANNOT_RESTORE, learned
 from tests.support.fault_scenario import FaultScenario
@@ -48,7 +49,7 @@ def put(stage: FaultScenario, key: bytes, value: bytes) -> None:
 def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=10)
     create_topic(kafka, f"{stage.prefix}.snapshots", 1, cleanup_policy="compact")
-    put(stage, snapshot.claim_key(stage.group, stage.topic), value)
+    put(stage, record_keys.claim_key(stage.group, stage.topic), value)
     done = driftway(*stage.worker("--stop-at-end"))
     told(done, CANNOT_RESTORE, f"the claim to the outputs at {stage.prefix}.snapshots/0@0 cannot be read: ")
     assert done.stderr.splitlines()[-1].endswith("choose other outputs with --outputs PREFIX")

@@ -19,7 +19,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from driftway.worker.kafka.client_config import NATIVE
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key, read_snapshot_header
+from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key
+from driftway.worker.state.snapshot import Pointer, read_snapshot_header
 from driftway.worker.stream.endpoint import MAX_CONNECTIONS, REQUEST_SECONDS
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import await_until, create_topic, produce, read_all

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.snapshot import commit_record_key
+from driftway.worker.state.changelog.record_keys import commit_record_key
 from tests.broker.test_log_decides import BAD, SECONDS, Forger, outputs_of, require_audited, require_in_order
 from tests.broker.test_policies import learn, learned, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, snapshots, where

@@ -18,9 +18,10 @@ from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer, chunk_key, commit_record_key
+from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.columns import ListColumn
 from tests.broker.test_policies import commit, delete_before, learn, learned, predicted, refused, require_same
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, NEVER, snapshots, where

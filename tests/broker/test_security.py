@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from driftway.worker.errors import Failure
-from driftway.worker.state.snapshot import CLAIM_PREFIX
+from driftway.worker.state.changelog.record_keys import CLAIM_PREFIX
 from driftway.worker.wire.codec import encode_events
 from tests.support.audit import Scores, bits, expected_scores, placed_score
 from tests.support.kafka import committed_offset, create_topic, produce, read_all, unique

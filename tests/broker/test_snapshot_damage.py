@@ -13,7 +13,7 @@ import pytest
 from driftway.learners import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import ModelSettings, WorkerSettings
-from driftway.worker.state import snapshot
+from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer
@@ -73,7 +73,7 @@ def newest_chunks(stage: FaultScenario) -> list[bytes]:
 def replaced(stage: FaultScenario, chunks: dict[int, bytes], count: int | None = None) -> Pointer:
     """Append `chunks` as a snapshot and commit a pointer to them at the group's current offset."""
     offset, pointer = where(stage)
-    keys = [snapshot.chunk_key(0, number) for number in chunks]
+    keys = [record_keys.chunk_key(0, number) for number in chunks]
     end = max((r.offset for r in read_all(stage.bootstrap, snapshots(stage), committed=False)), default=-1)
     produce(stage.bootstrap, snapshots(stage), list(chunks.values()), keys=keys)
     written = [r.offset for r in read_all(stage.bootstrap, snapshots(stage)) if r.offset > end]
@@ -99,7 +99,7 @@ def stands_in(stage: FaultScenario, position: int, words: str, window: int = 100
     model = ModelSettings((Spec.parse(LEARNER),), window=window)
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
-    found = restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
+    found = restore(settings, 0, checkpoint, lambda plan=None: Model(model, 0, plan=plan), Deadline(30))
     checkpoint.close_producer()
     assert words in (found.note or "")
     assert (found.position, found.committed, found.pointer, found.history_start) == (position, 700, None, None)

@@ -13,8 +13,8 @@ from driftway.learners import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task import last_commit
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.restoring import last_commit
 from driftway.worker.stream.task.restoring.restore import restore
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from tests.broker.test_policies import learn, learned, refused, require_same
@@ -30,7 +30,7 @@ def restored(stage: FaultScenario) -> RestoreResult:
     model = ModelSettings((Spec.parse(LEARNER),))
     settings = WorkerSettings(stage.bootstrap, stage.topic, stage.group, model)
     checkpoint = ExactlyOnceCheckpoint(settings, 0)
-    found = restore(settings, 0, checkpoint, lambda: Model(model, 0), Deadline(30))
+    found = restore(settings, 0, checkpoint, lambda plan=None: Model(model, 0, plan=plan), Deadline(30))
     checkpoint.close_producer()
     return found
 

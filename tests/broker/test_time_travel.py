@@ -21,9 +21,10 @@ from driftway.worker.admin.state_admin.state_at_offset import state_at
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import ErrorAction, classify
 from driftway.worker.state import model_file
+from driftway.worker.state.changelog.record_keys import chunk_key, mark_key
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer, chunk_key, mark_key
+from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.columns import ListColumn

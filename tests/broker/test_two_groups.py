@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driftway.worker.state.snapshot import CLAIM_PREFIX
+from driftway.worker.state.changelog.record_keys import CLAIM_PREFIX
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway

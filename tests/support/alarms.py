@@ -48,7 +48,7 @@ def _record(stage: FaultScenario, partition: int, offset: int, detector: str) ->
         "offset": offset,
         "learner": LEARNER,
         "group": stage.group,
-        "model_digest": model.digests()[0],
+        "model_digest": model.digests[0],
         "id": offset,
         "t": None,
     }

@@ -24,10 +24,13 @@ from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.ownership import read_claim
-from driftway.worker.state.changelog.snapshot_scan import read_mark
+from driftway.worker.state.changelog.record_keys import plan_key
+from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_mark
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.model_sharing.exchange_record import read_record_header, with_current_names
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.plan_topic import parse_plan
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire.events import REGRESSION, Target
 from driftway.worker.wire.schema.feature import MissingPolicy
@@ -129,6 +132,9 @@ def subjects() -> dict[str, Subject]:
         model.advance(records(rows_for(settings)))
         blob = snapshot.write(model, model.save(), 40, {"source": "EVENTS/3"})
         found[f"snapshot of {name}"] = _snapshot(settings, blob)
+        if name == "on_drift":
+            later = model.followed_by(ModelPlan(2, tuple(map(PlannedModel, settings.specs))))
+            found["snapshot of a later plan"] = _snapshot(settings, snapshot.write(later, later.save(), 40))
         found[f"model file of {name}"] = _model_file(settings, blob)
     order = MergeOrder(MergePosition(0, 0), (MergePosition(5, 3), MergePosition(9, 3)))
     spans = {"E.g.predictions": OffsetRange(4, 203, 200)}
@@ -136,6 +142,11 @@ def subjects() -> dict[str, Subject]:
     for record in (full, CommitRecord(700), CommitRecord(0, None, None, spans)):
         found[f"commit record {len(found)}"] = _record(record.write(), CommitRecord.read)
     found["order"] = _record(order.write(), MergeOrder.read)
+    place = PlanPlace(70, ModelPlan(2, (PlannedModel(Spec.parse("pa1:C=1"), "pa1"),), {3: 70}, 1, "set pa1 C=1"))
+    found["plan"] = _record(place.plan.write(), lambda value: parse_plan(value, "M/0@0", lambda _: None))
+    found["place of a plan"] = _record(
+        place.write(), lambda value: SnapshotScan(3, 0, 9).take(0, plan_key(3, 2), value)
+    )
     found["claim"] = _record(b'{"group":"g","input":"E","partitions":2}', lambda value: read_claim(value, "S/0@0"))
     found["mark"] = _record(b"1234", read_mark)
     found["pointer"] = lambda chance: _pointer(mutated_bytes(b"driftway1:120:3:4000:plain", chance))
@@ -222,7 +233,7 @@ def _snapshot(settings: ModelSettings, blob: bytes) -> Subject:
         mutated = _mutated_blob(blob, chance)
         snapshot.read_snapshot_header(mutated[:900])
         with contextlib.suppress(snapshot.BadSnapshot):
-            snapshot.read(mutated, Model(settings, 3))
+            snapshot.read_planned(mutated, lambda plan: Model(settings, 3, plan=plan))
 
     return subject
 

@@ -17,8 +17,8 @@ import yaml
 from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.metrics import WorkerMetrics
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
-from driftway.worker.stream.task.task import State
 from driftway.worker.wire.events import RejectedEvent
 from tests.support.process import ROOT
 from tests.support.promql import Scrapes, selectors

@@ -103,6 +103,11 @@ class Topics:
         return f"{self.prefix}.snapshots"
 
     @property
+    def models(self) -> str:
+        """Plans of the group's models, compacted, in one partition; only `driftway models` makes it."""
+        return f"{self.prefix}.models"
+
+    @property
     def sent_again(self) -> str:
         """Up to where rejections were sent again, compacted; only `driftway rejected --send-again` makes it."""
         return f"{self.prefix}.sent-again"
@@ -115,7 +120,7 @@ class Topics:
 
     def every_output(self) -> tuple[str, ...]:
         """Return all topics that workers of the group may write to, with whatever options."""
-        return dataclasses.replace(self, watched=True, shared=True).outputs()
+        return (*dataclasses.replace(self, watched=True, shared=True).outputs(), self.models)
 
 
 def require_prefix(prefix: str, input_topic: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.kafka.topics import Topics, require_prefix
 from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.warm_start import WarmStart
-from driftway.worker.wire.codec import FORMATS, JSON, PACKED
+from driftway.worker.wire.codec import FORMATS, JSON, PACKED, short_digest
 from driftway.worker.wire.events import REGRESSION, Schema, Target
 from driftway.worker.wire.headers import ALL
 from driftway.worker.wire.packed import MOST_SCORES
@@ -203,6 +203,53 @@ class ModelSettings:
         """Names of the learners in outputs: their specs, with `warm:` or `frozen:` for a champion from a file."""
         champion, *challengers = (spec.text for spec in self.specs)
         return champion if self.warm is None else self.warm.display_name(champion), *challengers
+
+    @property
+    def why_models_stay(self) -> str | None:
+        """Why the models cannot change while workers run; None: they can."""
+        options = {
+            "--label-wait": self.wait is not None,
+            "--share": self.share is not None,
+            "--warm-start": self.warm is not None,
+        }
+        given = [option for option, is_given in options.items() if is_given]
+        return f"the models of a group with {given[0]} cannot be changed while it runs" if given else None
+
+    def identity(self) -> dict[str, Any]:
+        """Everything here that a stored state must match before it may be loaded."""
+        return {
+            "learners": [spec.text + self.maps_suffix for spec in self.specs],
+            "standardize": self.standardize,
+            "task": self.target.task,
+            "n_classes": self.target.n_classes,
+            "labels": list(self.target.labels),
+            "window": self.window,
+            "accuracy_every": self.accuracy_every,
+            # Keys only for options that are set, so that snapshots from before warm starts stay valid.
+            **({} if self.warm is None else {"warm": self.warm.digest}),
+            **({"frozen": True} if self.frozen else {}),
+            **({"detectors": [spec.text for spec in self.detectors]} if self.detectors else {}),
+            **({"event": self.events.as_dict()} if self.events is not None else {}),
+            **({"label_wait": str(self.wait)} if self.wait is not None else {}),
+            **({"share": str(self.share)} if self.share is not None else {}),
+            **({"missing": str(self.missing)} if self.missing.word != REJECT else {}),
+            **({"missing_indicators": True} if self.indicators else {}),
+        }
+
+    def digests(self, states: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Digest of each learner's identity: learners with equal digests learn the same from the same rows.
+
+        `states` are their own identities, see `Learner.identity`.
+        """
+        full = self.identity()
+        keys = "standardize", "task", "n_classes", "labels", "window"
+        late = "event", "missing", "missing_indicators", "label_wait", "share"
+        common = {key: full[key] for key in (*keys, *late) if key in full}
+        pairs = zip(full["learners"], states, strict=bool(states))
+        identities = [{**common, "learner": name, "state": state} for name, state in pairs]
+        if identities:
+            identities[0] |= {key: full[key] for key in ("warm", "frozen") if key in full}  # of the champion
+        return [short_digest(one) for one in identities]
 
     @property
     def usage_example(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,8 @@ class DriftMonitor:
     kind : str
         The champion's `kind`.
     identity : mapping
-        What alarm records say about the champion: ``learner``, ``group``, ``model_digest``.
+        What alarm records say about the champion: ``learner``, ``group``, ``model_digest``, ``plan`` from the
+        second on.
 
     Raises
     ------
@@ -77,7 +78,7 @@ class DriftMonitor:
         As `make_detectors`.
     """
 
-    def __init__(self, specs: Sequence[Spec], kind: str, identity: Mapping[str, str]) -> None:
+    def __init__(self, specs: Sequence[Spec], kind: str, identity: Mapping[str, Any]) -> None:
         self._kind, self._identity = kind, identity
         self._names = [spec.text for spec in specs]
         self.detectors = make_detectors(specs, kind)

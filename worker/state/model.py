@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
-from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS
+from driftway.learners.metrics.classification import NO_GUESSES
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
@@ -24,11 +24,13 @@ from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, Pend
 from driftway.worker.state.factory import allocating, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, encoded, merged
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
+from driftway.worker.state.plans.succession import PlannedState, carry_over
 from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
 from driftway.worker.wire.rejections import Flags, RejectionWindow
-from driftway.worker.wire.schema.feature import REJECT, indicator_of
+from driftway.worker.wire.schema.feature import indicator_of
 
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
@@ -64,21 +66,25 @@ class Model:
         Partition of the rows; part of the output records.
     group : str
         Consumer group; part of accuracy points.
+    plan : ModelPlan or None
+        The plan whose models they are; None: the first.
     """
 
-    def __init__(self, settings: ModelSettings, partition: int, group: str = "") -> None:
-        self.settings = settings
+    def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
+        self.plan = first_plan(settings.specs) if plan is None else plan
+        self.settings = settings if plan is None else plan.applied_to(settings)
         self.partition = partition
         self.group = group
         self.rows = 0
-        self.decoder = make_decoder(settings, self._check_schema)
+        self.decoder = make_decoder(self.settings, self._check_schema)
         self._pending: PendingRows | None = None
         self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
         self.challenger_tests = ChallengerTests()
         self._drift_monitor: DriftMonitor | None = None
-        self._digests: list[str] = []
+        self.digests: list[str] = []
+        """As `ModelSettings.digests`; empty before the schema is known."""
         self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
         most = settings.max_rejected
         self._rejection_window = None if most is None else RejectionWindow(most, partition)
@@ -137,7 +143,7 @@ class Model:
         if emit and len(batch):
             rows = steps.row_operations
             score = scores[0] if rows is None else scores[0][rows]
-            outputs.predictions = encoded(batch, score, self._learners[0].kind, self.settings)
+            outputs.predictions = encoded(batch, score, self._learners[0].kind, self.settings, self.plan.number)
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
@@ -147,13 +153,9 @@ class Model:
 
     def _ordered(self, batch: Batch) -> OrderedBatch:
         """Arrange the batch in learning order, cut into segments at the accuracy points."""
-        n, every = len(batch), self.settings.accuracy_every
-        cuts = list(range(every - self.rows % every, n + 1, every))
-        if self._pending is not None:
-            return self._pending.arrange(batch, cuts)
-        starts, ends = [0, *cuts], [*cuts, *([n] if n and cuts[-1:] != [n] else [])]
-        pieces = [Segment(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
-        return OrderedBatch(batch, NO_SLOTS, None, pieces)
+        every = self.settings.accuracy_every
+        cuts = list(range(every - self.rows % every, len(batch) + 1, every))
+        return OrderedBatch.of_rows(batch, cuts) if self._pending is None else self._pending.arrange(batch, cuts)
 
     def _learn(self, i: int, steps: OrderedBatch, score: NDArray[np.float64]) -> list[dict[str, float]]:
         """Predict, and learn unless frozen; return the expert weights of a mixture after each segment."""
@@ -240,28 +242,33 @@ class Model:
         if self._rejection_window is not None:
             self._rejection_window.load(saved.recent)
 
+    def followed_by(self, plan: ModelPlan) -> Model:
+        """Return the model of the next plan, which goes on with the same rows; this one is used no more.
+
+        Raises
+        ------
+        Failure, UsageFailure
+            It cannot be: a learner does not fit the rows, or needs more memory than there is.
+        """
+        following = Model(self.settings, self.partition, self.group, plan)
+        following.rows = self.rows
+        following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
+        following.challenger_tests.enabled = self.challenger_tests.enabled
+        following.challenger_tests.begin(following._learners)
+        following._fit_to_schema()
+        if following._rejection_window is not None and self._rejection_window is not None:
+            following._rejection_window.load(self._rejection_window.save())
+        if following._imputer is not None and self._imputer is not None:
+            following._imputer.state.memory[:] = self._imputer.state.memory
+        carry_over(self._planned, following._planned)
+        if plan.champion == self.plan.champion and self._drift_monitor and following._drift_monitor:
+            for part, memory in zip(following._drift_monitor.parts(), self._drift_monitor.parts(), strict=True):
+                part[:] = memory
+        return following
+
     def identity(self) -> dict[str, Any]:
         """Everything that a stored state must match before it may be loaded."""
-        settings, target = self.settings, self.settings.target
-        return {
-            "learners": [spec.text + settings.maps_suffix for spec in settings.specs],
-            "standardize": settings.standardize,
-            "task": target.task,
-            "n_classes": target.n_classes,
-            "labels": list(target.labels),
-            "window": settings.window,
-            "accuracy_every": settings.accuracy_every,
-            "states": [learner.identity() for learner in self._learners],
-            # Keys only for options that are set, so that snapshots from before warm starts stay valid.
-            **({} if settings.warm is None else {"warm": settings.warm.digest}),
-            **({"frozen": True} if settings.frozen else {}),
-            **({"detectors": [spec.text for spec in settings.detectors]} if settings.detectors else {}),
-            **({"event": settings.events.as_dict()} if settings.events is not None else {}),
-            **({"label_wait": str(settings.wait)} if settings.wait is not None else {}),
-            **({"share": str(settings.share)} if settings.share is not None else {}),
-            **({"missing": str(settings.missing)} if settings.missing.word != REJECT else {}),
-            **({"missing_indicators": True} if settings.indicators else {}),
-        }
+        return {**self.settings.identity(), "states": [learner.identity() for learner in self._learners]}
 
     def continue_schema(self, written: Any) -> bool:
         """Read events as a state does that is loaded next, if its schema, as in `identity`, is from before units."""
@@ -274,21 +281,6 @@ class Model:
         self.decoder.set_aside_from = set_aside_from
         self._note_identity(continued.shape)
         return True
-
-    def digests(self) -> list[str]:
-        """Digest of each learner's identity: learners with equal digests learn the same from the same rows."""
-        full = self.identity()
-        shared = ("standardize", "task", "n_classes", "labels", "window")
-        common: dict[str, Any] = {key: full[key] for key in shared}
-        common |= {
-            key: full[key] for key in ("event", "missing", "missing_indicators", "label_wait", "share") if key in full
-        }
-        start: dict[str, Any] = {key: full[key] for key in ("warm", "frozen") if key in full}  # of the champion
-        parts = zip(full["learners"], full["states"], strict=True)
-        identities = [{**common, "learner": name, "state": state} for name, state in parts]
-        if identities:
-            identities[0] |= start
-        return [short_digest(one) for one in identities]
 
     def _parts(self) -> list[NDArray[np.uint8]]:
         detectors = [] if self._drift_monitor is None else self._drift_monitor.parts()
@@ -334,12 +326,21 @@ class Model:
     def _note_identity(self, schema: Schema) -> None:
         """Pass the digests of the learners to whoever writes them."""
         settings = self.settings
-        self._digests = self.digests()
+        self.digests = settings.digests([learner.identity() for learner in self._learners])
         if self.exchange is not None:
-            self.exchange.attach(self._learners, int(settings.frozen), short_digest([self._digests, schema.names]))
+            self.exchange.attach(self._learners, int(settings.frozen), short_digest([self.digests, schema.names]))
         if settings.detectors:
-            identity = {"learner": settings.names[0], "group": self.group, "model_digest": self._digests[0]}
+            identity = {"learner": settings.names[0], **self._identity_fields(self.digests[0])}
             self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
+
+    @property
+    def _planned(self) -> PlannedState:
+        return PlannedState(self.plan, self._learners, self._metrics, self.challenger_tests.processes)
+
+    def _identity_fields(self, digest: str) -> dict[str, Any]:
+        """The fields of accuracy points and alarms that say of which group, model and plan they are."""
+        plan = {"plan": self.plan.number} if self.plan.number > FIRST else {}
+        return {"group": self.group, "model_digest": digest, **plan}
 
     @property
     def champion(self) -> Learner:
@@ -389,8 +390,8 @@ class Model:
     ) -> Iterator[tuple[bytes, bytes]]:
         """Yield keys and values of the accuracy points at the end of a segment."""
         offset, t = int(batch.offsets[piece.end - 1]), int(batch.t[piece.end - 1])
-        for (name, figures), digest, shares in zip(self.latest_points().items(), self._digests, weights, strict=True):
+        for (name, figures), digest, shares in zip(self.latest_points().items(), self.digests, weights, strict=True):
             point = {**figures, **(piece.delays or {}), **({"experts": shares[0]} if shares else {})}
-            identity = {"group": self.group, "model_digest": digest}
+            identity = self._identity_fields(digest)
             yield key_of(name, self.partition), encode_point(point, self.partition, offset, name, t, identity, drift)
             drift = None  # only the champion's point has it

@@ -26,6 +26,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, BadSnapshot, Contents
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
@@ -81,6 +82,21 @@ class ModelFile:
         return self.contents.partition
 
     @property
+    def plan(self) -> ModelPlan | None:
+        """The plan of its models, in a snapshot as a worker wrote it; None: the first.
+
+        Raises
+        ------
+        Failure
+            It cannot be read.
+        """
+        written = self.header.get("plan")
+        try:
+            return None if written is None else ModelPlan.of_fields(StoredFields(written, "plan"))
+        except Malformed as error:
+            raise self._cannot(error) from None
+
+    @property
     def origin(self) -> dict[str, Any] | None:
         """Where the model comes from; None: a snapshot as a worker wrote it."""
         found = self.header.get("origin")
@@ -122,7 +138,7 @@ class ModelFile:
         settings = self.settings(form)
         try:
             with limited_to(self.saved.nbytes):
-                model = Model(settings, self.partition)
+                model = Model(settings, self.partition, plan=self.plan)
             snapshot.load(self.contents, model)
         except (BadSnapshot, ValueError, Failure) as error:
             raise self._cannot(error) from None

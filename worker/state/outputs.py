@@ -55,12 +55,12 @@ class Outputs:
         return self.predictions.nbytes + self.keys.nbytes + rejected
 
 
-def encoded(batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings) -> BytesColumn:
+def encoded(batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings, plan: int) -> BytesColumn:
     """Encode the champion's predictions in the output format; `kind` is the champion's, score f8[n, k]."""
     predicted = predicted_class(score, kind)
     if settings.output_form == PACKED:
-        return packed.encode_predictions(batch, score, predicted, settings.target)
-    return encode_predictions(batch, score, predicted, settings.target, settings.names[0])
+        return packed.encode_predictions(batch, score, predicted, settings.target, plan)
+    return encode_predictions(batch, score, predicted, settings.target, settings.names[0], plan)
 
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:

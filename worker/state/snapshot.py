@@ -1,14 +1,16 @@
 """A model's snapshot: one blob with a checksum, split into records of the snapshot topic.
 
 Layout: magic (4 bytes), header length (4, little-endian), header (JSON), state parts, digest (16). The header
-holds the format number, the input offset of the state, the schema, the part sizes and the model's identity, and what
-the state has read of its input; in a model file (`driftway.worker.state.model_file`) its provenance instead.
+holds the format number, the input offset of the state, the schema, the part sizes, the model's identity, its plan from
+the second on, and what the state has read of its input; in a model file (`driftway.worker.state.model_file`) its
+provenance instead.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +20,7 @@ from driftway.learners.engine.state import limited_to
 from driftway.worker.errors import Failure
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import read_json, write_json
 from driftway.worker.wire.events import Schema
@@ -28,10 +31,6 @@ FORMAT = 2
 DIGEST_BYTES = 16
 CHUNK_BYTES = 900_000
 """Below the broker's default limit of 1 MiB a record, with room for key and framing."""
-CLAIM_PARTITION = 0
-"""The partition that holds the claims."""
-CLAIM_PREFIX = b"claim "
-"""Prefix of the keys of claims; all other keys begin with a partition number."""
 AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
@@ -112,6 +111,7 @@ def write(
             "schema": None if schema is None else {"n_features": schema.n_features, "names": schema.names},
             "sizes": [part.nbytes for part in saved.parts],
             "model": model.identity(),
+            **({} if model.plan.number == FIRST or origin is not None else {"plan": model.plan.as_dict()}),
             **({} if origin is None else {"origin": origin}),
             **({} if read is None else {"read": read.as_dict()}),
         }
@@ -167,6 +167,26 @@ def read(blob: bytes, model: Model) -> tuple[SavedState, int]:
     _require_same(contents.identity, model)
     load(contents, model)
     return contents.saved, contents.offset
+
+
+def read_planned(blob: bytes, make_model: Callable[[ModelPlan | None], Model]) -> tuple[Model, int, InputRead | None]:
+    """Read a snapshot into a model of its plan; return that, its input offset, and what it has read of the input.
+
+    Raises
+    ------
+    DamagedSnapshot
+        The checksum does not match.
+    ForeignSnapshot
+        It is of a newer format, or of another model, or this version cannot make a model of its plan.
+    """
+    header = read_snapshot_header(blob)
+    try:
+        model = make_model(None if header is None else header.plan)
+    except (Failure, ValueError) as error:
+        _require_whole(blob)
+        raise ForeignSnapshot(f"the snapshot's plan cannot be used: {error}") from None
+    _, offset = read(blob, model)
+    return model, offset, None if header is None else header.read
 
 
 def parse(blob: bytes) -> Contents:
@@ -248,6 +268,8 @@ class SnapshotHeader:
     state_offset: int
     nbytes: int
     read: InputRead = NOTHING_KNOWN
+    plan: ModelPlan | None = None
+    """The plan of its models; None: the first."""
 
 
 def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
@@ -258,7 +280,8 @@ def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
         header, state = _header(chunk)
         fields = StoredFields(header, HEADER)
         nbytes = state + sum(fields.integers("sizes")) + DIGEST_BYTES
-        return SnapshotHeader(fields.integer("offset"), nbytes, InputRead.from_dict(header.get("read")))
+        plan = ModelPlan.of_fields(fields.object("plan")) if fields.has("plan") else None
+        return SnapshotHeader(fields.integer("offset"), nbytes, InputRead.from_dict(header.get("read")), plan)
     except Malformed:
         return None
 
@@ -331,43 +354,3 @@ def first_difference(written: SavedState, computed: SavedState) -> str | None:
 def split_chunks(blob: bytes) -> list[bytes]:
     """The blob's chunks, at least one."""
     return [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)]
-
-
-def chunk_key(partition: int, chunk: int) -> bytes:
-    """Key of a chunk, which compaction replaces by the same chunk of the next snapshot."""
-    return f"{partition}.{chunk}".encode()
-
-
-def commit_record_key(partition: int) -> bytes:
-    """Key of a partition's commit record; see `changelog.snapshot_scan`."""
-    return f"{partition}.position".encode()
-
-
-def order_key(partition: int, begin: int) -> bytes:
-    """Key of the record with the merge order of labels from an input offset to a snapshot."""
-    return f"{partition}.order.{begin}".encode()
-
-
-def is_order_key(key: bytes | None, partition: int) -> bool:
-    """Whether a key is that of a merge order."""
-    return (key or b"").startswith(f"{partition}.order.".encode())
-
-
-def claim_key(group: str, input_topic: str) -> bytes:
-    """Key of a claim to the outputs; see `driftway.worker.state.changelog.ownership`."""
-    return CLAIM_PREFIX + f"{group}/{input_topic}".encode()
-
-
-def mark_key(partition: int) -> bytes:
-    """Key of the mark of where a partition's current history began; see `changelog.snapshot_scan`."""
-    return f"{partition}.history".encode()
-
-
-def new_topic_key(partition: int) -> bytes:
-    """Key of the record that says where a partition went on in an input topic that was recreated."""
-    return f"{partition}.input".encode()
-
-
-def is_mark_key(key: bytes | None, partition: int) -> bool:
-    """Whether a key is that of such a mark; in earlier versions it ended in `began`."""
-    return key in (mark_key(partition), f"{partition}.began".encode())

@@ -76,7 +76,9 @@ class FirstEvents:
             self._release()
 
     def finished(self, at_end: Collection[int]) -> bool:
-        """Whether every partition is running, read to its end and committed; `at_end` are those read to their end.
+        """Whether every partition is running, read to its end and committed, and that is all there is to do.
+
+        `at_end` are the partitions that are read to their end.
 
         Raises
         ------
@@ -84,6 +86,8 @@ class FirstEvents:
             All are read, and their events were rejected.
         """
         tasks = self._tasks
+        if not tasks or not self._settings.stop_at_end:
+            return False
         if not all(task.running and p in at_end and not task.awaits_labels for p, task in tasks.items()):
             return False
         if self._kinds and not self._over and self._clock() < self._until:

@@ -36,6 +36,8 @@ class ClusterFacts(NamedTuple):
     """Number of partitions that the input had when the group started."""
     broker_session_ms: int
     """How long the cluster takes to notice that a broker is dead, in ms; 0 if there is only one."""
+    has_plans: bool
+    """Whether the group has a topic of plans: its models were changed while workers ran."""
 
 
 def check_properties(settings: WorkerSettings) -> None:
@@ -103,7 +105,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
         event_log.event("created topic", topic=name)
     with translated_errors(settings):
         initial = claim_ownership(settings, wanted)
-    return ClusterFacts(initial, broker_session_ms(settings.bootstrap, settings.passthrough, list(cluster.brokers)))
+    session_ms = broker_session_ms(settings.bootstrap, settings.passthrough, list(cluster.brokers))
+    return ClusterFacts(initial, session_ms, settings.topics.models in present)
 
 
 def _require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> None:

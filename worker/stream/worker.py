@@ -29,6 +29,7 @@ from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
 from driftway.worker.stream.background.commits import PendingCommits
+from driftway.worker.stream.background.plan_reader import PlanReader
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
 from driftway.worker.stream.consumer.input_watch import InputWatch
@@ -41,11 +42,11 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.reporter import Reporter
 from driftway.worker.stream.startup import check_properties, prepare_topics
-from driftway.worker.stream.task.at_least_once import AtLeastOnceCheckpoint
 from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.checkpoint_factory import make_checkpoint
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.retries import RetryPolicy
-from driftway.worker.stream.task.task import State, Task
+from driftway.worker.stream.task.task import Task
 from driftway.worker.stream.warm_up import prepare_kernels
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.rejections import TooManyRejected
@@ -85,6 +86,7 @@ class Worker:
         self._first = FirstEvents(settings, self.tasks)
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
+        self._plans = PlanReader(settings, event_log)
         self._labels = LabelConsumer(settings, event_log, self.tasks)
         ids = TopicIdReader(settings, settings.input, settings.label_topic)
         self._inputs = InputWatch(ids, self.tasks)
@@ -113,17 +115,20 @@ class Worker:
             Carries the message and exit code for the user.
         """
         check_properties(self.settings)
-        self._restores.initial_partitions, session_ms = prepare_topics(self.settings, self.event_log)
+        cluster = prepare_topics(self.settings, self.event_log)
+        self._restores.initial_partitions = cluster.initial_partitions
+        model = self._plans.read_present() if cluster.has_plans else self.settings.model
         # Before subscribing: a member that compiles does not poll.
-        compiled = prepare_kernels(self.settings.model, self.settings.client, self.event_log, lambda: self.stopping)
+        compiled = prepare_kernels(model, self.settings.client, self.event_log, lambda: self.stopping)
         self.event_log.event("kernels are compiled", compiled=compiled)
-        rebalances = self._assigned, self._revoked, self._lost
+        rebalances, session_ms = (self._assigned, self._revoked, self._lost), cluster.broker_session_ms
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin(), session_ms)
         self._watchdog.begin()
+        self._plans.begin()
         clean = False
         self._memory.begin()
         try:
-            while not self.stopping and not self._finished():
+            while not self.stopping and not self._first.finished(self.consumer.at_end):
                 self.step()
             clean = True
         except TooManyRejected:
@@ -191,7 +196,8 @@ class Worker:
     # 3. Restoring.
 
     def _open_task(self, partition: int) -> None:
-        task = self.tasks[partition] = Task(self.settings, partition, self._make_checkpoint(partition))
+        checkpoint = self._make_checkpoint(partition)
+        task = self.tasks[partition] = Task(self.settings, partition, checkpoint, self._plans.ready)
         self.metrics.state(task)
         self._restores.submit(task, self._retries.restore_timeout(partition))
 
@@ -375,17 +381,9 @@ class Worker:
         task.close()
         self.metrics.state(task)
 
-    # Starting and leaving.
-
     def _make_checkpoint(self, partition: int) -> Checkpoint:
-        if self.settings.guarantee == EXACTLY_ONCE:
-            return ExactlyOnceCheckpoint(self.settings, partition, self._probe, self.reporter.callbacks)
         member = self.consumer.member
-        return AtLeastOnceCheckpoint(self.settings, partition, member, self._probe, self.reporter.callbacks)
-
-    def _finished(self) -> bool:
-        """Whether, with `stop_at_end`, every assigned partition is running, read to its end and committed."""
-        return self.settings.stop_at_end and bool(self.tasks) and self._first.finished(self.consumer.at_end)
+        return make_checkpoint(self.settings, partition, member, self._probe, self.reporter.callbacks)
 
     def _leave(self, clean: bool) -> None:
         """Commit open outputs if nothing went wrong, and leave the group."""
@@ -395,6 +393,6 @@ class Worker:
         self.reporter.end()
         self._close_dirty(list(self.tasks), Deadline(0.0))
         self._leaving = True
-        for clients in (self._labels, self._shares, self.consumer):
+        for clients in (self._labels, self._shares, self._plans, self.consumer):
             clients.close()
         self.event_log.event("left", group=self.settings.group)

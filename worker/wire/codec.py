@@ -154,7 +154,9 @@ def _as_it_came(value: Any) -> orjson.Fragment:
     return orjson.Fragment(value.text)
 
 
-def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str) -> BytesColumn:
+def encode_predictions(
+    batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str, plan: int = 1
+) -> BytesColumn:
     """Encode predictions, one JSON record per row.
 
     Parameters
@@ -169,6 +171,8 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
         The task and the names of classes.
     learner : str
         The champion's spec.
+    plan : int
+        Number of the plan that it belongs to; written from the second on.
     """
     from driftway.worker.wire.writer import write
 
@@ -182,17 +186,17 @@ def encode_predictions(batch: Batch, score: Floats, predicted: Floats, target: T
         front = predicted.astype(np.int64, copy=False)
         back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
         numbers = score
-    layout = _row_template(target, batch.partition, learner, k)
+    layout = _row_template(target, batch.partition, learner, k, plan)
     return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t)
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
-def _row_template(target: Target, partition: int, learner: str, k: int) -> RowTemplate:
+def _row_template(target: Target, partition: int, learner: str, k: int, plan: int) -> RowTemplate:
     """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class."""
     from driftway.worker.wire.writer import RowTemplate
 
     start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
-    end = b',"learner":' + orjson.dumps(learner) + b',"t":'
+    end = b',"learner":' + orjson.dumps(learner) + (b',"plan":%d' % plan if plan > 1 else b"") + b',"t":'
     if target.task == REGRESSION:  # a row's numbers: the score as prediction, the score, the label
         return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
@@ -208,7 +212,7 @@ def encode_point(
     offset: int,
     learner: str,
     t: int,
-    identity: dict[str, str],
+    identity: Mapping[str, Any],
     drift: dict[str, int] | None = None,
 ) -> bytes:
     """Encode one accuracy point; `offset` and `t` are those of the last row it covers.
@@ -227,7 +231,7 @@ def key_of(name: str, partition: int) -> bytes:
     return f"{name}/{partition}".encode()
 
 
-def encode_alarm(detector: str, batch: Batch, row: int, identity: Mapping[str, str]) -> bytes:
+def encode_alarm(detector: str, batch: Batch, row: int, identity: Mapping[str, Any]) -> bytes:
     """Encode one drift alarm, raised at a row of a batch; `identity` names the learner that the detector watches."""
     from driftway.worker.wire.scanner import NO_TIME
 

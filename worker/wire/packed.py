@@ -7,9 +7,10 @@ Event (``--format packed``), 10 + d x size bytes:
     2   f8      label; NaN = none
     10  f4, f8  d features
 
-Prediction (``--output-format packed``), 40 + 8 k bytes and the id:
+Prediction (``--output-format packed``), 40 + 8 k bytes and the id; of a plan from the second on, see
+`driftway.worker.state.plans`, version 2 with 8 bytes more:
 
-    0   u1      version, 1
+    0   u1      version, 1 or 2
     1   u1      kind: 0 the prediction is a class index, 1 it is a number
     2   u2      k, number of scores
     4   i4      input partition
@@ -17,7 +18,8 @@ Prediction (``--output-format packed``), 40 + 8 k bytes and the id:
     16  i8      t of the event; the smallest i8 (`driftway.worker.wire.scanner.NO_TIME`) = none
     24  f8      y: class index or number; NaN = none
     32  f8      prediction
-    40  f8[k]   scores
+    40  i8      in version 2 only: number of the plan
+    ..  f8[k]   scores
     ..          JSON text of the event's id, to the end of the record; empty = none or null
 
 Classes are indices even where JSON uses the names from ``--labels``. The learner's name is left out: accuracy points
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """First byte of events and predictions; differs from the `{` that JSON begins with."""
+PLANNED = 2
+"""First byte of the predictions of a plan from the second on."""
 EVENT_HEAD = struct.Struct("<BBd")
 SIZES = (4, 8)
 NOT_PACKED = "packed: not readable"
@@ -81,6 +85,8 @@ class Predictions(NamedTuple):
     """f8[n, k]"""
     ids: list[bytes]
     """JSON text; empty if the event has none."""
+    plan: Integers
+    """Number of the plan that the model belongs to."""
 
 
 def encode_events(X: Floats, y: Floats) -> list[bytes]:
@@ -177,7 +183,9 @@ def why_unusable(value: bytes | None, schema: Schema, lenient: bool = False) -> 
     return None
 
 
-def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], target: Target) -> PooledColumn:
+def encode_predictions(
+    batch: Batch, score: Floats, predicted: NDArray[Any], target: Target, plan: int = 1
+) -> PooledColumn:
     """Encode one packed record per row.
 
     Parameters
@@ -190,12 +198,17 @@ def encode_predictions(batch: Batch, score: Floats, predicted: NDArray[Any], tar
         Class index, or the predicted number in regression.
     target : Target
         What is predicted.
+    plan : int
+        Number of the plan that the champion belongs to.
     """
     n, k = score.shape
-    dtype = _prediction(k)
+    dtype = _prediction(k, VERSION if plan == 1 else PLANNED)
     buffer = take_buffer(n * dtype.itemsize)
     rows = buffer[: n * dtype.itemsize].view(dtype)
-    rows["version"], rows["kind"], rows["n_scores"] = VERSION, NUMBER if target.task == REGRESSION else CLASS, k
+    rows["version"], rows["kind"] = VERSION, NUMBER if target.task == REGRESSION else CLASS
+    rows["n_scores"] = k
+    if plan != 1:
+        rows["version"], rows["plan"] = PLANNED, plan
     rows["partition"], rows["offset"], rows["t"] = batch.partition, batch.offsets, batch.t
     rows["y"], rows["prediction"], rows["scores"] = batch.y, predicted, score
     text, bounds = batch.ids
@@ -223,22 +236,23 @@ def are_packed(values: BytesColumn) -> NDArray[np.bool_]:
 
 
 def decode_predictions(values: Sequence[bytes]) -> Predictions:
-    """Read packed predictions that have the same number of scores.
+    """Read packed predictions of the same version with the same number of scores.
 
     Raises
     ------
     ValueError
-        A record is not a packed prediction of this version, or its number of scores differs from the first's.
+        A record is not a packed prediction, or its version or number of scores differs from the first's.
     """
     first = np.frombuffer((values[0] if values else b"").ljust(PREDICTION_HEAD.itemsize, b"\0"), PREDICTION_HEAD, 1)
-    form = _prediction(int(first["n_scores"][0]))
+    version = PLANNED if first["version"][0] == PLANNED else VERSION
+    form = _prediction(int(first["n_scores"][0]), version)
     for i, value in enumerate(values):
-        if len(value) < form.itemsize or value[0] != VERSION:
-            raise ValueError(_why_no_prediction(value, i))
+        if len(value) < form.itemsize or value[0] != version:
+            raise ValueError(_why_no_prediction(value, i, version))
     rows = np.frombuffer(b"".join([value[: form.itemsize] for value in values]), form)
     others = np.flatnonzero((rows["n_scores"] != first["n_scores"]) | (rows["kind"] > NUMBER))
     if len(others):
-        raise ValueError(_why_no_prediction(values[others[0]], int(others[0])))
+        raise ValueError(_why_no_prediction(values[others[0]], int(others[0]), version))
     return Predictions(
         rows["kind"],
         rows["partition"],
@@ -248,13 +262,14 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
         rows["prediction"],
         rows["scores"],
         [value[form.itemsize :] for value in values],
+        rows["plan"] if version == PLANNED else np.ones(len(rows), np.int64),
     )
 
 
-def _why_no_prediction(value: bytes, i: int) -> str:
-    """Explain why a record cannot be read together with the first one."""
-    if value[:1] and value[0] != VERSION:
-        return f"record {i} is not a packed prediction of version {VERSION}: it begins with byte {value[0]}"
+def _why_no_prediction(value: bytes, i: int, version: int) -> str:
+    """Explain why a record cannot be read together with the first one, of that version."""
+    if value[:1] and value[0] != version:
+        return f"record {i} is not a packed prediction of version {version}: it begins with byte {value[0]}"
     if len(value) >= PREDICTION_HEAD.itemsize and value[1] <= NUMBER:
         return f"record {i}, a packed prediction, does not hold as many scores as the first"
     return (
@@ -295,9 +310,10 @@ def _head(value: bytes | None) -> tuple[int, float]:
     return size, label
 
 
-def _prediction(k: int) -> np.dtype[Any]:
+def _prediction(k: int, version: int) -> np.dtype[Any]:
     """The fixed part of a prediction with k scores."""
-    return np.dtype([*PREDICTION_HEAD.descr, ("scores", "<f8", (k,))])
+    plan = [("plan", "<i8")] if version == PLANNED else []
+    return np.dtype([*PREDICTION_HEAD.descr, *plan, ("scores", "<f8", (k,))])
 
 
 def _records(rows: NDArray[Any]) -> list[bytes]:

@@ -16,8 +16,8 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.new_topic import NewTopic
+from driftway.worker.state.changelog.record_keys import is_mark_key, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import read_output_ends
-from driftway.worker.state.snapshot import is_mark_key, new_topic_key
 
 PIECE = 64
 """Records held in memory at a time; a chunk has up to a megabyte."""

@@ -231,6 +231,10 @@ class PointComparison(TopicComparison):
 
     def __init__(self, stream: MessageStream, input_name: str, span: tuple[int, int], keys: list[bytes]) -> None:
         super().__init__(stream, input_name, span)
+        self.rank(keys)
+
+    def rank(self, keys: list[bytes]) -> None:
+        """Expect the points of other learners from now on."""
         self._places = {key: place for place, key in enumerate(keys)}
 
     def order_key(self, identity: RecordIdentity) -> tuple[int, int]:

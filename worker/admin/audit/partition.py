@@ -39,6 +39,7 @@ from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
 from driftway.worker.state.snapshot import Pointer, first_difference
 from driftway.worker.wire.codec import JSON, PACKED, key_of
 from driftway.worker.wire.events import Records
@@ -74,7 +75,7 @@ class PartitionAudit:
         self._snapshots = SnapshotReader(streams.chunks, settings.model)
         self._model = Model(settings.model, target.partition, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
-        self._forms = {form: replace(settings.model, output_form=form) for form in output_forms(settings.model)}
+        self._forms = output_forms(settings.model)
         self._position = 0
         self._ahead: CompleteSnapshot | None = None
         """The next snapshot to compare."""
@@ -101,7 +102,8 @@ class PartitionAudit:
         for batch in self._batches():
             rest = batch
             while len(rest):
-                self._compare_snapshots(int(rest.offsets[0]))
+                self._compare_snapshots(following := int(rest.offsets[0]))
+                self._take_plans(following)
                 part = rest.before(self._cut(rest))
                 self._require(self._model.advance(part))
                 rest = rest.after(len(part))
@@ -142,6 +144,8 @@ class PartitionAudit:
         if found is None or found.offset > self.committed:
             self._unchecked(f"nothing can be checked: the log begins at {low}, and there is no complete snapshot")
             return False
+        if found.plan is not None:
+            self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group, found.plan)
         self._model.load(found.saved)
         self._stand(found.offset)
         self._ahead = self._next_snapshot()
@@ -210,8 +214,7 @@ class PartitionAudit:
         span = self._position, self.committed
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
-        keys = [key_of(name, self.target.partition) for name in self.settings.model.names]
-        self.points = PointComparison(self._accuracy, str(self._input), span, keys)
+        self.points = PointComparison(self._accuracy, str(self._input), span, self._point_keys())
         self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
         self.alarms: AlarmComparison | None = None
         if self._alarmed is not None:
@@ -229,7 +232,23 @@ class PartitionAudit:
                 if until > self._position:
                     self._unchecked(f"{comparison.noun}s before offset {until} are no longer in {comparison.stream}")
 
+    def _point_keys(self) -> list[bytes]:
+        return [key_of(name, self.target.partition) for name in self._model.settings.names]
+
     # Lockstep.
+
+    def _next_place(self) -> PlanPlace | None:
+        """Where the partition took the plan after the model's; None if it took none, as far as is known."""
+        later = [place for place in self._snapshots.places.values() if place.plan.number > self._model.plan.number]
+        return min(later, key=lambda place: place.plan.number, default=None)
+
+    def _take_plans(self, following: int, most: int | None = None) -> None:
+        """Take the plans, up to number `most`, whose places are before the row at offset `following`."""
+        while (place := self._next_place()) is not None and place.offset <= following:
+            if most is not None and place.plan.number > most:
+                return
+            self._model = self._model.followed_by(place.plan)
+            self.points.rank(self._point_keys())
 
     def _batches(self) -> Iterator[Records]:
         """The input from the start of the recomputation to the committed offset."""
@@ -248,11 +267,14 @@ class PartitionAudit:
         n = len(rest)
         if self._ahead is not None:
             n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
+        if (place := self._next_place()) is not None:
+            n = min(n, int(rest.offsets.searchsorted(place.offset)))
         found = self.predictions.columns(n).values
         packed = are_packed(found)
         if len(packed):
             form = PACKED if packed[0] else JSON
-            self._model.settings = self._forms.get(form, self._model.settings)
+            if form in self._forms:
+                self._model.settings = replace(self._model.settings, output_form=form)
             others = np.flatnonzero(packed != packed[0])
             if not len(others):
                 return n
@@ -298,6 +320,7 @@ class PartitionAudit:
                     f"{snapshot.where}: expected a snapshot at or after {self._input}@{self._position}, "
                     f"found one at {snapshot.offset}"
                 )
+            self._take_plans(snapshot.offset, FIRST if snapshot.plan is None else snapshot.plan.number)
             difference = first_difference(snapshot.saved, self._model.save())
             if snapshot.taken_over:
                 self._model.load(snapshot.saved)

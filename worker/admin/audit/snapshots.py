@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from driftway.worker.admin.audit.diff import Mismatch
 from driftway.worker.admin.input_records import CountedState
+from driftway.worker.errors import Failure
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
-from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
-from driftway.worker.state.changelog.snapshot_scan import read_mark
-from driftway.worker.state.model import Model, SavedState
-from driftway.worker.state.snapshot import (
+from driftway.worker.state.changelog.record_keys import (
     CLAIM_PREFIX,
-    BadSnapshot,
     commit_record_key,
     is_mark_key,
     is_order_key,
+    is_plan_key,
     new_topic_key,
 )
+from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
+from driftway.worker.state.changelog.snapshot_scan import read_mark
+from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.snapshot import BadSnapshot
+from driftway.worker.state.stored_fields import Malformed
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class CompleteSnapshot:
     taken_over : bool
         Whether its state was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or
         the learner kept what it had learned before.
+    plan : ModelPlan or None
+        The plan of its models; None: the first.
     """
 
     where: str
@@ -48,6 +54,7 @@ class CompleteSnapshot:
     offset: int
     saved: SavedState
     taken_over: bool = False
+    plan: ModelPlan | None = None
 
 
 class SnapshotReader:
@@ -72,6 +79,8 @@ class SnapshotReader:
         """Input offset at which the learners started empty according to the workers' last mark; see `snapshot_scan`."""
         self.states: list[CountedState] = []
         """What the snapshots' states have read of the input, as far as they have been taken."""
+        self.places: dict[int, PlanPlace] = {}
+        """Number of each plan that the partition took -> where, up to the snapshot taken last, or to the end."""
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 
@@ -84,38 +93,60 @@ class SnapshotReader:
             The snapshot is damaged or of another model.
         """
         while messages := self.stream.peek(1):
-            self.stream.drop(1)
             message = messages[0]
             key, partition = message.key() or b"", self.stream.partition
-            others = commit_record_key(partition), new_topic_key(partition)
-            if key in others or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition):
+            self.stream.drop(1)
+            if self._is_beside_snapshots(message):
                 continue
             if is_mark_key(key, partition):
                 self._assembler.discard()
                 self.began = read_mark(message.value())
                 self._taken_over = self.began is None
+                self.places.clear()
                 continue
             group = self._assembler.take(message, message.key(), message.value() or b"")
             if group is not None:
+                while (following := self.stream.peek(1)) and self._is_beside_snapshots(following[0]):
+                    self.stream.drop(1)  # the places of plans are behind the snapshot of the same commit
                 return self._read(group.chunks)
         self._assembler.discard()
         return None
 
+    def _is_beside_snapshots(self, message: Any) -> bool:
+        """Whether a record is no part of a snapshot and no mark; the places of plans are kept.
+
+        Raises
+        ------
+        Mismatch
+            It says where a plan was taken, and cannot be read.
+        """
+        key, partition = message.key() or b"", self.stream.partition
+        if is_plan_key(key, partition):
+            try:
+                place = PlanPlace.parse(message.value())
+            except Malformed as error:
+                raise Mismatch(f"{self._at(message)}: expected where a plan was taken, found: {error}") from None
+            self.places[place.plan.number] = place
+            return True
+        others = commit_record_key(partition), new_topic_key(partition)
+        return key in others or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition)
+
     def _read(self, chunks: list[Any]) -> CompleteSnapshot:
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
-        try:
-            model = Model(self.settings, self.stream.partition)
-            saved, offset = snapshot.read(blob, model)
-        except BadSnapshot as error:
-            raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
         header = snapshot.read_snapshot_header(blob)
+        plan = None if header is None else header.plan
+        try:
+            model = Model(self.settings, self.stream.partition, plan=plan)
+            saved, offset = snapshot.read(blob, model)
+        except (BadSnapshot, Failure, ValueError) as error:
+            raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
         if header is not None:
             self.states.append(CountedState(offset, header.read))
-        self.settings = model.settings  # a schema from before units keeps its meaning
+        self.settings = replace(self.settings, events=model.settings.events)  # from before units, it keeps its meaning
         self.tests_challengers = model.challenger_tests.enabled
         taken_over, self._taken_over = self._taken_over, False
-        return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over)
+        return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over, plan)
 
     def _orphaned(self, chunks: list[Any]) -> None:
         self.orphans += map(self._at, chunks)

@@ -49,11 +49,15 @@ def bars() -> Iterator[ProgressFactory]:
 def listed(source: GroupPartition, listing: SnapshotList) -> dict[str, Any]:
     """One partition of `driftway snapshot list --json`."""
     from driftway.worker.admin.state_admin.listing import HistoryMark
+    from driftway.worker.state.plans.model_plan import PlanPlace
 
     entries: list[dict[str, Any]] = []
     for one in listing.found:
         if isinstance(one, HistoryMark):
             entries.append({"kind": "history", "record": one.record, "began": one.began, "written": one.written})
+            continue
+        if isinstance(one, PlanPlace):
+            entries.append({"kind": "plan", "taken_at": one.offset, **one.plan.as_dict()})
             continue
         entries.append(
             {
@@ -83,6 +87,11 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
     partition = listed(source, listing)
     table = _table(("offset", "rows", "bytes"), ("written", "learners", ""))
     for one in partition["found"]:
+        if one["kind"] == "plan":
+            models = ", ".join(model["learner"] for model in one["models"])
+            line = f"-- plan {one['plan']} was taken at offset {one['taken_at']}: {models} --"
+            table.add_row("", "", "", "", _plain(line), "")
+            continue
         written = _time(one["written"])
         if one["kind"] == "history":
             began = "with a state that was imported or kept" if one["began"] is None else f"at offset {one['began']}"

@@ -26,12 +26,12 @@ from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import create_topics, output_plan, partition_counts
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.ownership import claim_ownership
+from driftway.worker.state.changelog.record_keys import mark_key, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import imported_mark
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model_file import ModelFile, pack
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import mark_key, new_topic_key
-from driftway.worker.stream.task.checkpoint import CommitRequest
+from driftway.worker.stream.task.commit_request import CommitRequest
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.events import Schema
 

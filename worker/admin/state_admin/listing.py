@@ -6,6 +6,7 @@ all of them, including damaged ones.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,10 +15,12 @@ from typing import Any
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.record_keys import is_mark_key, is_plan_key
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
-from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader, is_mark_key
+from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.snapshot import BadSnapshot, Pointer, SnapshotHeader
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.warm_start import WarmStart
 
@@ -94,11 +97,14 @@ class History:
         Its complete snapshots, in the order of writing.
     superseded : bool
         Whether a newer history has begun after it.
+    places : tuple of PlanPlace
+        Where it took plans, in the order of their numbers.
     """
 
     mark: HistoryMark | None
     snapshots: tuple[StoredSnapshot, ...]
     superseded: bool = False
+    places: tuple[PlanPlace, ...] = ()
 
     @property
     def began(self) -> int | None:
@@ -117,7 +123,7 @@ class SnapshotList:
     """
 
     partition: int
-    found: list[StoredSnapshot | HistoryMark] = field(default_factory=list)
+    found: list[StoredSnapshot | HistoryMark | PlanPlace] = field(default_factory=list)
     orphans: int = 0
     """Number of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
 
@@ -131,6 +137,9 @@ class SnapshotList:
             self.finish()
             self.found.append(HistoryMark(message.offset(), read_mark(value), message.timestamp()[1]))
             return
+        if is_plan_key(key, self.partition):
+            with contextlib.suppress(Malformed):
+                self.found.append(PlanPlace.parse(value))
         if not re.fullmatch(rb"%d\.[0-9]+" % self.partition, key or b""):
             return
         group = self._assembler.take(message, key, value)
@@ -148,16 +157,18 @@ class SnapshotList:
 
     def present(self, pointer: Pointer | None) -> History:
         """The history that contains the snapshot at `pointer`; without a pointer, the last history."""
-        mark, snapshots, over = None, list[StoredSnapshot](), False
+        mark, snapshots, over, places = None, list[StoredSnapshot](), False, dict[int, PlanPlace]()
         for one in self.found:
-            if not isinstance(one, HistoryMark):
+            if isinstance(one, StoredSnapshot):
                 snapshots.append(one)
+            elif isinstance(one, PlanPlace):
+                places[one.plan.number] = one
             elif pointer is not None and one.record > pointer.first:
                 over = True
                 break
             else:
-                mark, snapshots = one, []
-        return History(mark, tuple(snapshots), over)
+                mark, snapshots, places = one, [], {}
+        return History(mark, tuple(snapshots), over, tuple(places[number] for number in sorted(places)))
 
     def _complete(self, chunks: list[Any], drawn: SnapshotHeader, nbytes: int) -> None:
         place = Pointer(chunks[0].offset(), len(chunks), drawn.state_offset)

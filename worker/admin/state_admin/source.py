@@ -18,6 +18,7 @@ from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import ModelFile, unpack
+from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
 from driftway.worker.warm_start import WarmStart
 
@@ -51,6 +52,8 @@ class GroupPartition:
         What the last commit had read of the input.
     set_aside_from : int
         See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
+    plan : int
+        Number of the plan that it has taken.
     """
 
     settings: WorkerSettings
@@ -64,6 +67,7 @@ class GroupPartition:
     form: EventFormat = JSON_FORMAT
     last: CountedState = NOT_COUNTED
     set_aside_from: int = 0
+    plan: int = FIRST
 
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
@@ -133,8 +137,9 @@ def find_partitions(
             last = last_record(reader, settings, p) if end else None
             labels = "" if last is None else last.labels or ""
             aside, pointer = 0 if last is None else last.set_aside_from, Pointer.parse(metadata)
-            read = counted(last, metadata)
-            found.append(GroupPartition(settings, p, low, high, committed, pointer, end, labels, form, read, aside))
+            read, plan = counted(last, metadata), FIRST if last is None else last.plan
+            place = settings, p, low, high, committed
+            found.append(GroupPartition(*place, pointer, end, labels, form, read, aside, plan))
     return found
 
 

@@ -8,7 +8,7 @@ first snapshot, which must equal the recomputed state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -29,6 +29,8 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
+from driftway.worker.state.plans.changes import PlanChanges
+from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.snapshot import first_difference
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.decoder import Decoder
@@ -124,7 +126,7 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # written before the first event, so it lacks the learners' warm start
         _require_records(source, model, history, CountedState(one.state_offset, one.read), offset)
-        relearned = advance(source, model, one.state_offset, offset, bars)
+        model, relearned = advance(source, model, one.state_offset, offset, bars, places=history.places)
         return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 
@@ -171,6 +173,9 @@ def _from_start(
         raise _refusal(source, offset, "no snapshot describes its learners", first, notes)
     file = read_snapshot(source, first.place)
     settings, given = file.settings(source.form), source.settings.model.warm
+    if file.plan is not None:
+        reason = "its models were changed before its first snapshot, and what they were before is not known"
+        raise _refusal(source, offset, reason, first, notes)
     if settings.warm is not None:
         if given is None or given.digest != settings.warm.digest:
             reason = f"its history began with model file {settings.warm.digest}, which --warm-start must name"
@@ -183,9 +188,9 @@ def _from_start(
     for n_features in (None, *fixed):  # the workers may have had --features
         model = Model(replace(settings, n_features=n_features), source.partition)
         model.challenger_tests.enabled = known.challenger_tests.enabled
-        relearned = advance(source, model, began, offset, bars)
+        model, relearned = advance(source, model, began, offset, bars)
         state = model.save()
-        advance(source, model, offset, first.state_offset, bars, began)
+        model, _ = advance(source, model, offset, first.state_offset, bars, began)
         if first_difference(file.saved, model.save()) is None:
             model.load(state)
             return RebuiltState(model, offset, None, began, relearned, notes)
@@ -225,10 +230,23 @@ def advance(
     end: int,
     bars: ProgressFactory = no_progress,
     base: int | None = None,
-) -> int:
-    """Make a model learn the rows from offset `first` up to, but excluding, `end`; return the number of records.
+    places: Sequence[PlanPlace] = (),
+) -> tuple[Model, int]:
+    """Make a model learn the rows from offset `first` up to, but excluding, `end`.
 
-    `base` is an offset at or before `first` where a snapshot stands or the history begins; None: `first` itself.
+    Parameters
+    ----------
+    source, model, first, end, bars
+        The partition, the model at `first`, and where progress is shown.
+    base : int or None
+        An offset at or before `first` where a snapshot stands or the history begins; None: `first` itself.
+    places : sequence of PlanPlace
+        Where the history took plans, in the order of their numbers.
+
+    Returns
+    -------
+    tuple
+        The model at `end`, which is another one if a plan was taken, and the number of records.
 
     Raises
     ------
@@ -238,21 +256,36 @@ def advance(
         The events cannot be read.
     """
     model.decoder.set_aside_from = source.set_aside_from
+    changes = PlanChanges(source.partition)
+    changes.restart(places, end)
     if first >= end:
-        return 0
+        return _with_plans(model, changes, end), 0
     done, usable = 0, False
     progress = bars("rows", end - first)
     if model.exchange is not None:
         model.exchange.replay(_exchange_records(source), first)
     with translated_errors(source.settings), closing(rows(source, model.settings, first, end, base)) as batches:
-        for records in batches:
-            outputs = model.advance(records, emit=False)
-            usable = usable or outputs.rows > 0
+        for batch in batches:
+            records = batch
+            while len(records):
+                model = _with_plans(model, changes, following := int(records.offsets[0]))
+                cut = changes.cut(model.plan.number, following + 1)
+                part = records if cut is None else records.before(int(records.offsets.searchsorted(cut)))
+                outputs = model.advance(part, emit=False)
+                usable = usable or outputs.rows > 0
+                records = records.after(len(part))
             if not usable:
-                require_form(model.settings, records)
-            done += len(records)
-            progress(len(records))
-    return done
+                require_form(model.settings, batch)
+            done += len(batch)
+            progress(len(batch))
+    return _with_plans(model, changes, end), done
+
+
+def _with_plans(model: Model, changes: PlanChanges, following: int) -> Model:
+    """The model with the plans whose places are before the row at offset `following`."""
+    while (place := changes.due(model.plan.number, following, following, committing=False)) is not None:
+        model = model.followed_by(place.plan)
+    return model
 
 
 def _exchange_records(source: GroupPartition) -> list[bytes | None]:

@@ -35,10 +35,13 @@ def verdict(point: dict[str, Any]) -> Verdict | None:
 def of_group(rows: list[DashboardRow]) -> dict[str, Verdict]:
     """Return learner -> finding of all partitions together, by the mean of their present e-values.
 
-    Learners with a single partition, or without a finding, are left out. See docs/decisions/0050.
+    Learners with a single partition, or without a finding, are left out, and all while partitions have different plans:
+    then their champions may differ. See docs/decisions/0050.
     """
-    found = {}
+    found = dict[str, Verdict]()
     tested = [row for row in rows if f"{SIDES[0]}_log_e" in row.point]
+    if len({row.point.get("plan", 1) for row in tested}) > 1:
+        return found
     for learner in dict.fromkeys(row.learner for row in tested):
         points = [row.point for row in tested if row.learner == learner]
         for side in SIDES:

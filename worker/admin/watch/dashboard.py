@@ -104,7 +104,8 @@ class Dashboard:
         self._clock = clock
         self._points: dict[tuple[int, str], dict[str, Any]] = {}
         self._history: dict[tuple[int, str], list[float]] = {}
-        self._learners: dict[str, int] = {}
+        self._plans: dict[int, tuple[int, list[str]]] = {}
+        """Partition -> number of its newest plan, and the learners of that in order of appearance."""
         self._last_outcome: dict[int, int] = {}
         self._seen: dict[int, deque[tuple[float, int]]] = {}
         self._ends: dict[int, int] = {}
@@ -125,7 +126,11 @@ class Dashboard:
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         """Add an accuracy point as on the wire, written at `written_at` (default: now)."""
         partition, learner = int(point["partition"]), str(point["learner"])
-        self._learners.setdefault(learner, len(self._learners))
+        number, plan = int(point.get("plan", 1)), self._plans.get(partition, (0, []))
+        if number > plan[0]:
+            plan = self._plans[partition] = number, []
+        if number == plan[0] and learner not in plan[1]:
+            plan[1].append(learner)
         self.add_outcome(partition, int(point["offset"]), written_at)
         place = partition, learner
         if int(point["offset"]) < self._points.get(place, point)["offset"]:
@@ -168,10 +173,10 @@ class Dashboard:
         self._ends.update(ends)
 
     def rows(self) -> list[DashboardRow]:
-        """The rows by partition, then by learner in order of first appearance (the champion first)."""
-        places = {*self._points, *((p, "") for p in self._last_outcome if not any(q == p for q, _ in self._points))}
+        """The rows by partition, then by learner of its newest plan in order of appearance (the champion first)."""
+        places = [(p, learner) for p in sorted(self._last_outcome) for learner in self._plans.get(p, (0, [""]))[1]]
         found = []
-        for place in sorted(places, key=lambda place: (place[0], self._learners.get(place[1], 0))):
+        for place in places:
             partition, learner = place
             accounted, end = self._last_outcome[partition], self._ends.get(partition)
             drifts = self._drifts.get(partition, {})

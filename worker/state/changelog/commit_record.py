@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
+from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.state.stored_fields import (
     LARGEST,
@@ -51,6 +52,8 @@ class CommitRecord:
         How far stamps are apart, see `driftway.worker.stream.task.task.Task.clocks`; empty: labels are not delayed.
     set_aside_from : int
         See `driftway.worker.wire.decoder.Decoder.set_aside_from`. In a record of an earlier version, `offset`.
+    plan : int
+        Number of the plan of the models at `offset`.
     """
 
     offset: int
@@ -63,6 +66,7 @@ class CommitRecord:
     input_read: InputRead = NOTHING_KNOWN
     clocks: Mapping[str, int] = field(default_factory=dict)
     set_aside_from: int = 0
+    plan: int = FIRST
 
     def write(self) -> bytes:
         """The record's value."""
@@ -77,6 +81,7 @@ class CommitRecord:
                 **({} if self.rounds is None else {"rounds": self.rounds}),
                 **({} if self.input_read == NOTHING_KNOWN else {"read": self.input_read.as_dict()}),
                 **({"clocks": self.clocks} if self.clocks else {}),
+                **({} if self.plan == FIRST else {"plan": self.plan}),
             }
         )
 
@@ -118,4 +123,5 @@ class CommitRecord:
             InputRead.from_dict(plain.get("read")),
             {figure: whole_number(value, figure, -LARGEST) for figure, value in clocks.items()},
             fields.integer("set_aside_from" if fields.has("set_aside_from") else "offset"),
+            fields.integer("plan", least=FIRST) if fields.has("plan") else FIRST,
         )

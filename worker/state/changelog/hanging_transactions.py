@@ -25,7 +25,7 @@ from driftway.worker.kafka.log_reader.reader import MessageReader, committed_off
 from driftway.worker.kafka.log_reader.visibility import await_stable, log_ends
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.snapshot import commit_record_key
+from driftway.worker.state.changelog.record_keys import commit_record_key
 
 UNDECIDED_SECONDS = 2.0
 """How long to wait for an end marker: a takeover returns once the coordinator has all of them written."""

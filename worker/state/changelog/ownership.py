@@ -15,8 +15,8 @@ from driftway.worker.errors import CannotRestore, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ANY, MessageReader, open_reader, watermarks
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION, CLAIM_PREFIX, claim_key
 from driftway.worker.state.changelog.snapshot_scan import append
-from driftway.worker.state.snapshot import CLAIM_PARTITION, CLAIM_PREFIX, claim_key
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import write_json
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from driftway.worker.state.snapshot import SnapshotHeader, chunk_key, read_snapshot_header
+from driftway.worker.state.changelog.record_keys import chunk_key
+from driftway.worker.state.snapshot import SnapshotHeader, read_snapshot_header
 
 Chunk = TypeVar("Chunk")
 

@@ -8,6 +8,7 @@ mark into the topic, and everything before the mark is ignored.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer
@@ -18,20 +19,21 @@ from driftway.worker.kafka.error_handling import TimedOut, with_context
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
-from driftway.worker.state.delayed_labels.merge_order import MergeOrder
-from driftway.worker.state.input_read import InputRead
-from driftway.worker.state.snapshot import (
+from driftway.worker.state.changelog.record_keys import (
     CLAIM_PREFIX,
-    DamagedSnapshot,
-    Pointer,
     chunk_key,
     commit_record_key,
     is_mark_key,
     is_order_key,
+    is_plan_key,
     mark_key,
     new_topic_key,
 )
+from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.state.input_read import InputRead
+from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.snapshot import DamagedSnapshot, Pointer
 from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, whole_number
 from driftway.worker.wire.codec import write_json
 
@@ -92,6 +94,8 @@ class SnapshotScan:
         """Input offset at which the current history began, from the last mark; None without one."""
         self.newest: tuple[Pointer, InputRead] | None = None
         """The last complete snapshot of the current history, whether usable or not, and what its state had read."""
+        self.places: dict[int, PlanPlace] = {}
+        """Number of each plan taken in the current history -> its place, as far as the records can be read."""
         self._found: list[Pointer] = []
         self._assembler = SnapshotAssembler[int](partition)
 
@@ -107,7 +111,13 @@ class SnapshotScan:
             self.history_start = UNKNOWN if start is None else start
             self._assembler.discard()
             self._found.clear()
+            self.places.clear()
             self.newest = None
+            return
+        if is_plan_key(key, self.partition):
+            with contextlib.suppress(Malformed):
+                taken = PlanPlace.parse(value)
+                self.places[taken.plan.number] = taken
             return
         group = self._assembler.take(offset, key, value or b"")
         if group is None or group.header is None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.update_loop import LABEL_EXPIRED
 from driftway.learners.learner import Learner
-from driftway.learners.metrics.classification import Guesses
+from driftway.learners.metrics.classification import NO_SLOTS, Guesses
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_table import (
     CONFLICTING,
@@ -86,6 +86,14 @@ class OrderedBatch:
     row_operations: Integers | None
     segments: list[Segment]
     rejected: list[RejectedEvent] = field(default_factory=list)
+
+    @classmethod
+    def of_rows(cls, batch: Batch, cuts: list[int]) -> OrderedBatch:
+        """Return the batch of rows whose labels are never late, cut before each row index in `cuts`."""
+        n = len(batch)
+        starts, ends = [0, *cuts], [*cuts, *([n] if n and cuts[-1:] != [n] else [])]
+        pieces = [Segment(start, end, end in cuts) for start, end in zip(starts, ends, strict=False)]
+        return cls(batch, NO_SLOTS, None, pieces)
 
 
 class PendingRows:

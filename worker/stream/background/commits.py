@@ -18,7 +18,8 @@ from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.state.changelog.input_count import require_topics
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.background.call import BackgroundCall, await_all
-from driftway.worker.stream.task.task import PendingCommit, Task
+from driftway.worker.stream.task.pending_commit import PendingCommit
+from driftway.worker.stream.task.task import Task
 
 ID_SECONDS = 10.0
 """How long a commit waits for the ids of the input topics."""

@@ -11,7 +11,7 @@ import platform
 import time
 from collections import Counter as Counted
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import confluent_kafka
@@ -86,6 +86,7 @@ class WorkerMetrics:
             "learner",
             "metric",
         )
+        self.plan = self._per_partition(Gauge, "plan", "Number of the plan of models that the partition has")
         self.expert_share = self._per_partition(
             Gauge,
             "expert_share",
@@ -282,6 +283,7 @@ class WorkerMetrics:
             held = health.open_transactions.found.get(task.partition)
             self.partition_metric(self.held_back, task.partition).set(0 if held is None else held.waiting)
             self.partition_metric(self.held_back_seconds, task.partition).set(0 if held is None else held.seconds)
+            self.partition_metric(self.plan, task.partition).set(task.model.plan.number)
             self.partition_metric(self.snapshot_age, task.partition).set(task.snapshot_age)
             self.partition_metric(self.restore_left, task.partition).set(max(0, task.committed - task.position))
             for learner, point in task.model.latest_points().items():
@@ -295,6 +297,12 @@ class WorkerMetrics:
             for learner, shares in task.model.experts().items():
                 for expert, share in shares.items():
                     self.partition_metric(self.expert_share, task.partition, learner, expert).set(share)
+
+    def plan_taken(self, task: Task, before: Iterable[str]) -> None:
+        """Forget the figures of models that a partition has no more; `before` are the names of those that it had."""
+        for learner in set(before) - set(task.model.settings.names):
+            for metric in (self.rolling, self.expert_share):
+                metric.remove_by_labels({"partition": str(task.partition), "learner": learner})
 
     def unknown_fields_seen(self, fields: Mapping[str, int]) -> None:
         """Count unknown fields, which are not read: field -> events that had it."""

@@ -24,7 +24,7 @@ import contextlib
 import enum
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -44,11 +44,12 @@ from driftway.worker.kafka.interface import OffsetRange, Sender
 from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.record_keys import chunk_key, order_key, plan_key
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
-from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.snapshot import Pointer, chunk_key, order_key, split_chunks
+from driftway.worker.state.snapshot import Pointer, split_chunks
 from driftway.worker.stream.output_errors import with_cause
+from driftway.worker.stream.task.commit_request import CommitRequest
 from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.rejections import SMALL_RECORD, record_of
@@ -79,43 +80,6 @@ class Step(enum.Enum):
 
 Probe = Callable[[Step, int], None]
 """Called after each step with the partition; the fault tests kill the process there."""
-
-
-@dataclass(frozen=True)
-class CommitRequest:
-    """What a commit makes visible, beside the outputs.
-
-    Parameters
-    ----------
-    previous : int
-        Offset of the previous commit.
-    offset : int
-        The next input offset to read.
-    snapshot : bytes or None
-        A snapshot of the state at `offset`, if one is due.
-    pointer : Pointer or None
-        The newest committed snapshot; kept if `snapshot` is None.
-    order : MergeOrder or None
-        Order in which events and labels were merged since that snapshot; None without a label topic.
-    rounds : int or None
-        Exchange rounds so far; None if nothing is shared.
-    input_read : InputRead
-        What the state has read of its input.
-    clocks : dict
-        How far stamps are apart; empty if labels are not delayed.
-    set_aside_from : int
-        See `driftway.worker.wire.decoder.Decoder.set_aside_from`.
-    """
-
-    previous: int
-    offset: int
-    snapshot: bytes | None
-    pointer: Pointer | None
-    order: MergeOrder | None = None
-    rounds: int | None = None
-    input_read: InputRead = NOTHING_KNOWN
-    clocks: dict[str, int] = field(default_factory=dict)
-    set_aside_from: int = 0
 
 
 class Checkpoint:
@@ -247,6 +211,7 @@ class Checkpoint:
             input_read=request.input_read,
             clocks=request.clocks,
             set_aside_from=request.set_aside_from,
+            plan=request.plan,
         )
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
@@ -267,6 +232,8 @@ class Checkpoint:
         if request.snapshot is not None and request.order is not None:
             key = order_key(self.partition, request.order.begin.offset)
             self.sender.send_one(self.topics.snapshots, request.order.write(), key)
+        for place in request.places:  # behind the snapshot, whose chunks are the first records
+            self.sender.send_one(self.topics.snapshots, place.write(), plan_key(self.partition, place.plan.number))
         self._advance_to(Step.SNAPSHOT_PRODUCED)
         self.flush(deadline)
         spans = self.sender.ranges(self.ends)

@@ -19,7 +19,7 @@ from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.hanging_transactions import EndingTransaction
-from driftway.worker.state.snapshot import commit_record_key
+from driftway.worker.state.changelog.record_keys import commit_record_key
 from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
 
 TRANSACTION_TIMEOUT_MS = 60_000

@@ -8,9 +8,9 @@
                                                                         ▼
                                                                      CLOSED
 
-CREATED: the partition is paused while `driftway.worker.stream.task.restoring.restore` runs beside the loop. RESTORING: rows from
-the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and emitted; if
-the restore found outputs of committed rows missing, these are emitted first.
+CREATED: the partition is paused while `driftway.worker.stream.task.restoring.restore` runs beside the loop. RESTORING:
+rows from the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and
+emitted; if the restore found outputs of committed rows missing, these are emitted first.
 
 A failed commit leads back to CREATED too, and the log says whether it happened. If it did not, the task continues from
 the state of the previous commit, which it keeps in memory; otherwise from the snapshot.
@@ -22,92 +22,33 @@ them into the next transaction.
 
 from __future__ import annotations
 
-import enum
 import time
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
+from driftway.worker.errors import Failure
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
-from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import InputCount
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.pending_rows import WRONG_STAMPS
 from driftway.worker.state.model import Model, SavedState
-from driftway.worker.state.model_sharing.exchange_record import KEY_SLOTS
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
+from driftway.worker.state.plans.changes import PlanChanges
+from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.checkpoint import Checkpoint, CommitRequest
+from driftway.worker.stream.task.checkpoint import Checkpoint
+from driftway.worker.stream.task.commit_request import CommitRequest
+from driftway.worker.stream.task.lifecycle import NEXT, State
+from driftway.worker.stream.task.pending_commit import PendingCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.snapshot_schedule import SnapshotSchedule
 from driftway.worker.wire.events import Records
 
-LARGE_STATE = 2 * 2**20
-"""Bytes of state up to which a snapshot costs less than 2 % of learning the rows between two; larger ones are rarer."""
-RELEARN_SECONDS = 0.25
-"""Learning time after which a snapshot is due however few rows it was, so that a restore takes about a second."""
-BATCH_SECONDS = 0.0005
-"""Fixed cost of a batch, not counted as learning time: a restore relearns in few large batches."""
 MAX_BUFFERED_ROWS, MAX_BUFFERED_BYTES = 2 * BATCH_MESSAGES, 32 * 2**20
 """Rows that a partition may learn while its commit is in flight, and bytes of their outputs."""
-SNAPSHOT_SHARE = 0.05
-"""Largest share of a large state's snapshots in the bytes that a slow stream writes, up to MAX_STRETCH."""
-MAX_STRETCH = 10.0
-"""Snapshot intervals after which even a large state is written, however few bytes its stream writes."""
-
-
-class State(enum.Enum):
-    """See the diagram in the module's docstring."""
-
-    CREATED = "created"
-    RESTORING = "restoring"
-    RUNNING = "running"
-    CLOSED = "closed"
-
-
-NEXT = {
-    State.CREATED: {State.RESTORING, State.CLOSED},
-    State.RESTORING: {State.RUNNING, State.CREATED, State.CLOSED},
-    State.RUNNING: {State.CREATED, State.CLOSED},
-    State.CLOSED: set[State](),
-}
-
-
-@dataclass(frozen=True)
-class WorkDone:
-    """Rows learned since the last restore from the log, and the time that took."""
-
-    rows: int = 0
-    seconds: float = 0.0
-    rounds: int = 0
-    """Exchange rounds with other partitions."""
-
-
-@dataclass(frozen=True)
-class PendingCommit:
-    """A task's state when a commit began, and the checkpoint it had then: it may get another one meanwhile."""
-
-    checkpoint: Checkpoint
-    request: CommitRequest
-    saved: SavedState
-    work: WorkDone
-
-    @property
-    def position(self) -> int:
-        """The next input offset to read."""
-        return self.request.offset
-
-    def run(self, group_metadata: Any, deadline: Deadline) -> Pointer | None:
-        """Execute the commit steps; touches nothing of the task, so it may run beside `Task.advance`.
-
-        Raises
-        ------
-        KafkaException, TaskError
-            To be classified by `driftway.worker.kafka.error_handling`.
-        """
-        return self.checkpoint.commit(self.request, group_metadata, deadline)
 
 
 class Task:
@@ -121,18 +62,22 @@ class Task:
         The partition's number.
     checkpoint : Checkpoint
         The partition's producer and commit steps.
+    plans : sequence of ModelPlan
+        As `PlanChanges` takes them.
     """
 
-    def __init__(self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint, plans: Sequence[ModelPlan] = ()
+    ) -> None:
         self.settings, self.partition, self.checkpoint = settings, partition, checkpoint
+        self.changes = PlanChanges(partition, plans)
         self.state, self.model = State.CREATED, self.new_model()
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
         self._saved: SavedState = self.model.save()
         self.interval_began_at = time.monotonic()
         """When the commit interval began: with the worker's last commits, whether or not this task was among them."""
-        self._snapshot_at = time.monotonic()
-        self._work = self._work_at_snapshot = WorkDone()
+        self._schedule = SnapshotSchedule(settings)
         self._decided = False
         """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
         self._relearned_at = 0
@@ -154,9 +99,9 @@ class Task:
     def __str__(self) -> str:
         return f"{self.settings.input}/{self.partition}"
 
-    def new_model(self) -> Model:
-        """Return a model in its initial state."""
-        return Model(self.settings.model, self.partition, self.settings.group)
+    def new_model(self, plan: ModelPlan | None = None) -> Model:
+        """Return a model of a plan, None: of the first, in its initial state."""
+        return Model(self.changes.initial(self.settings.model), self.partition, self.settings.group, plan)
 
     def move(self, state: State) -> None:
         """Change the state.
@@ -187,8 +132,9 @@ class Task:
             self.model.load(self._saved)
         else:
             self.model, self.in_memory_offset = found.model, None
-            self._snapshot_at = time.monotonic()
-            self._work = self._work_at_snapshot = WorkDone()
+            self._schedule.restart()
+            missing = found.missing_outputs
+            self.changes.restart(found.places, max(found.committed, 0 if missing is None else missing.until))
         if self.model.exchange is not None and (sharing := found.sharing) is not None:
             self.model.exchange.replay(sharing.log, found.position)
             self.model.exchange.start(sharing.partitions, sharing.ends)
@@ -241,7 +187,8 @@ class Task:
         """When the next commit is due, as `time.monotonic`; infinite if there is none, or one is in flight."""
         if self.committing or self._may_not_commit:
             return float("inf")
-        outputs = self.interval_began_at + self.settings.commit_interval if self.checkpoint.open else float("inf")
+        wanted = self.checkpoint.open or self._plan_waits
+        outputs = self.interval_began_at + self.settings.commit_interval if wanted else float("inf")
         return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
     @property
@@ -253,7 +200,16 @@ class Task:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
         if self.committing or self._may_not_commit or time.monotonic() < self.held_until:
             return False
-        return self.checkpoint.open or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
+        return (
+            self.checkpoint.open
+            or self._plan_waits
+            or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
+        )
+
+    @property
+    def _plan_waits(self) -> bool:
+        """Whether a plan is taken with the next commit, though there may be no rows; a new partition waits for some."""
+        return self.running and not self.is_new and self.changes.waiting(self.model.plan.number, self.position)
 
     @property
     def snapshot_behind(self) -> bool:
@@ -264,9 +220,8 @@ class Task:
     @property
     def _snapshot_due_at(self) -> float:
         """When a snapshot is due by time alone, as `time.monotonic`."""
-        cheap = self.state_bytes <= max(LARGE_STATE, SNAPSHOT_SHARE * self.checkpoint.bytes_since_snapshot)
-        seconds = (1.0 if cheap else MAX_STRETCH) * self.settings.snapshot_interval
-        return 0.0 if self._decided else self._snapshot_at + seconds
+        due_at = self._schedule.due_at(self.state_bytes, self.checkpoint.bytes_since_snapshot)
+        return 0.0 if self._decided or self.changes.taken else due_at
 
     @property
     def uncommitted(self) -> bool:
@@ -314,10 +269,11 @@ class Task:
     @property
     def snapshot_age(self) -> float:
         """Seconds since the last snapshot, or since the restore."""
-        return time.monotonic() - self._snapshot_at
+        return self._schedule.age
 
     def begin_commit(self, closing: bool = False) -> PendingCommit:
         """Capture what is to be committed: everything up to `position`."""
+        self._take_plans(self.position, committing=True)
         saved = self.model.save()
         read, aside = self.count.read, self.model.decoder.set_aside_from
         due = self._snapshot_due(saved, closing)
@@ -326,8 +282,12 @@ class Task:
         merger, exchange = self.merger, self.model.exchange
         order, lines = (None, {}) if merger is None else (merger.order, merger.lines)
         rounds, clocks = None if exchange is None else exchange.round_number, self.clocks | lines
-        request = CommitRequest(self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside)
-        return PendingCommit(self.checkpoint, request, saved, self._work)
+        places = tuple(self.changes.taken)
+        request = CommitRequest(
+            self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside, places,
+            self.model.plan.number,
+        )  # fmt: skip
+        return PendingCommit(self.checkpoint, request, saved, self._schedule.work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
         """Record a successful commit, and produce the outputs buffered meanwhile.
@@ -340,8 +300,9 @@ class Task:
         self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         self.in_memory_offset, self._decided, self.count.committed = commit.position, False, commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
+        self.changes.committed(commit.request.places, commit.position)
         if commit.request.snapshot is not None:
-            self._snapshot_at, self._work_at_snapshot = time.monotonic(), commit.work
+            self._schedule.written(commit.work)
             if self.merger is not None and commit.request.order is not None:
                 self.merger.snapshot_taken(commit.request.order.end)
         for outputs in self._take_buffered():
@@ -350,6 +311,8 @@ class Task:
     def reset(self) -> None:
         """Go back to CREATED, to be restored: whether the last commit happened is not known."""
         self._take_buffered()
+        if self.changes.taken:
+            self.in_memory_offset = None  # the state in memory is that of an earlier plan
         self.merger = None
         self.checkpoint.open = False
         self.move(State.CREATED)
@@ -361,18 +324,43 @@ class Task:
         self.move(State.CLOSED)
 
     def _run(self) -> None:
+        self._take_plans(max(self.position, self.committed))
         self.count.require(max(self.position, self.committed))
         self.move(State.RUNNING)
         self._saved, self.count.committed = self.model.save(), self.count.read
         self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
+        """Learn records, and take each plan at its place among them."""
+        learned = []
+        while True:
+            self._take_plans(following := int(records.offsets[0]))
+            cut = self.changes.cut(self.model.plan.number, following + 1)
+            first = records if cut is None else records.before(int(records.offsets.searchsorted(cut)))
+            learned.append(self._advance_model(first, emit))
+            records = records.after(len(first))
+            if len(records) == 0:
+                return joined(*learned)
+
+    def _take_plans(self, following: int, committing: bool = False) -> None:
+        """Take each plan whose place is before the row at offset `following`."""
+        if self.model.schema is None:
+            return  # whether its models fit the rows is not known yet
+        while place := self.changes.due(self.model.plan.number, self.position, following, committing):
+            before = self.model.plan
+            try:
+                self.model = self.model.followed_by(place.plan)
+            except Failure as error:
+                self.changes.pass_over(place, str(error))
+            else:
+                self.changes.take(place, before)
+
+    def _advance_model(self, records: Records, emit: bool) -> Outputs:
         started = time.monotonic()
         outputs = self.model.advance(records, emit)
         if self._missing_outputs is not None and emit:
             outputs = self._missing_outputs.select(outputs, self.settings.topics)
-        seconds, work = max(0.0, time.monotonic() - started - BATCH_SECONDS), self._work
-        self._work = WorkDone(work.rows + len(records), work.seconds + seconds, work.rounds + len(outputs.shares))
+        self._schedule.add(len(records), time.monotonic() - started, len(outputs.shares))
         if emit:
             if self.committing:
                 self._buffered_outputs.append(outputs)
@@ -389,12 +377,6 @@ class Task:
 
     def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
         """Whether a snapshot is due: at the first and last commit, after a decision, enough work, or enough time."""
-        if self._pointer is None or closing or self._decided:
+        if self._pointer is None or closing or self._decided or self.changes.taken:
             return True
-        size, work, before = max(1.0, saved.nbytes / LARGE_STATE), self._work, self._work_at_snapshot
-        rows, seconds = work.rows - before.rows, work.seconds - before.seconds
-        if work.rounds - before.rounds >= KEY_SLOTS // 4:
-            return True  # compaction keeps four times as many rounds to replay
-        if rows >= size * self.settings.snapshot_rows or seconds >= size * RELEARN_SECONDS:
-            return True
-        return time.monotonic() >= self._snapshot_due_at
+        return self._schedule.due_by_work(saved.nbytes) or time.monotonic() >= self._snapshot_due_at

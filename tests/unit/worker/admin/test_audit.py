@@ -21,9 +21,10 @@ from driftway.worker.admin.audit.outputs import (
 from driftway.worker.admin.audit.snapshots import SnapshotReader
 from driftway.worker.kafka.log_reader.records import RecordColumns
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key, mark_key
 from driftway.worker.state.changelog.snapshot_scan import imported_mark, read_mark, read_output_ends
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import chunk_key, commit_record_key, first_difference, mark_key, write
+from driftway.worker.state.snapshot import first_difference, write
 from driftway.worker.wire.codec import PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn as Strings
 from driftway.worker.wire.headers import Header

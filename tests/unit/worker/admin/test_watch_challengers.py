@@ -26,7 +26,7 @@ def watched(*challengers: dict[str, Any]) -> list[DashboardRow]:
     """Rows of a champion and a challenger in as many partitions as there are tests."""
     board = Dashboard()
     for partition, given in enumerate(challengers):
-        board.add_point(point(199, partition, "arow"))
+        board.add_point(point(199, partition, "arow", plan=given.get("plan", 1)))
         board.add_point(point(199, partition, "dfop", **given))
     return board.rows()
 
@@ -47,6 +47,16 @@ def test_partitions_together_have_the_mean_of_their_e_values() -> None:
     assert found == {"dfop": Verdict("better", pytest.approx(3 / 101), None)}
     assert of_group(watched(*[fields(100.0, 0.1, better_now=1.0)] * 2)) == {}, "present values, not the largest"
     assert of_group(watched(*[fields(0.1, 100.0)] * 2)) == {"dfop": Verdict("worse", pytest.approx(0.01), None)}
+
+
+def test_partitions_of_different_plans_are_not_combined() -> None:
+    winning = fields(100.0, 0.1)
+    assert of_group(watched({**winning, "plan": 2}, {**winning, "plan": 2}))
+    board = Dashboard()
+    for partition, plan in enumerate((2, 3)):
+        for learner, given in (("arow", {}), ("dfop", winning)):
+            board.add_point(point(199, partition, learner, plan=plan, **given))
+    assert of_group(board.rows()) == {}
 
 
 def test_lines_and_table_name_what_was_found() -> None:

@@ -80,6 +80,17 @@ def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Dashboard
     assert {row.rows for row in rows} == {200}
 
 
+def test_only_models_of_the_newest_plan_are_shown_the_champion_first(board: Dashboard) -> None:
+    for learner in ("pa1", "arow", "dfop"):
+        board.add_point(point(99, 0, learner))
+        board.add_point(point(99, 1, learner))
+    for learner in ("arow", "pa1"):
+        board.add_point(point(199, 0, learner, plan=2))
+    board.add_point(point(149, 0, "dfop"))
+    shown = [(row.partition, row.learner) for row in board.rows()]
+    assert shown == [(0, "arow"), (0, "pa1"), (1, "pa1"), (1, "arow"), (1, "dfop")]
+
+
 def test_a_repeated_older_point_changes_nothing(board: Dashboard) -> None:
     board.add_point(point(199))
     board.add_point(point(99, accuracy=0.1))

@@ -74,7 +74,7 @@ def test_an_alarm_has_a_record_that_names_the_event(cuts: list[int]) -> None:
     assert len(found) > 2
     assert [alarm.detector for alarm in found] == [*texts] * (len(found) // 2)
     for alarm in found:
-        n, digest = alarm.offset, model.digests()[0]
+        n, digest = alarm.offset, model.digests[0]
         expected = (
             f'{{"detector":"{alarm.detector}","partition":3,"offset":{n},"learner":"perceptron","group":"g",'
             f'"model_digest":"{digest}","id":{{"n":{n}}},"t":{10 * n}}}'

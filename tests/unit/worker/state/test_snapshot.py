@@ -9,6 +9,7 @@ import pytest
 
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
 from driftway.worker.wire.codec import read_json, write_json
@@ -163,7 +164,7 @@ def test_chunks_join_to_the_blob_and_fit_into_records() -> None:
         chunks = snapshot.split_chunks(blob)
         assert b"".join(chunks) == blob
         assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks)
-    keys = [snapshot.chunk_key(p, c) for p in (1, 11, 2) for c in (0, 1, 11)]
+    keys = [record_keys.chunk_key(p, c) for p in (1, 11, 2) for c in (0, 1, 11)]
     assert keys[:3] == [b"1.0", b"1.1", b"1.11"]
     assert len(set(keys)) == len(keys)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog import record_keys
+from driftway.worker.state.changelog.record_keys import commit_record_key, is_mark_key, mark_key
 from driftway.worker.state.changelog.snapshot_scan import MAX_CANDIDATES, UNKNOWN, SnapshotScan
-from driftway.worker.state.snapshot import Pointer, SnapshotHeader, commit_record_key, is_mark_key, mark_key
+from driftway.worker.state.snapshot import Pointer, SnapshotHeader
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 
@@ -17,7 +19,7 @@ def written(search: SnapshotScan, at: int, blob: bytes, *skip: int, partition: i
     """Pass a snapshot's chunks except `skip` to `search`; return the offset after them and one control record."""
     for number, chunk in enumerate(snapshot.split_chunks(blob)):
         if number not in skip:
-            search.take(at, snapshot.chunk_key(partition, number), chunk)
+            search.take(at, record_keys.chunk_key(partition, number), chunk)
         at += 1
     return at + 1
 
@@ -107,5 +109,5 @@ def test_key_of_the_mark_is_no_chunks_key() -> None:
     assert is_mark_key(b"3.began", 3), "as earlier versions wrote it"
     assert not is_mark_key(b"4.history", 3)
     assert not is_mark_key(None, 3)
-    assert mark_key(3) not in {snapshot.chunk_key(3, n) for n in range(100)}
-    assert commit_record_key(3) not in {mark_key(3), *(snapshot.chunk_key(3, n) for n in range(100))}
+    assert mark_key(3) not in {record_keys.chunk_key(3, n) for n in range(100)}
+    assert commit_record_key(3) not in {mark_key(3), *(record_keys.chunk_key(3, n) for n in range(100))}

@@ -20,7 +20,7 @@ from driftway.worker.stream.observability.health import (
     UNCOMMITTED_SECONDS,
     HealthMonitor,
 )
-from driftway.worker.stream.task.task import State
+from driftway.worker.stream.task.lifecycle import State
 from tests.unit.worker.rows import model_settings
 
 

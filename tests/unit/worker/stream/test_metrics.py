@@ -18,9 +18,9 @@ from driftway.worker.state.alarms import DriftAlarm
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.metrics import STATES, WorkerMetrics
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
-from driftway.worker.stream.task.task import State
 from driftway.worker.wire.events import RejectedEvent
 from tests.unit.worker.rows import events, model_settings, records
 

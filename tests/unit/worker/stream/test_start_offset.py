@@ -59,7 +59,9 @@ def test_policies_know_where_a_group_began_and_in_which_state(
     def ways(**policy: str) -> RestorePlan:
         given = WorkerSettings("b:1", "EVENTS", "g", model, start=start, **policy)  # type: ignore[arg-type]
         nothing: Any = None
-        context = RestoreContext(given, 2, nothing, lambda: Model(model, 2), Deadline(1), nothing, nothing)
+        context = RestoreContext(
+            given, 2, nothing, lambda plan=None: Model(model, 2, plan=plan), Deadline(1), nothing, nothing
+        )
         return RestorePlan(context, LastCommit(None, 900, None, False, None), 900, low, 1000, None)
 
     with pytest.raises(CannotRestore) as caught:

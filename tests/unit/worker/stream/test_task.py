@@ -15,9 +15,10 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.task import task
+from driftway.worker.stream.task import snapshot_schedule, task
+from driftway.worker.stream.task.lifecycle import NEXT, State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
-from driftway.worker.stream.task.task import NEXT, State, Task
+from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 from tests.unit.worker.rows import events, pieces, records, wire
 from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckpoint, fresh, worker_settings
@@ -34,6 +35,12 @@ def rewind(made: Task, drawer: RecordingCheckpoint) -> None:
     drawer.close_producer()
     assert made.in_memory_offset == made.committed
     made.restore_from(RestoreResult(None, made.committed, made.committed, made._pointer))
+
+
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    for module in (task, snapshot_schedule):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return (clock := SimpleNamespace(now=0.0))
 
 
 def commit(made: Task, closing: bool = False) -> None:
@@ -234,8 +241,7 @@ def test_first_commit_writes_a_snapshot_and_the_next_only_when_due() -> None:
 
 
 def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    clock = stopped_clock(monkeypatch)
     made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
 
     def two_seconds_pass() -> None:
@@ -247,19 +253,18 @@ def test_time_makes_a_snapshot_due_too(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_large_state_is_written_rarer_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model(MODEL, 3)
     model.advance(WHOLE)
-    monkeypatch.setattr(task, "LARGE_STATE", model.save().nbytes / 3)
+    monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", model.save().nbytes / 3)
     made, checkpoint = fresh(snapshot_rows=10, snapshot_interval=1e6)
     assert snapshots_at(made, checkpoint, range(10, 121, 10)) == [10, 40, 70, 100]
 
 
 def test_few_rows_that_took_long_to_learn_make_a_snapshot_due(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    clock = stopped_clock(monkeypatch)
     made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=1e6)
     learn = Model.advance
 
     def slowly(model: Model, *arguments: Any) -> Outputs:
-        clock.now += task.RELEARN_SECONDS / 3 + task.BATCH_SECONDS + 1e-9
+        clock.now += snapshot_schedule.RELEARN_SECONDS / 3 + snapshot_schedule.BATCH_SECONDS + 1e-9
         return learn(model, *arguments)
 
     monkeypatch.setattr(Model, "advance", slowly)
@@ -278,24 +283,23 @@ def test_rows_relearned_by_a_restore_count() -> None:
 
 
 def test_the_share_of_the_bytes_written_delays_a_large_state(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task, "LARGE_STATE", 1)
-    monkeypatch.setattr(task, "MAX_STRETCH", 1e12)
+    monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", 1)
+    monkeypatch.setattr(snapshot_schedule, "MAX_STRETCH", 1e12)
     made, checkpoint = fresh(snapshot_rows=10**9, snapshot_interval=1e-9)
     made.advance(WHOLE.before(10))
     commit(made)
     made.advance(WHOLE.before(12).after(10))
-    checkpoint.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) - 1
+    checkpoint.bytes_since_snapshot = int(made.state_bytes / snapshot_schedule.SNAPSHOT_SHARE) - 1
     commit(made)
     made.advance(WHOLE.before(14).after(12))
-    checkpoint.bytes_since_snapshot = int(made.state_bytes / task.SNAPSHOT_SHARE) + 1
+    checkpoint.bytes_since_snapshot = int(made.state_bytes / snapshot_schedule.SNAPSHOT_SHARE) + 1
     commit(made)
     assert [blob is not None for _, blob in checkpoint.commits] == [True, False, True]
 
 
 def test_a_large_state_is_delayed_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    monkeypatch.setattr(task, "LARGE_STATE", 1)
+    clock = stopped_clock(monkeypatch)
+    monkeypatch.setattr(snapshot_schedule, "LARGE_STATE", 1)
     made, checkpoint = fresh(snapshot_rows=10**9, snapshot_interval=5.0)
 
     def twenty_seconds_pass() -> None:
@@ -305,8 +309,7 @@ def test_a_large_state_is_delayed_to_a_bound(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    clock = stopped_clock(monkeypatch)
     made, checkpoint = fresh(snapshot_rows=10**6, snapshot_interval=5.0)
     for end in (10, 20):
         made.advance(WHOLE.before(end).after(made.position))
@@ -321,8 +324,7 @@ def test_an_idle_partition_whose_state_is_newer_gets_a_snapshot_by_time(monkeypa
 
 def test_an_event_on_a_quiet_topic_is_committed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interval counts from the worker's last commits, not from the event that is to be committed."""
-    clock = SimpleNamespace(now=0.0)
-    monkeypatch.setattr(task, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    clock = stopped_clock(monkeypatch)
     made, _ = fresh(snapshot_rows=10**6, snapshot_interval=1000.0, commit_interval=2.0)
     made.interval_began_at = clock.now = 100.0
     made.advance(WHOLE.before(10))

@@ -18,7 +18,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.reporter import Reporter
-from driftway.worker.stream.task.task import State
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.wire.schema.schema import EventSchema
 from driftway.worker.wire.schema.unknown_fields import UnknownFields
 from tests.unit.worker.rows import model_settings, records

@@ -91,7 +91,7 @@ def test_they_are_no_part_of_the_state() -> None:
     before.advance(WHOLE)
     assert before.identity() == Model(SOME, 3).identity() | {"states": before.identity()["states"]}
     snapshot.read(snapshot.write(before, before.save(), 60), after)
-    assert before.digests() == after.digests()
+    assert before.digests == after.digests
 
 
 @pytest.mark.parametrize("names", [("",), ("a", "a"), ("*", "a"), ("a", "")])

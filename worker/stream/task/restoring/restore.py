@@ -19,7 +19,6 @@ restore never becomes a cold start by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from driftway.worker.kafka.deadline import Deadline
@@ -29,14 +28,13 @@ from driftway.worker.kafka.log_reader.visibility import end_of_visible, first_vi
 from driftway.worker.settings import LATEST, WorkerSettings
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.new_topic import NewTopic
+from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import append, mark_new_history
 from driftway.worker.state.input_read import InputRead
-from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import CLAIM_PARTITION, new_topic_key
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.restoring.last_commit import read_last_commit
 from driftway.worker.stream.task.restoring.output_repair import find_missing_outputs
-from driftway.worker.stream.task.restoring.restore_context import RestoreContext, restore_context
+from driftway.worker.stream.task.restoring.restore_context import MakeModel, RestoreContext, restore_context
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.restoring.side_inputs import with_labels, with_rounds
@@ -46,7 +44,7 @@ def restore(
     settings: WorkerSettings,
     partition: int,
     checkpoint: Checkpoint,
-    make_model: Callable[[], Model],
+    make_model: MakeModel,
     deadline: Deadline,
     in_memory_offset: int | None = None,
     ids: TopicIds = UNKNOWN_IDS,
@@ -59,7 +57,7 @@ def restore(
     settings, partition, checkpoint
         The task's.
     make_model : callable
-        Makes a model in its initial state.
+        Makes a model in its initial state, of a given plan or of the first.
     deadline : Deadline
         For the complete restore; extended while records arrive.
     in_memory_offset : int or None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from confluent_kafka import Consumer
 
@@ -18,8 +19,15 @@ from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+
+
+class MakeModel(Protocol):
+    """Makes a model in its initial state: of a given plan; without one, of the first."""
+
+    def __call__(self, plan: ModelPlan | None = None) -> Model: ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +49,7 @@ class RestoreContext:
     settings: WorkerSettings
     partition: int
     checkpoint: Checkpoint
-    make_model: Callable[[], Model]
+    make_model: MakeModel
     deadline: Deadline
     reader: Consumer
     uncommitted_reader: Consumer
@@ -104,7 +112,7 @@ def restore_context(
     settings: WorkerSettings,
     partition: int,
     checkpoint: Checkpoint,
-    make_model: Callable[[], Model],
+    make_model: MakeModel,
     deadline: Deadline,
     ids: TopicIds,
 ) -> Iterator[RestoreContext]:

@@ -15,6 +15,7 @@ from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
@@ -271,12 +272,15 @@ class RestorePlan:
     def from_older_snapshot(self, reason: str) -> RestoreResult | None:
         """Load an older snapshot of the same history. Compaction may delete it, so no pointer: a new one is due."""
         for place in self._scan_older().candidates:
+            if place == self.pointer:
+                continue
             try:
                 model, read = self._load(place)
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            return RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
+            found = RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
+            return replace(found, places=self._later_places(model))
         return None
 
     def from_log_start(self, reason: str) -> RestoreResult | None:
@@ -287,7 +291,8 @@ class RestorePlan:
         if self.context.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        return RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True)
+        model = self.context.make_model()
+        return RestoreResult(model, 0, self.committed, None, note, decided=True, places=self._later_places(model))
 
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --if-unrestorable."""
@@ -343,7 +348,7 @@ class RestorePlan:
         return self.low, found.committed if self.low <= found.committed <= self.high else self.low
 
     def _at_latest(self, found: RestoreResult) -> tuple[int, int]:
-        """The same by latest: rows that the log still holds from the learner's offset on are learned before its end."""
+        """The same by latest: rows that the log still holds from the learner's offset on are learned first."""
         return found.position if self.low <= found.position <= self.high else self.high, self.high
 
     @property
@@ -359,19 +364,23 @@ class RestorePlan:
 
     def _load(self, place: Pointer) -> tuple[Model, InputRead | None]:
         """Load a snapshot into a new model; return that, and what its state has read of the input."""
-        topic, model = self.context.settings.topics.snapshots, self.context.make_model()
+        topic = self.context.settings.topics.snapshots
         blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, place, self.context.deadline))
-        _, position = snapshot.read(blob, model)
+        model, position, read = snapshot.read_planned(blob, self.context.make_model)
         if position != place.state_offset:
             raise DamagedSnapshot(f"the snapshot is at offset {position}, its pointer at {place.state_offset}")
-        header = snapshot.read_snapshot_header(blob)
-        return model, None if header is None else header.read
+        return model, read
+
+    def _later_places(self, model: Model) -> tuple[PlanPlace, ...]:
+        return tuple(place for place in self._scan_older().places.values() if place.plan.number > model.plan.number)
 
     def _scan_older(self) -> SnapshotScan:
         """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""
         if self.scan is None:
             least = 0 if self.recreated else self.low
-            before = None if self.pointer is None else self.pointer.first
+            # The record of a plan's place stands behind the snapshot that was written where it was taken.
+            planned = self.last.record is not None and self.last.record.plan > FIRST
+            before = None if self.pointer is None or planned else self.pointer.first
             self.scan = self._scan_topic(SnapshotScan(self.context.partition, least, self.committed), before)
         return self.scan
 

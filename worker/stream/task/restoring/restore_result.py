@@ -9,6 +9,7 @@ from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 
@@ -73,6 +74,8 @@ class RestoreResult:
         What the last commit had read, to be compared once its records are read again; None if there is nothing to.
     counted_at : int
         Offset after the last visible row of that commit.
+    places : tuple of PlanPlace
+        Where the rows from `position` on took the plans after the model's.
     """
 
     model: Model | None
@@ -92,6 +95,7 @@ class RestoreResult:
     read: InputRead | None = None
     expected: InputRead | None = None
     counted_at: int = 0
+    places: tuple[PlanPlace, ...] = ()
 
 
 def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

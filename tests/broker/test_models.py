@@ -1,0 +1,151 @@
+"""The models of a group are changed while workers run: at fixed offsets, whatever dies, and provable afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.columns import ListColumn
+from driftway.worker.wire.events import Records
+from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import await_until, read_all
+from tests.support.process import Driftway, Finished, driftway
+from tests.support.selection import slow_but
+
+ROWS, EVERY = 1200, 50
+CHALLENGER, CHANGED = "arow", "arow:r=2"
+CHANGES = (
+    ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2"), ("rollback",), ("drop", LEARNER),
+)  # fmt: skip
+PLACES = [(200, 250), (400, 430), (600, 600), (800, 850), (1000, 1000)]
+"""Where the two partitions take each of the plans."""
+PLAIN = "--accuracy-every", str(EVERY)
+
+
+def models(stage: FaultScenario, *arguments: str) -> Finished:
+    """Run `driftway models`."""
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+    return driftway("models", *arguments, *place)
+
+
+def change(stage: FaultScenario, *arguments: str, at: Sequence[int] = ()) -> None:
+    """Run a command that must succeed; `at` are the offsets at which the partitions take the plan."""
+    places = (word for partition, offset in enumerate(at) for word in ("--at", f"{partition}:{offset}"))
+    done = models(stage, *arguments, *places)
+    assert done.code == 0, done
+
+
+def history(stage: FaultScenario) -> list[dict[str, Any]]:
+    done = models(stage, "history", "--json")
+    assert done.code == 0, done
+    plans: list[dict[str, Any]] = json.loads(done.stdout)
+    return plans
+
+
+def audit(stage: FaultScenario) -> Finished:
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+    return driftway("audit", *place, "--learner", LEARNER, *PLAIN)
+
+
+def columns(values: list[bytes], first: int) -> tuple[Any, ...]:
+    """Columns of records without keys."""
+    records = Records.of_values(ListColumn(values), first)
+    return records.offsets, records.values, records.keys, [0] * len(values)
+
+
+def expected(stage: FaultScenario, partition: int, rows: int) -> tuple[list[bytes], list[bytes]]:
+    """Predictions and accuracy points of one undisturbed run, in pieces of other sizes than any worker's."""
+    model = Model(ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY), partition, stage.group)
+    events = stage.events[partition][:rows]
+    predictions, points, done = list[bytes](), list[bytes](), 0
+    places = [
+        (plan["taken_at"][str(partition)], ModelPlan.parse(json.dumps(plan).encode()))
+        for plan in history(stage)
+        if str(partition) in plan["taken_at"]
+    ]
+    for end, plan in [*places, (rows, None)]:
+        while done < end:
+            piece = events[done : min(end, done + 77)]
+            outputs = model.advance(Records(partition, *columns(piece, done)))
+            predictions += outputs.predictions.to_list()
+            points += [value for _, value in outputs.points]
+            done += len(piece)
+        model = model if plan is None else model.followed_by(plan)
+    return predictions, points
+
+
+def require_expected(stage: FaultScenario, rows: int = ROWS) -> None:
+    """Compare all outputs with those of an undisturbed run."""
+    for partition in range(stage.partitions):
+        predictions, points = expected(stage, partition, rows)
+        for name, values in (("predictions", predictions), ("accuracy", points)):
+            found = [
+                one.value for one in read_all(stage.bootstrap, f"{stage.prefix}.{name}") if one.partition == partition
+            ]
+            assert found == values, (name, partition)
+
+
+def test_champion_and_challengers_change_at_offsets(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", PYTHON)) as worker:
+        stage.fill(0, 100)
+        auditor.await_all(200)
+        for words, at in zip(CHANGES, PLACES, strict=True):
+            change(stage, *words, at=at)
+        await_until(lambda: worker.stderr.count("plan plan=") == 5, 30, "the worker has read all plans")
+        stage.fill(100, ROWS)
+        auditor.await_all(2 * ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    first, *plans = history(stage)
+    assert first["taken_at"] == {}
+    assert [tuple(plan["taken_at"].values()) for plan in plans] == PLACES
+    assert [[model["learner"] for model in plan["models"]] for plan in plans] == [
+        [LEARNER, CHALLENGER], [CHALLENGER, LEARNER], [CHANGED, LEARNER], [CHALLENGER, LEARNER], [CHALLENGER],
+    ]  # fmt: skip
+    require_expected(stage)
+    done = audit(stage)
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize("step", slow_but([Step.SNAPSHOT_PRODUCED, Step.COMMITTED], Step), ids=lambda step: step.value)
+def test_a_worker_killed_while_it_takes_plans(kafka: str, step: Step) -> None:
+    """At its first commit, which takes the plan that is there, and around an offset at which another is taken."""
+    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
+    options = stage.worker(*PLAIN, "--client", NATIVE)
+    with stage.auditor() as auditor:
+        with Driftway(*options) as worker:
+            stage.fill(0, fed)
+            auditor.await_all(2 * fed)
+            worker.terminate()
+            assert worker.wait(30) == 0, worker.story()
+        change(stage, "add", CHALLENGER)
+        with CrashingDriftway(step, 1, *options) as victim:
+            assert victim.wait(60) == -9
+        change(stage, "promote", CHALLENGER, at=(500, 600))
+        with CrashingDriftway(step, 12, *options) as victim:
+            victim.await_text("running")
+            while not victim.ended and fed < ROWS:
+                stage.fill(fed, fed := fed + 50)
+                await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
+            assert victim.ended, "its step was never reached"
+        stage.fill(fed, ROWS)
+        with Driftway(*options, "--stop-at-end") as worker:
+            assert worker.wait(60) == 0, worker.story()
+        auditor.await_all(2 * ROWS)
+    _, second, third = history(stage)
+    assert all(100 <= offset < 300 for offset in second["taken_at"].values()), second
+    assert third["taken_at"] == {"0": 500, "1": 600}
+    require_expected(stage)
+    done = audit(stage)
+    assert done.code == 0, done

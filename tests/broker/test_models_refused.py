@@ -1,0 +1,152 @@
+"""Changes of models that cannot be: refused by the command, or passed over by workers; and the page as it is typed."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from pathlib import Path
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.admin.state_admin.source import settings_for
+from driftway.worker.errors import Failure
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
+from driftway.worker.state.plans.plan_topic import PlanWriter
+from tests.broker.test_models import CHALLENGER, PLAIN, audit, change, history, models, require_expected
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import await_until, produce
+from tests.support.process import Driftway, driftway
+from tests.unit.test_readme import typed
+
+CHANGING = "add", "promote", "set", "rollback", "drop"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "change-models.md"
+ROWS = 400
+
+
+def learned(kafka: str, rows: int = 200, *more: str) -> FaultScenario:
+    """A group that has learned `rows` rows of one partition."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    stage.fill(0, rows)
+    with Driftway(*stage.worker(*PLAIN, "--stop-at-end", *more)) as worker:
+        assert worker.wait(60) == 0, worker.story()
+    return stage
+
+
+@pytest.fixture(scope="module")
+def stage(kafka: str) -> FaultScenario:
+    return learned(kafka)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("add no_such_learner", "no learner 'no_such_learner'"),
+        ("add pa1:C", "pa1:C"),
+        ("add pa1:C=-1", "C must be"),
+        ("add ogd_huber", "regression"),
+        ("add pa1:C=1 --from arow", "there is no model arow in plan 1: it has dfop:mu=0.01"),
+        ("add arow --from dfop:mu=0.01", "cannot go on with the state of dfop:mu=0.01"),
+        ("add dfop:mu=0.01", "there is a model dfop:mu=0.01 already"),
+        ("drop dfop:mu=0.01", "is the champion"),
+        ("drop arow", "there is no model arow in plan 1"),
+        ("promote dfop:mu=0.01", "is the champion already"),
+        ("set dfop:mu=0.01 nu=1", "nu"),
+        ("set dfop:mu=0.01 mu=0.01", "there is a model dfop:mu=0.01 already"),
+        ("rollback", "there is no plan before plan 1"),
+        ("rollback --to 7", "there is no plan"),
+        ("add arow --at 0", "--at 0: write PARTITION:OFFSET, as in 0:10000"),
+        ("add arow --at 1:500", "there is no partition 1"),
+        ("add arow --at 0:500 --at 0:600", "partition 0 is given twice"),
+        ("add arow --at 0:100", "partition 0 has passed offset 100: it has committed 200"),
+        ("add arow --at 0:500 --at-time 2026-01-01", "give --at or --at-time, not both"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused_in_a_sentence(stage: FaultScenario, words: str, said: str) -> None:
+    done = models(stage, *words.split())
+    assert (done.code, done.stdout) == (2, ""), done
+    assert said in done.stderr
+    assert done.stderr.startswith("driftway: ")
+    assert done.stderr.count("\n") == 1
+    assert len(history(stage)) == 1
+
+
+def test_a_group_without_any_commit_has_no_models_to_change(kafka: str, stage: FaultScenario) -> None:
+    place = "--input", stage.topic, "--bootstrap", kafka
+    done = driftway("models", "show", *place, "--group", "nobody")
+    assert done.code == 2, done
+    assert "no worker of group nobody has run" in done.stderr
+
+
+def test_groups_whose_labels_come_late_keep_their_models(kafka: str) -> None:
+    late = learned(kafka, 200, "--label-wait", "50")
+    done = models(late, "add", CHALLENGER)
+    assert done.code == 2, done
+    assert "--label-wait" in done.stderr
+
+
+def test_of_two_writers_at_once_the_first_is_told_that_nothing_was_changed(kafka: str) -> None:
+    stage = learned(kafka)
+    settings = settings_for(kafka, stage.topic, stage.group, {})
+    plan = ModelPlan(2, tuple(PlannedModel(Spec.parse(name)) for name in (LEARNER, CHALLENGER)))
+    first, second = PlanWriter(settings), PlanWriter(settings)
+    with pytest.raises(Failure, match="at the same time: nothing was changed"):
+        first.write([first_plan((Spec.parse(LEARNER),)), plan])
+    second.write([first_plan((Spec.parse(LEARNER),)), plan])
+    assert [one["plan"] for one in history(stage)] == [1, 2]
+
+
+def test_plans_that_turn_out_wrong_in_a_worker_are_passed_over(kafka: str) -> None:
+    """Nobody but `driftway models` should write there; if somebody does, predictions go on."""
+    stage = learned(kafka, 100)
+    change(stage, "add", CHALLENGER, at=[150])
+    wrong = [
+        b"not a plan",
+        b'{"plan":3,"models":[{"learner":"no_such_learner"}]}',
+        b'{"plan":4,"models":[{"learner":"pa1:C=-1"}]}',
+        b'{"plan":5,"models":[{"learner":"g_dfop:lambda_source=field,column=70"}]}',
+        ModelPlan(6, (PlannedModel(Spec.parse(CHALLENGER)),), {0: 250}).write(),
+    ]
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN)) as worker:
+        worker.await_text("running")
+        produce(kafka, f"{stage.prefix}.models", wrong, keys=[b"%d" % number for number in range(2, 7)])
+        await_until(lambda: "plan plan=6" in worker.stderr, 60, "the worker has read the last plan")
+        stage.fill(100, ROWS)
+        auditor.await_all(ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+        story = worker.stderr
+    assert "cannot be read" in story
+    for number in (3, 4, 5):
+        assert f"plan passed over plan={number}" in story or f"plan={number} offset" in story, story
+    assert [plan["taken_at"] for plan in history(stage) if plan["taken_at"]] == [{"0": 150}, {"0": 250}]
+    require_expected(stage, ROWS)
+    done = audit(stage)
+    assert done.code == 0, done
+
+
+def test_the_page_works_as_it_is_typed(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    renamed = {"EVENTS": stage.topic, "sea": stage.group}
+    options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
+    lines = [line for line in typed(PAGE) if line.startswith("driftway ")]
+    assert len(lines) == 8
+    with contextlib.ExitStack() as running:
+        auditor = running.enter_context(stage.auditor())
+        worker = running.enter_context(Driftway("worker", *options))
+        stage.fill(0, 200)
+        auditor.await_all(200)
+        taken = 0
+        for line in lines:
+            _, *words = shlex.split(line)
+            done = driftway(*(renamed.get(word, word) for word in words), "--bootstrap", kafka)
+            assert done.code == 0, done
+            taken += words[1] in CHANGING
+            await_until(lambda taken=taken: worker.stderr.count("plan taken") == taken, 30, f"{taken} plans are taken")
+        stage.fill(200, ROWS)
+        auditor.await_all(ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    done = driftway("audit", *options)
+    assert done.code == 0, done
+    assert [model["learner"] for model in history(stage)[-1]["models"]] == ["dfop"]

@@ -1,0 +1,1 @@
+"""Plans: which models a group has, and at which offset each partition took them."""

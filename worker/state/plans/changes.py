@@ -1,0 +1,127 @@
+"""Which plan a partition takes next, and at which offset: as recorded, as the plan says, or at the next commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
+
+
+class PlanNews(NamedTuple):
+    """What became of a plan in a partition."""
+
+    place: PlanPlace
+    before: tuple[str, ...]
+    """Names of the models that it replaced."""
+    passed_over: str | None = None
+    """Why it was not taken; None: it was."""
+
+
+class PlanChanges:
+    """The plans that a partition has still to take.
+
+    Parameters
+    ----------
+    partition : int
+        The partition.
+    known : sequence of ModelPlan
+        The group's plans as far as they are known and prepared, in the order of their numbers; it may grow.
+    """
+
+    def __init__(self, partition: int, known: Sequence[ModelPlan] = ()) -> None:
+        self._partition, self._known = partition, known
+        self._recorded: list[PlanPlace] = []
+        """Places that are committed, behind the state that a restore has found."""
+        self.taken: list[PlanPlace] = []
+        """Places since the last commit."""
+        self.news: list[PlanNews] = []
+        """Plans taken, and those passed over, that nobody has logged yet."""
+        self._passed_over: set[int] = set()
+        self._committed = 0
+        """The rows before this offset were predicted under the plans that are recorded."""
+
+    def initial(self, settings: ModelSettings) -> ModelSettings:
+        """Return the settings in which a history begins: with the models of the first plan."""
+        first = next((plan for plan in self._known if plan.number == FIRST), None)
+        return settings if first is None else first.applied_to(settings)
+
+    def restart(self, recorded: Iterable[PlanPlace], committed: int) -> None:
+        """Begin again after a restore; `recorded` are the places that its rows up to `committed` still have to pass."""
+        self._committed = committed
+        self._recorded = sorted(recorded, key=lambda place: place.plan.number)
+        self.taken.clear()
+
+    def cut(self, number: int, position: int) -> int | None:
+        """Return where the rows from `position` on must be cut for the plan after plan `number`; None: nowhere."""
+        place = self._recorded_after(number)
+        if place is not None:
+            return place.offset
+        return self._next(number, position)[1]
+
+    def due(self, number: int, position: int, following: int, committing: bool) -> PlanPlace | None:
+        """Return the place of the plan after plan `number` if it is to be taken before the next row.
+
+        Parameters
+        ----------
+        number : int
+            Number of the present plan.
+        position : int
+            The input offset after the last row.
+        following : int
+            Offset of the next row, or `position` if that is not known.
+        committing : bool
+            Whether a commit is about to begin.
+        """
+        recorded = self._recorded_after(number)
+        if recorded is not None:
+            return recorded if recorded.offset <= following else None
+        plan, at = self._next(number, position)
+        if plan is None or (at is None and not committing) or (at is not None and at > following):
+            return None
+        return PlanPlace(position if at is None else at, plan)
+
+    def take(self, place: PlanPlace, before: ModelPlan) -> None:
+        """Record that a plan was taken after the plan `before`; one that a restore has found is committed already."""
+        if place not in self._recorded:
+            self.taken.append(place)
+        self.news.append(PlanNews(place, before.names))
+
+    def pass_over(self, place: PlanPlace, why: str) -> None:
+        """Never take a plan."""
+        self._passed_over.add(place.plan.number)
+        self.news.append(PlanNews(place, (), why))
+
+    def waiting(self, number: int, position: int) -> bool:
+        """Whether the next commit takes a plan."""
+        return self.due(number, position, position, committing=True) is not None
+
+    def committed(self, places: Sequence[PlanPlace], offset: int) -> None:
+        """Forget places that are committed, with the rows up to an offset."""
+        self._committed = offset
+        self.taken = [place for place in self.taken if place not in places]
+
+    def take_news(self) -> list[PlanNews]:
+        """Return and forget the news."""
+        news, self.news = self.news, []
+        return news
+
+    def _recorded_after(self, number: int) -> PlanPlace | None:
+        return next((place for place in self._recorded if place.plan.number > number), None)
+
+    def _next(self, number: int, position: int) -> tuple[ModelPlan | None, int | None]:
+        """The next plan after plan `number` that is not passed over, and its offset; None: at the next commit.
+
+        A plan without an offset ahead is taken no later than one behind it that has one: they are taken in order.
+        """
+        later = [plan for plan in self._known if plan.number > number and plan.number not in self._passed_over]
+        if not later:
+            return None, None
+        first, *others = (self._ahead(plan, position) for plan in later)
+        return later[0], first if first is not None else min((at for at in others if at is not None), default=None)
+
+    def _ahead(self, plan: ModelPlan, position: int) -> int | None:
+        """The offset that a plan names, unless its row is committed or learned already."""
+        at = plan.places.get(self._partition)
+        return None if at is None or at < max(position, self._committed) else at

@@ -1,0 +1,130 @@
+"""The topic of a group's plans, PREFIX.models: one record per plan, compacted, in one partition.
+
+Two that write at once are kept apart by a transactional id: the second fences the first, which is told so. A plan is
+written behind those that its writer has read, so no number is given twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import query, retry
+from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader
+from driftway.worker.kafka.topics import create_topics, partition_counts
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.state.stored_fields import Malformed
+
+PARTITION = 0
+COMPACTED = {"cleanup.policy": "compact"}
+WRITE_SECONDS = 30.0
+TRANSACTION_TIMEOUT_MS = 30_000
+FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
+
+
+def topic_exists(reader: Consumer, settings: WorkerSettings, deadline: Deadline) -> bool:
+    """Whether the group has a topic of plans.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker did not answer in time.
+    """
+    topic = settings.topics.models
+    found = query(lambda: reader.list_topics(topic, deadline.remaining()), deadline)
+    return topic in partition_counts(found)
+
+
+def read_plans(
+    reader: Consumer, settings: WorkerSettings, deadline: Deadline, on_error: Callable[[str], None]
+) -> list[ModelPlan]:
+    """Read all plans of a topic that exists, by their numbers; `on_error` is told of records that are none.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker did not deliver in time.
+    """
+    plans = dict[int, ModelPlan]()
+    place = settings.topics.models, PARTITION
+    reading = MessageReader(reader, {place: 0}, on_error=ignore_out_of_range)
+    what = f"the plans in {settings.topics.models} were"
+    while (message := reading.next(deadline, what)) is not None:
+        plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{message.offset()}", on_error)
+        if plan is not None:
+            plans[plan.number] = plan
+    return [plans[number] for number in sorted(plans)]
+
+
+def parse_plan(value: bytes | None, where: str, on_error: Callable[[str], None]) -> ModelPlan | None:
+    """Parse a record's value; tell `on_error` if it is no plan."""
+    try:
+        return ModelPlan.parse(value)
+    except Malformed as error:
+        on_error(f"the plan at {where} cannot be read: {error}")
+        return None
+
+
+class PlanWriter:
+    """Writes the next plan of a group; no other writer gets in between.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The group's topics and client properties.
+
+    Raises
+    ------
+    Failure
+        The topic cannot be created.
+    KafkaException, TimedOut
+        The broker did not answer in time.
+    """
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings, self._deadline = settings, Deadline(WRITE_SECONDS)
+        topic = settings.topics.models
+        create_topics(settings.bootstrap, settings.passthrough, {topic: (1, COMPACTED)})
+        properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
+        own = {
+            "transactional.id": f"{settings.transactional_prefix}{settings.group}/{settings.input}/models",
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "linger.ms": 0,
+        }
+        self._producer = Producer(quiet({**properties, **own}))
+        retry(lambda: self._producer.init_transactions(self._deadline.remaining()), self._deadline)
+
+    def read(self, on_error: Callable[[str], None]) -> list[ModelPlan]:
+        """As `read_plans`; nobody has written since, once `write` returns."""
+        with closing(open_reader(self._settings)) as reader:
+            return read_plans(reader, self._settings, self._deadline, on_error)
+
+    def write(self, plans: Sequence[ModelPlan]) -> None:
+        """Write plans, all of them or none.
+
+        Raises
+        ------
+        Failure
+            Another writer has begun since.
+        KafkaException, TimedOut
+            The broker did not take them in time.
+        """
+        topic, producer, deadline = self._settings.topics.models, self._producer, self._deadline
+        try:
+            producer.begin_transaction()
+            for plan in plans:
+                producer.produce(topic, plan.write(), key=str(plan.number), partition=PARTITION)
+            retry(lambda: producer.commit_transaction(deadline.remaining()), deadline)
+        except KafkaException as error:
+            if error.args[0].code() in FENCED:
+                raise Failure(
+                    f"another command changes the models of group {self._settings.group} at the same time: nothing was "
+                    "changed by this one; say it again if it is still wanted"
+                ) from None
+            raise

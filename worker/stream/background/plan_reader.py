@@ -1,0 +1,138 @@
+"""Read the group's plans beside the loop, and prepare their models, so that no message waits for the compiler."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing, suppress
+
+from confluent_kafka import Consumer, KafkaException
+
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TaskError, classify_failure
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
+from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
+from driftway.worker.state.plans.succession import why_not
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.warm_up import prepare_kernels
+
+LOOK_SECONDS = 1.0
+"""Time between two questions whether the group has a topic of plans; once there is one, plans arrive at once."""
+RETRY_SECONDS = 5.0
+POLL_SECONDS, CLOSE_SECONDS = 0.2, 0.5
+"""How long one poll waits, and how long a worker that ends waits for it."""
+FETCH_MS = 500
+"""How long the broker holds a fetch at the log's end: nearly always there is nothing new."""
+
+
+class PlanReader:
+    """Reads the plans of a group, in the order of their numbers.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    event_log : EventLog
+        Where plans are logged, and those that cannot be.
+    """
+
+    def __init__(self, settings: WorkerSettings, event_log: EventLog) -> None:
+        self._settings, self._event_log = settings, event_log
+        self.ready: list[ModelPlan] = []
+        """The plans whose models are prepared; tasks take them from here."""
+        self._next_offset, self._newest = 0, 0
+        """The next record to read, and the largest number read."""
+        self._told = ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
+
+    def read_present(self) -> ModelSettings:
+        """Read the plans that there are, before the worker joins; return settings with the newest one's models.
+
+        Raises
+        ------
+        KafkaException, TimedOut
+            The broker did not answer in time.
+        """
+        with closing(open_reader(self._settings)) as reader:
+            plans = read_plans(reader, self._settings, Deadline(ASK_SECONDS), self._tell)
+        model = self._settings.model
+        self.ready += [plan for plan in plans if self._is_possible(plan)]
+        self._newest = plans[-1].number if plans else 0
+        if not self.ready or self.ready[-1].number == FIRST:
+            return model
+        newest = self.ready[-1].applied_to(model)
+        note = {"note": "the options name other learners; the plan counts"} if newest.names != model.names else {}
+        self._event_log.event("plan", plan=self.ready[-1].number, learners=newest.names, **note)
+        return newest
+
+    def begin(self) -> None:
+        """Go on reading beside the loop."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop reading, and wait for the client to be closed unless it is stuck."""
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            try:
+                with closing(open_reader(self._settings, COMMITTED, {"fetch.wait.max.ms": FETCH_MS})) as reader:
+                    self._await_topic(reader)
+                    self._follow(reader)
+            except (KafkaException, TaskError, Failure) as error:
+                sentence = str(error) if isinstance(error, Failure) else classify_failure(error)[1]
+                self._tell(sentence)
+                self._over.wait(RETRY_SECONDS)
+
+    def _await_topic(self, reader: Consumer) -> None:
+        """Return once the group has a topic of plans, or the worker ends."""
+        while not self._over.is_set():
+            with suppress(KafkaException, TaskError):  # an outage, which others tell
+                if topic_exists(reader, self._settings, Deadline(ASK_SECONDS)):
+                    return
+            self._over.wait(LOOK_SECONDS)
+
+    def _follow(self, reader: Consumer) -> None:
+        """Take each plan as it is written, until the worker ends."""
+        place = self._settings.topics.models, PARTITION
+        reading = MessageReader(reader, {place: self._next_offset})
+        while not self._over.is_set():
+            for message in reading.poll(POLL_SECONDS):
+                offset = message.offset() or 0
+                self._next_offset = offset + 1
+                plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{offset}", self._tell)
+                if plan is not None and plan.number > self._newest:
+                    self._newest = plan.number
+                    if self._is_possible(plan):
+                        self._prepare(plan)
+
+    def _prepare(self, plan: ModelPlan) -> None:
+        """Compile what the plan's models need, and hand it to the tasks."""
+        settings = plan.applied_to(self._settings.model)
+        if plan.number > FIRST:
+            try:
+                compiled = prepare_kernels(settings, self._settings.client, self._event_log, self._over.is_set)
+            except (Failure, ValueError, MemoryError) as error:
+                self._event_log.event("plan passed over", plan=plan.number, error=str(error))
+                return
+            names = settings.names
+            self._event_log.event("plan", plan=plan.number, learners=names, compiled=compiled, change=plan.change)
+        self.ready.append(plan)
+
+    def _is_possible(self, plan: ModelPlan) -> bool:
+        """Whether the plan's models can be made at all; if not, the log says why, and it is passed over."""
+        why = why_not(plan, self._settings.model)
+        if why is not None:
+            self._event_log.event("plan passed over", plan=plan.number, error=why)
+        return why is None
+
+    def _tell(self, sentence: str) -> None:
+        """Log an error, unless it is the last one again."""
+        if sentence != self._told:
+            self._event_log.event("plans", error=sentence)
+        self._told = sentence

@@ -1,0 +1,38 @@
+"""A commit that has begun: it runs beside the loop and touches nothing of its task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.state.model import SavedState
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.task.checkpoint import Checkpoint
+from driftway.worker.stream.task.commit_request import CommitRequest
+from driftway.worker.stream.task.snapshot_schedule import WorkDone
+
+
+@dataclass(frozen=True)
+class PendingCommit:
+    """A task's state when a commit began, and the checkpoint it had then: it may get another one meanwhile."""
+
+    checkpoint: Checkpoint
+    request: CommitRequest
+    saved: SavedState
+    work: WorkDone
+
+    @property
+    def position(self) -> int:
+        """The next input offset to read."""
+        return self.request.offset
+
+    def run(self, group_metadata: Any, deadline: Deadline) -> Pointer | None:
+        """Execute the commit steps; touches nothing of the task, so it may run beside `Task.advance`.
+
+        Raises
+        ------
+        KafkaException, TaskError
+            To be classified by `driftway.worker.kafka.error_handling`.
+        """
+        return self.checkpoint.commit(self.request, group_metadata, deadline)
