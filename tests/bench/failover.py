@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import cycle, islice
+from itertools import islice
 from typing import Any, Self
 
 from confluent_kafka import Consumer, TopicPartition
@@ -63,8 +63,8 @@ class Traffic(threading.Thread):
     ----------
     loader : Loader
         Producer of the rows; not to be used by others meanwhile.
-    values : sequence of bytes
-        Record values, sent cyclically.
+    values : iterator of bytes
+        Record values; endless.
     rate : float
         Rows per second.
 
@@ -74,10 +74,10 @@ class Traffic(threading.Thread):
         Rows sent so far.
     """
 
-    def __init__(self, loader: Loader, values: Sequence[bytes], rate: float) -> None:
+    def __init__(self, loader: Loader, values: Iterator[bytes], rate: float) -> None:
         super().__init__(name="traffic", daemon=True)
         self._loader, self._rate = loader, rate
-        self._values: Iterator[bytes] = cycle(values)
+        self._values = values
         self._ended = threading.Event()
         self.sent = 0
 

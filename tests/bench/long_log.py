@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -170,7 +171,7 @@ class LongLog:
                     progress.update(progress.task_ids[0], completed=min(done, n), description=text)
 
                 long_run = follow(run.worker, group, n, n // TENTHS, tell)
-            with Traffic(self._loader(linger_ms=0), self.pool, self.rate):
+            with Traffic(self._loader(linger_ms=0), cycle(self.pool), self.rate):
                 run.await_old_snapshot(group, long_run.oldest_snapshot)
                 failovers = [self._told(label, run.kill())]
                 for _ in range(1, self.kills):
