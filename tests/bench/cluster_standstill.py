@@ -249,13 +249,15 @@ def main(
             pause(LOOK_SECONDS)
         pause(BACK_SECONDS)  # a row that is predicted again may come late
     tell(found)
-    counted = {
-        name: {
-            "twice": len(one.repeated), "never": one.missing(traffic.sent),
+    counted = dict[str, dict[str, int]]()
+    for name, one in seen.of.items():
+        more, fewer = one.beyond(seen.of[INPUT])
+        counted[name] = {
+            "twice": more,
+            "never": one.missing(traffic.sent) + fewer,
             "restarts": len(workers[name].ended) if name in workers else 0,
         }
-        for name, one in seen.of.items()
-    }  # fmt: skip
+    click.echo(f"the client wrote {len(seen.of[INPUT].repeated)} rows of the input twice, which counts as other rows")
     for name, counts in counted.items():
         click.echo(f"{name}: of {traffic.sent:,} rows " + ", ".join(f"{n} {what}" for what, n in counts.items()))
     if seen.notes:

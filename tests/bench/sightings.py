@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -58,6 +59,14 @@ class Sighting:
             self.repeated.append(row)
             return
         self.times[row % self.partitions].append(at)
+
+    def beyond(self, written: Sighting) -> tuple[int, int]:
+        """Return how many repetitions this output has and the input has not, and how many of the input's it lacks.
+
+        A client may write a row of the input twice; then it is two rows, with two predictions.
+        """
+        here, there = Counter(self.repeated), Counter(written.repeated)
+        return (here - there).total(), (there - here).total()
 
     def missing(self, rows: int) -> int:
         """Return how many of the first `rows` rows were not seen."""

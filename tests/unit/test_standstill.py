@@ -59,6 +59,14 @@ def test_a_row_at_two_places_was_written_twice_and_one_read_again_was_not() -> N
     assert found.missing(4) == 2
 
 
+def test_a_row_that_the_input_has_twice_has_two_predictions() -> None:
+    written, once, twice, thrice = (seen(1, (0, 0.0), (1, 0.0)) for _ in range(4))
+    for found, times in ((written, 1), (twice, 1), (thrice, 2)):
+        for i in range(times):
+            found.see(1, (0, 10 + i), 1.0)
+    assert [found.beyond(written) for found in (once, twice, thrice)] == [(0, 1), (0, 0), (1, 0)]
+
+
 def test_rows_beyond_those_sent_replace_none_that_is_missing() -> None:
     assert seen(1, (0, 0.0), (9, 1.0)).missing(2) == 1
 
