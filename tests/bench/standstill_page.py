@@ -1,8 +1,8 @@
 """Make tables and a picture of what `tests.bench.cluster_standstill --json` measured. Needs matplotlib.
 
-    python -m tests.bench.standstill_page --picture PICTURE.png "TITLE=RESULT.json" ..
+    python -m tests.bench.standstill_page --picture PICTURE.png "TITLE=RESULT.json,.." ..
 
-The tables go to stdout, as Markdown.
+Results of several runs under one title are put together. The tables go to stdout, as Markdown.
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ WIDTH = 0.8
 LEADERS = "leaders"
 
 Result = Mapping[str, Any]
+
+
+def together(results: Sequence[Result]) -> Result:
+    """All rounds of several runs of the same programs, and the sums of what was counted."""
+    first = results[0]["counts"]
+    counts = {name: {what: sum(one["counts"][name][what] for one in results) for what in first[name]} for name in first}
+    rounds = [one for result in results for one in result["rounds"]]
+    return {"rows": sum(one["rows"] for one in results), "counts": counts, "rounds": rounds}
 
 
 def names(result: Result) -> list[str]:
@@ -100,9 +108,9 @@ def _draw_panel(axes: Any, title: str, result: Result) -> None:
         colour = "#999999" if number == 0 else COLOURS[(number - 1) % len(COLOURS)]  # the input is no contender
         axes.bar(places, [median(times) for times in found], 0.92 * width, color=colour, label=name)
         for place, times in zip(places, found, strict=True):
-            axes.plot([place] * len(times), times, "o", color="#222222", markersize=3, zorder=3)
-            above = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center", "fontsize": 8.5}
-            axes.annotate(f"{median(times):.1f}", (place, max(times)), **above)
+            axes.plot([place + 0.3 * width] * len(times), times, "o", color="#222222", markersize=3, zorder=3)
+            above = {"xytext": (-4, 3), "textcoords": "offset points", "ha": "center", "fontsize": 8.5}
+            axes.annotate(f"{median(times):.1f}", (place, median(times)), **above)
     axes.set_xticks(range(len(shown)), shown)
     axes.set_title(title, loc="left", fontsize=12, fontweight="bold")
     axes.set_ylabel("longest silence of a partition, s")
@@ -112,7 +120,7 @@ def _draw_panel(axes: Any, title: str, result: Result) -> None:
     axes.set_axisbelow(True)
     for edge in ("top", "right"):
         axes.spines[edge].set_visible(False)
-    axes.legend(frameon=False, fontsize=9)
+    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
 
 
 @click.command(help=__doc__)
@@ -120,8 +128,8 @@ def _draw_panel(axes: Any, title: str, result: Result) -> None:
 @click.argument("given", nargs=-1, required=True)
 def main(picture: str, given: Sequence[str]) -> None:
     results = {}
-    for title, path in (text.split("=", 1) for text in given):
-        results[title] = json.loads(Path(path).read_text(encoding="utf-8"))
+    for title, paths in (text.split("=", 1) for text in given):
+        results[title] = together([json.loads(Path(path).read_text(encoding="utf-8")) for path in paths.split(",")])
         click.echo(f"## {title}\n\n{silence_table(results[title])}\n{count_table(results[title])}")
     draw(results, picture)
 

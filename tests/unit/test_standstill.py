@@ -9,7 +9,7 @@ import pytest
 from driftway.worker.errors import UsageFailure
 from tests.bench.kept_workers import KeptWorkers
 from tests.bench.sightings import Sighting
-from tests.bench.standstill_page import count_table, draw, silence_table
+from tests.bench.standstill_page import count_table, draw, silence_table, together
 from tests.support.kafka import await_until
 
 RESULT = {
@@ -77,6 +77,12 @@ def test_the_tables_have_every_round_and_the_median() -> None:
     assert lines[2].endswith("| **12.0** (10.0, 14.0) | **16.0** (20.0, 12.0) |")
     assert lines[3] == "| restart | – | **0.5** (0.5) | **1.0** (1.0) | **0.7** (0.7) |"
     assert count_table(RESULT).splitlines()[-1] == "| peer | 1,200 | 3 | 4 | 1 |"
+
+
+def test_runs_are_put_together() -> None:
+    both = together([RESULT, {**RESULT, "rows": 800}])
+    assert silence_table(both).splitlines()[2].endswith("| **16.0** (20.0, 12.0, 20.0, 12.0) |")
+    assert count_table(both).splitlines()[-1] == "| peer | 2,000 | 6 | 8 | 2 |"
 
 
 def test_the_picture_is_drawn(tmp_path) -> None:
