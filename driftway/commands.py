@@ -117,6 +117,8 @@ def _unusable(value: object, required: bool, own_type: bool) -> str | None:
             return "it is empty." if required else "it is empty; leave the option out."
         if len(value) > LONGEST_TEXT:
             return f"it has {len(value):,} characters, more than {LONGEST_TEXT:,}."
+        if "\0" in value:
+            return "it holds a null byte."
         try:
             value.encode()
         except UnicodeEncodeError:

@@ -18,7 +18,7 @@ class EarlierDriftway(Driftway):
 def main() -> None:
     """Undo what came later, and run the command line."""
     from driftway import cli
-    from driftway.worker.state.challengers import ChallengerTests
+    from driftway.worker.state.monitoring.challengers import ChallengerTests
 
     begin = ChallengerTests.begin
 

@@ -48,6 +48,7 @@ def asked() -> list[str]:
 
 
 TALK: Any = SimpleNamespace(figures=lambda: {"rounds": 3, "refused": 0, "incompatible": 0}, oldest_sent_at=1000)
+PLAN: Any = SimpleNamespace(number=2)
 TOLD: Any = SimpleNamespace(key=b"3/1", value=b"{}")
 
 
@@ -64,6 +65,7 @@ class Life:
             experts=lambda: {"auto": {"nearest": 0.5}},
             delay_metrics=lambda: {"waiting": 7},
             exchange=TALK,
+            plan=PLAN,
         )
         health: Any = SimpleNamespace(
             reachable=True, idle_seconds=0.05, ends={3: 0}, open_transactions=SimpleNamespace(found={})
@@ -144,6 +146,7 @@ def learning_nothing(_telemetry: WorkerMetrics, task: Any, _pulse: Any, _step: i
         experts=lambda: {"auto": {"nearest": 0.5}},
         delay_metrics=lambda: {"waiting": 7},
         exchange=TALK,
+        plan=PLAN,
     )
 
 

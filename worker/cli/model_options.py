@@ -238,7 +238,7 @@ def make_detector_specs(texts: tuple[str, ...], task: str) -> tuple[Spec, ...]:
     if not texts:
         return ()
     from driftway.learners import ParameterError, Spec
-    from driftway.worker.state.alarms import make_detectors
+    from driftway.worker.state.monitoring.alarms import make_detectors
 
     try:
         specs = tuple(Spec.parse(text) for text in texts)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.drift.detector import DRIFT, Detector
 from driftway.learners.spec import Spec
-from driftway.worker.state.alarms import errors_of, make_detectors
+from driftway.worker.state.monitoring.alarms import errors_of, make_detectors
 from driftway.worker.wire.events import Target
 
 Array = NDArray[np.float64]

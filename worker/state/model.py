@@ -18,11 +18,11 @@ from driftway.learners.metrics.classification import NO_GUESSES
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.alarms import DriftMonitor
-from driftway.worker.state.challengers import ChallengerTests
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows, Segment
 from driftway.worker.state.factory import allocating, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
+from driftway.worker.state.monitoring.alarms import DriftMonitor
+from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.succession import PlannedState, carry_over

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.alarms import DriftAlarm
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
+from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.wire import columns, packed
 from driftway.worker.wire.codec import PACKED, encode_predictions
 from driftway.worker.wire.columns import BytesColumn, empty_column

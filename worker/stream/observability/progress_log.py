@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from driftway.worker.state.alarms import DriftAlarm
+from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import lags
 from driftway.worker.stream.task.task import Task

@@ -197,7 +197,9 @@ def test_by_itself_it_goes_to_the_committed_snapshot(monkeypatch: pytest.MonkeyP
         return type("File", (), {"model": lambda _self, _form: model, "saved": model.save()})()
 
     monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.read_snapshot", read)
-    monkeypatch.setattr("driftway.worker.admin.state_admin.state_at_offset.advance", lambda *_: 0)
+    monkeypatch.setattr(
+        "driftway.worker.admin.state_admin.state_at_offset.advance", lambda _, model, *__, **___: (model, 0)
+    )
     assert state_at(source(pointer=Pointer(20, 1, 20)), None).offset == 20
     assert state_at(source(), None).offset == 60
     offsets.clear()

@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.settings.option_values import LabelWait, SharingOption
-from driftway.worker.state.alarms import DriftAlarm
 from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.metrics import STATES, WorkerMetrics
 from driftway.worker.stream.task.lifecycle import State
@@ -28,6 +28,7 @@ NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_labels_set_aside",
     "driftway_offsets_passed",
     "driftway_wrong_offsets", "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
+    "driftway_plan",
     "driftway_delayed_labels", "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures",
     "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.e_process import EProcess
-from driftway.worker.state.alarms import errors_of
+from driftway.worker.state.monitoring.alarms import errors_of
 from driftway.worker.wire.columns import Integers
 
 Floats = NDArray[np.float64]

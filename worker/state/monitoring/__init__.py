@@ -1,0 +1,1 @@
+"""What watches the champion: drift detectors on its errors, and tests of its challengers."""
