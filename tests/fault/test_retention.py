@@ -18,7 +18,8 @@ from tests.support.process import Driftway
 
 RESTARTS = int(os.environ.get("DRIFTWAY_RESTARTS", "3"))
 """Number of clean restarts, and of kills."""
-RETENTION = {"retention_ms": "10000", "segment_ms": "1000", "file_delete_delay_ms": "100"}
+RETENTION = {"retention_ms": "20000", "segment_ms": "1000", "file_delete_delay_ms": "100"}
+"""Long enough for a worker to start and read a row, also while other tests start brokers."""
 CHECKED_OFTEN = {"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500"}
 MAX_RELEARNED = 6
 """Rows after a kill, at one row and one snapshot a second, on a slow machine."""
@@ -75,10 +76,10 @@ def test_restarts_never_need_rows_that_retention_has_taken(pytestconfig: pytest.
                             worker.terminate()
                             assert worker.wait() == 0, worker.story()
                 reader = standalone_consumer({"bootstrap.servers": kafka.bootstrap}, {})
-                begins = [watermarks(reader, stage.topic, partition, Deadline(30))[0] for partition in (0, 1)]
+                busy, idle = ((reader, stage.topic, partition, Deadline(90)) for partition in (0, 1))
+                await_until(lambda: watermarks(*busy)[0] > 0, 60, "retention has taken rows")
+                await_until(lambda: watermarks(*idle)[0] == 1, 60, "and every row of the idle partition")
                 reader.close()
-                assert begins[0] > 0, "retention has taken rows"
-                assert begins[1] == 1, "retention has taken every row of the idle partition"
             with Driftway(*options, "--stop-at-end") as last:
                 assert last.wait() == 0, last.story()
             auditor.await_all(stream.sent + 1)

@@ -6,6 +6,7 @@ written behind those that its writer has read, so no number is given twice.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 
@@ -14,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import query, retry
+from driftway.worker.kafka.error_handling import TimedOut, query, retry
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader
 from driftway.worker.kafka.topics import create_topics, partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -23,7 +24,7 @@ from driftway.worker.state.stored_fields import Malformed
 
 PARTITION = 0
 COMPACTED = {"cleanup.policy": "compact"}
-WRITE_SECONDS = 30.0
+WRITE_SECONDS, VISIBLE_SECONDS = 30.0, 0.05
 TRANSACTION_TIMEOUT_MS = 30_000
 FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 
@@ -106,7 +107,7 @@ class PlanWriter:
             return read_plans(reader, self._settings, self._deadline, on_error)
 
     def write(self, plans: Sequence[ModelPlan]) -> None:
-        """Write plans, all of them or none.
+        """Write plans, all of them or none, and wait until everybody can read them.
 
         Raises
         ------
@@ -128,3 +129,7 @@ class PlanWriter:
                     "changed by this one; say it again if it is still wanted"
                 ) from None
             raise
+        while plans[-1] not in self.read(lambda _: None):  # its marker is written a moment after the commit
+            if deadline.passed:
+                raise TimedOut(f"the plan cannot be read from {topic} in time")
+            time.sleep(VISIBLE_SECONDS)
