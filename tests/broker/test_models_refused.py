@@ -125,6 +125,25 @@ def test_plans_that_turn_out_wrong_in_a_worker_are_passed_over(kafka: str) -> No
     assert done.code == 0, done
 
 
+def test_a_plan_that_cannot_be_does_not_keep_a_worker_from_starting(kafka: str) -> None:
+    """The number of features is fixed, so already the compilation before the start finds that a learner needs more."""
+    fixed = "--features", "4"
+    stage = learned(kafka, 100, *fixed)
+    change(stage, "add", CHALLENGER)
+    produce(
+        kafka,
+        f"{stage.prefix}.models",
+        [b'{"plan":3,"models":[{"learner":"g_dfop:lambda_source=field,column=70"}]}'],
+        keys=[b"3"],
+    )
+    stage.fill(100, ROWS)
+    with Driftway(*stage.worker(*PLAIN, *fixed, "--stop-at-end")) as worker:
+        assert worker.wait(60) == 0, worker.story()
+        assert "plan passed over plan=3" in worker.stderr
+    assert [plan["plan"] for plan in history(stage) if plan["taken_at"]] == [2]
+    require_expected(stage, ROWS)
+
+
 def test_the_page_works_as_it_is_typed(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     renamed = {"EVENTS": stage.topic, "sea": stage.group}

@@ -49,7 +49,12 @@ class PlanReader:
         self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
 
     def read_present(self) -> ModelSettings:
-        """Read the plans that there are, before the worker joins; return settings with the newest one's models.
+        """Read the plans that there are, before the worker joins, and compile what the newest one needs.
+
+        Returns
+        -------
+        ModelSettings
+            The worker's settings with the newest plan's models; without, if they cannot be made.
 
         Raises
         ------
@@ -64,6 +69,8 @@ class PlanReader:
         if not self.ready or self.ready[-1].number == FIRST:
             return model
         newest = self.ready[-1].applied_to(model)
+        if self._compiled(self.ready[-1], newest) is None:
+            return model  # its partitions pass it over, too
         note = {"note": "the options name other learners; the plan counts"} if newest.names != model.names else {}
         self._event_log.event("plan", plan=self.ready[-1].number, learners=newest.names, **note)
         return newest
@@ -87,6 +94,7 @@ class PlanReader:
             except (KafkaException, TaskError, Failure) as error:
                 sentence = str(error) if isinstance(error, Failure) else classify_failure(error)[1]
                 self._tell(sentence)
+                self._next_offset = 0  # the topic may have been deleted and made again
                 self._over.wait(RETRY_SECONDS)
 
     def _await_topic(self, reader: Consumer) -> None:
@@ -115,14 +123,20 @@ class PlanReader:
         """Compile what the plan's models need, and hand it to the tasks."""
         settings = plan.applied_to(self._settings.model)
         if plan.number > FIRST:
-            try:
-                compiled = prepare_kernels(settings, self._settings.client, self._event_log, self._over.is_set)
-            except (Failure, ValueError, MemoryError) as error:
-                self._event_log.event("plan passed over", plan=plan.number, error=str(error))
+            compiled = self._compiled(plan, settings)
+            if compiled is None:
                 return
             names = settings.names
             self._event_log.event("plan", plan=plan.number, learners=names, compiled=compiled, change=plan.change)
         self.ready.append(plan)
+
+    def _compiled(self, plan: ModelPlan, settings: ModelSettings) -> int | None:
+        """Compile what a plan's models need; return how many kernels that were, None if the models cannot be made."""
+        try:
+            return prepare_kernels(settings, self._settings.client, self._event_log, self._over.is_set)
+        except (Failure, ValueError, MemoryError) as error:
+            self._event_log.event("plan passed over", plan=plan.number, error=str(error))
+            return None
 
     def _is_possible(self, plan: ModelPlan) -> bool:
         """Whether the plan's models can be made at all; if not, the log says why, and it is passed over."""
