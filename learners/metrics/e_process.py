@@ -23,7 +23,7 @@ STAKES = 8
 SIZES = {"stakes": STAKES}
 MOST = 2.0**40
 """What a side wins above this is thrown away, which is to its own disadvantage: no p is below 9e-13, no number
-overflows, and what was won long ago is soon lost when a drift turns the tables."""
+overflows, and what was won long ago is soon lost when a drift changes which learner is better."""
 NEVER = -1
 
 

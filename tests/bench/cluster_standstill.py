@@ -41,8 +41,8 @@ from driftway.worker.kafka.client_config import CLIENTS, NATIVE, PYTHON
 from driftway.worker.kafka.topics import Topics, create_topics, output_plan
 from driftway.worker.settings import CLASSIC, CONSUMER
 from tests.bench.failover import Traffic
-from tests.bench.kept_workers import LOOK_SECONDS, KeptWorkers
-from tests.bench.sightings import Sightings
+from tests.bench.output_reader import OutputReader
+from tests.bench.restarted_workers import LOOK_SECONDS, RestartedWorkers
 from tests.support.audit import UP_TO_DATE
 from tests.support.cluster_faults import FROZEN_SECONDS, LONG_SECONDS, killed, pause, stopped
 from tests.support.fault_scenario import LEARNER
@@ -142,7 +142,7 @@ class Round:
         return f"{self.fault} broker {self.broker}: {leaders}longest silence {silences}; load {self.load:.0f}"
 
 
-def whole(cluster: LocalCluster) -> bool:
+def all_in_sync(cluster: LocalCluster) -> bool:
     """Whether all replicas are in sync, so that one broker can go again."""
     try:
         topics = admin(cluster.bootstrap).list_topics(timeout=5).topics.values()
@@ -151,7 +151,7 @@ def whole(cluster: LocalCluster) -> bool:
     return all(set(one.isrs) == set(one.replicas) for topic in topics for one in topic.partitions.values())
 
 
-def share_out(cluster: LocalCluster) -> None:
+def elect_preferred_leaders(cluster: LocalCluster) -> None:
     """Let the first replica of each partition lead again, so that every broker leads a third when its turn comes."""
     client = admin(cluster.bootstrap)
     with contextlib.suppress(KafkaException):  # where all of them lead already
@@ -159,22 +159,24 @@ def share_out(cluster: LocalCluster) -> None:
     pause(SETTLE_SECONDS)
 
 
-def round_of(cluster: LocalCluster, seen: Sightings, fault: str, at: int) -> Round:
+def round_of(cluster: LocalCluster, seen: OutputReader, fault: str, at: int) -> Round:
     """Do and undo a fault, wait until all is as before, and return what was seen meanwhile."""
-    share_out(cluster)
+    elect_preferred_leaders(cluster)
     began = time.monotonic()
     leaders = FAULTS[fault](cluster, at)
     undone = time.monotonic()
     pause(BACK_SECONDS)  # what the return of a broker does is measured too
     if silent := seen.await_all_since(undone, RETURN_SECONDS):
         click.echo(f"still silent after {RETURN_SECONDS:.0f} s: {', '.join(silent)}")
-    await_until(lambda: whole(cluster), RETURN_SECONDS, "all replicas in sync", poll=0.5)
-    pause(SETTLE_SECONDS)  # measured too: a group may stir late
+    await_until(lambda: all_in_sync(cluster), RETURN_SECONDS, "all replicas in sync", poll=0.5)
+    pause(SETTLE_SECONDS)  # measured too: a group may rebalance late
     silences = {name: one.longest_silence(began, time.monotonic()) for name, one in seen.of.items()}
     return Round(fault, at + 1, leaders, silences, os.getloadavg()[0])
 
 
-def peer_workers(name: str, command: str, cluster: LocalCluster, topic: str, folder: Path) -> tuple[str, KeptWorkers]:
+def peer_workers(
+    name: str, command: str, cluster: LocalCluster, topic: str, folder: Path
+) -> tuple[str, RestartedWorkers]:
     """Return the output topic of a peer, and its two processes."""
     output = f"{topic}.{name}"
     told = {
@@ -182,7 +184,7 @@ def peer_workers(name: str, command: str, cluster: LocalCluster, topic: str, fol
         "COMMIT_MS": f"{1000 * COMMIT_SECONDS:.0f}", "RF": str(len(cluster.nodes)),
     }  # fmt: skip
     states = [{**told, "STATE_DIR": str(folder / f"{name}-{number}")} for number in range(2)]
-    return output, KeptWorkers(name, [shlex.split(command)] * 2, states)
+    return output, RestartedWorkers(name, [shlex.split(command)] * 2, states)
 
 
 def rows(partitions: int) -> Iterator[bytes]:
@@ -190,7 +192,7 @@ def rows(partitions: int) -> Iterator[bytes]:
     return chain.from_iterable(blocks(Case(partitions=partitions), MANY_ROWS))
 
 
-def tell(rounds: Sequence[Round]) -> None:
+def print_summary(rounds: Sequence[Round]) -> None:
     """Print median and maximum of each fault."""
     for fault in dict.fromkeys(one.fault for one in rounds):
         share = [one for one in rounds if one.fault == fault]
@@ -221,20 +223,20 @@ def main(
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="driftway-bench-")))
         cluster = stack.enter_context(LocalCluster(heap="256m"))
-        outputs, workers = {INPUT: topics.input, DRIFTWAY: topics.predictions}, dict[str, KeptWorkers]()
+        outputs, workers = {INPUT: topics.input, DRIFTWAY: topics.predictions}, dict[str, RestartedWorkers]()
         command = [
             *(sys.executable, "-m", "driftway", "worker", "--input", topics.input, "--group", topics.group),
             *("--bootstrap", cluster.bootstrap, "--learner", learner, "--commit-interval", str(COMMIT_SECONDS)),
             *("-X", f"group.protocol={protocol}"),
         ]
-        workers[DRIFTWAY] = KeptWorkers(DRIFTWAY, [[*command, "--client", client] for client in clients])
+        workers[DRIFTWAY] = RestartedWorkers(DRIFTWAY, [[*command, "--client", client] for client in clients])
         for name, peer in (text.split("=", 1) for text in peers):
             outputs[name], workers[name] = peer_workers(name, peer, cluster, topics.input, folder)
         made = {topic: (partitions, dict[str, str]()) for topic in outputs.values()}
         create_topics(cluster.bootstrap, {}, {**made, **output_plan(topics, partitions)})
         for kept in workers.values():
             stack.enter_context(kept)
-        seen = stack.enter_context(Sightings(cluster.bootstrap, outputs, partitions))
+        seen = stack.enter_context(OutputReader(cluster.bootstrap, outputs, partitions))
         loader = Loader(cluster.bootstrap, INPUT_PROPERTIES, topics.input, partitions, linger_ms=0)
         with Traffic(loader, rows(partitions), rate) as traffic:
             if silent := seen.await_all_since(0.0, FIRST_SECONDS):
@@ -248,7 +250,7 @@ def main(
         while seen.behind(traffic.sent) and time.monotonic() < end:
             pause(LOOK_SECONDS)
         pause(BACK_SECONDS)  # a row that is predicted again may come late
-    tell(found)
+    print_summary(found)
     counted = dict[str, dict[str, int]]()
     for name, one in seen.of.items():
         more, fewer = one.beyond(seen.of[INPUT])

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Self
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from driftway.workbench.bench.workload import Loader
 from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
 from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker
+from tests.support.reader_thread import ReaderThread
 
 SLICE_SECONDS = 0.005
 WORST_SHARE = 0.8
@@ -101,7 +101,7 @@ class Traffic(threading.Thread):
                 self.sent = due
 
 
-class Arrivals(threading.Thread):
+class Arrivals(ReaderThread):
     """Thread that reads predictions from given offsets on, and records when each arrived.
 
     Parameters
@@ -115,28 +115,10 @@ class Arrivals(threading.Thread):
     """
 
     def __init__(self, bootstrap: str, topic: str, ends: dict[tuple[str, int], int]) -> None:
-        super().__init__(name="arrivals", daemon=True)
-        own = {
-            "group.id": "driftway-reader",  # the client requires one; assign() never joins a group
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "fetch.wait.max.ms": 5,
-            "fetch.queue.backoff.ms": 1,
-        }
-        self._reader = Consumer(quiet({**base_properties(bootstrap, {}), **own}))
-        self._reader.assign([TopicPartition(topic, p, end) for (_, p), end in ends.items()])
+        places = [TopicPartition(topic, p, end) for (_, p), end in ends.items()]
+        super().__init__("arrivals", bootstrap, places, fetch_wait_max_ms=5, fetch_queue_backoff_ms=1)
         self._seen: dict[int, list[tuple[int, float]]] = {p: [] for _, p in ends}
         self.complaints: list[str] = []
-        self._ended = threading.Event()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self.join()
-        self._reader.close()
 
     def first(self, partition: int, offset: int) -> float:
         """Return when the first prediction for an input offset >= `offset` arrived; infinite if it has not yet."""

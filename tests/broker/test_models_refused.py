@@ -14,6 +14,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
 from driftway.worker.state.plans.plan_topic import PlanWriter
 from tests.broker.test_models import CHALLENGER, PLAIN, audit, change, history, models, require_expected
+from tests.broker.test_policies import learn
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, produce
 from tests.support.process import Driftway, driftway
@@ -27,9 +28,7 @@ ROWS = 400
 def learned(kafka: str, rows: int = 200, *more: str) -> FaultScenario:
     """A group that has learned `rows` rows of one partition."""
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    stage.fill(0, rows)
-    with Driftway(*stage.worker(*PLAIN, "--stop-at-end", *more)) as worker:
-        assert worker.wait(60) == 0, worker.story()
+    learn(stage, 0, rows, *PLAIN, *more)
     return stage
 
 
@@ -136,10 +135,7 @@ def test_a_plan_that_cannot_be_does_not_keep_a_worker_from_starting(kafka: str) 
         [b'{"plan":3,"models":[{"learner":"g_dfop:lambda_source=field,column=70"}]}'],
         keys=[b"3"],
     )
-    stage.fill(100, ROWS)
-    with Driftway(*stage.worker(*PLAIN, *fixed, "--stop-at-end")) as worker:
-        assert worker.wait(60) == 0, worker.story()
-        assert "plan passed over plan=3" in worker.stderr
+    assert "plan passed over plan=3" in learn(stage, 100, ROWS, *PLAIN, *fixed)
     assert [plan["plan"] for plan in history(stage) if plan["taken_at"]] == [2]
     require_expected(stage, ROWS)
 

@@ -10,6 +10,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import AT_LEAST_ONCE
 from driftway.worker.wire.codec import PACKED
 from tests.broker.test_models import CHALLENGER, CHANGES, PLACES, PLAIN, ROWS, audit, change, history, require_expected
+from tests.broker.test_policies import learn
 from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic
@@ -19,20 +20,13 @@ KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"
 """Settings of a topic of snapshots in which older ones stay while a test runs."""
 
 
-def learn(stage: FaultScenario, first: int, last: int, *more: str) -> None:
-    """Let one worker predict rows `first` to `last` of each partition, and leave."""
-    stage.fill(first, last)
-    with Driftway(*stage.worker(*PLAIN, "--stop-at-end", *more)) as worker:
-        assert worker.wait(60) == 0, worker.story()
-
-
 def staged(kafka: str, partitions: int = 1, rows: int = ROWS) -> FaultScenario:
     """A group at row 300 that has taken a challenger at 200."""
     stage = FaultScenario(kafka, partitions=partitions, rows=rows)
     create_topic(kafka, f"{stage.prefix}.snapshots", partitions, **KEEPS_ALL)
-    learn(stage, 0, 100)
+    learn(stage, 0, 100, *PLAIN)
     change(stage, "add", CHALLENGER, at=[200] * partitions)
-    learn(stage, 100, 300)
+    learn(stage, 100, 300, *PLAIN)
     return stage
 
 
@@ -46,17 +40,17 @@ def test_an_older_snapshot_relearns_across_a_change(kafka: str) -> None:
     """The newest snapshot is damaged: the next older one is of another plan."""
     stage = staged(kafka)
     change(stage, "promote", CHALLENGER, at=[400])
-    learn(stage, 300, 500, "--snapshot-rows", "1000000")
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     damaged = flipped(b"".join(newest_chunks(stage)), -300)
     replaced(stage, {0: damaged})
-    learn(stage, 500, 600)
+    learn(stage, 500, 600, *PLAIN)
     require_expected(stage, 600)
 
 
 def test_partitions_that_move_take_plans_once(kafka: str) -> None:
     """Two workers come and go, one with each client, while plans are written."""
     stage, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 100
-    learn(stage, 0, fed)
+    learn(stage, 0, fed, *PLAIN)
     for words, at in zip(CHANGES, PLACES, strict=True):
         change(stage, *words, at=[at[0], at[1], *at])
     with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", NATIVE)) as first:
@@ -79,26 +73,26 @@ def test_partitions_that_move_take_plans_once(kafka: str) -> None:
 
 def test_an_idle_partition_takes_a_plan_durably(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    learn(stage, 0, 100)
+    learn(stage, 0, 100, *PLAIN)
     change(stage, "add", CHALLENGER)
-    learn(stage, 100, 100)
+    learn(stage, 100, 100, *PLAIN)
     change(stage, "promote", CHALLENGER)
     with Driftway(*stage.worker(*PLAIN)) as worker:
         await_until(lambda: worker.stderr.count("plan taken") == 2, 30, "both partitions have taken it")
         worker.kill()
     assert [plan["taken_at"] for plan in history(stage)] == [{}, *[{"0": 100, "1": 100}] * 2]
-    learn(stage, 100, 200)
+    learn(stage, 100, 200, *PLAIN)
     require_audited(stage, 200)
 
 
 @pytest.mark.parametrize("more", [("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)])
 def test_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(stage, 0, 100, *more)
+    learn(stage, 0, 100, *PLAIN, *more)
     change(stage, "add", CHALLENGER, at=[150])
     change(stage, "promote", CHALLENGER, at=[250])
-    learn(stage, 100, 200, *more)
-    learn(stage, 200, 300, *more)
+    learn(stage, 100, 200, *PLAIN, *more)
+    learn(stage, 200, 300, *PLAIN, *more)
     done = audit(stage)
     assert done.code == 0, done
 
@@ -107,7 +101,7 @@ def test_states_and_explanations_of_the_past_are_those_of_their_plan(kafka: str)
     stage = staged(kafka)
     change(stage, "promote", CHALLENGER, at=[350])
     change(stage, "drop", LEARNER, at=[450])
-    learn(stage, 300, 500)
+    learn(stage, 300, 500, *PLAIN)
     place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
     champions = {150: [LEARNER], 300: [LEARNER, CHALLENGER], 400: [CHALLENGER, LEARNER], 480: [CHALLENGER]}
     for offset, names in champions.items():

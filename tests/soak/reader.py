@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaError, TopicPartition
 
-from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.rejections import is_set_aside
 from tests.soak.completeness import Completeness
+from tests.support.reader_thread import ReaderThread
 
 OWN = {
-    "group.id": "driftway-reader",  # the client requires one; assign() never joins a group
-    "isolation.level": "read_committed",
-    "enable.auto.commit": False,
-    "auto.offset.reset": "error",
-    "fetch.wait.max.ms": 50,
-    "fetch.queue.backoff.ms": 5,
-    "queued.min.messages": 5_000,
-    "queued.max.messages.kbytes": 16_384,
-    "reconnect.backoff.max.ms": 500,
+    "auto_offset_reset": "error",
+    "fetch_wait_max_ms": 50,
+    "fetch_queue_backoff_ms": 5,
+    "queued_min_messages": 5_000,
+    "queued_max_messages_kbytes": 16_384,
+    "reconnect_backoff_max_ms": 500,
 }
 BATCH_MESSAGES = 10_000
 POLL_SECONDS = 0.1
@@ -42,7 +38,7 @@ class Silence:
     """Its start, by `time.monotonic`."""
 
 
-class Reader(threading.Thread):
+class Reader(ReaderThread):
     """Thread that reads predictions and rejections from the beginning until the end of its ``with`` block.
 
     Parameters
@@ -58,7 +54,9 @@ class Reader(threading.Thread):
     """
 
     def __init__(self, bootstrap: str, topics: Topics, partitions: int, away: Callable[[float, float], float]) -> None:
-        super().__init__(name="reader", daemon=True)
+        self._topics, self._away = topics, away
+        places = [TopicPartition(topic, p, OFFSET_BEGINNING) for topic in self._outputs() for p in range(partitions)]
+        super().__init__("reader", bootstrap, places, **OWN)
         self.partitions = [Completeness() for _ in range(partitions)]
         self.silence, self.own_silence = Silence(0.0), Silence(0.0)
         """The longest silence, and the longest not counting broker outages."""
@@ -66,22 +64,7 @@ class Reader(threading.Thread):
         """Why reading cannot continue."""
         self.notes: list[str] = []
         """The first MOST_NOTES transient errors."""
-        self._topics, self._away = topics, away
         self._heard = [time.monotonic()] * partitions
-        self._reader = Consumer(quiet({**base_properties(bootstrap, {}), **OWN}))
-        self._reader.assign(
-            [TopicPartition(topic, p, OFFSET_BEGINNING) for topic in self._outputs() for p in range(partitions)]
-        )
-        self._ended = threading.Event()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self.join()
-        self._reader.close()
 
     @property
     def accounted(self) -> int:

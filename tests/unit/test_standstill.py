@@ -7,8 +7,8 @@ import time
 import pytest
 
 from driftway.worker.errors import UsageFailure
-from tests.bench.kept_workers import KeptWorkers
-from tests.bench.sightings import Sighting
+from tests.bench.output_reader import SeenRows
+from tests.bench.restarted_workers import RestartedWorkers
 from tests.bench.standstill_page import count_table, draw, silence_table, together
 from tests.support.kafka import await_until
 
@@ -27,8 +27,8 @@ RESULT = {
 }
 
 
-def seen(partitions: int, *rows: tuple[int, float]) -> Sighting:
-    found = Sighting(partitions)
+def seen(partitions: int, *rows: tuple[int, float]) -> SeenRows:
+    found = SeenRows(partitions)
     for row, at in rows:
         found.see(row, (0, row), at)
     return found
@@ -97,7 +97,7 @@ def test_the_picture_is_drawn(tmp_path) -> None:
 def test_a_process_that_ends_is_counted_and_started_again_with_its_environment(tmp_path) -> None:
     started = tmp_path / "started"
     script = f'echo "$WORD" >> {started}; exit 3'
-    with KeptWorkers("short", [["sh", "-c", script]], [{"WORD": "hello"}]) as kept:
+    with RestartedWorkers("short", [["sh", "-c", script]], [{"WORD": "hello"}]) as kept:
         await_until(lambda: started.exists() and len(started.read_text().split()) >= 2, 20.0, "started twice")
     assert set(started.read_text().split()) == {"hello"}
     assert kept.ended[0] == 3

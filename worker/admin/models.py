@@ -23,9 +23,8 @@ from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
 from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
-from driftway.worker.state.plans.succession import is_of_one_kind, why_not
-
-OFFSET_LIMIT = 2**62
+from driftway.worker.state.plans.transition import is_of_one_kind, why_not
+from driftway.worker.state.stored_fields import LARGEST
 
 
 @dataclass(frozen=True)
@@ -96,11 +95,15 @@ def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartiti
         raise UsageFailure(
             f"group {settings.group} has committed nothing on {settings.input} yet: its workers' --learner decide"
         )
-    files = []
-    for one in pointed:
+    found = None
+    for one in sorted(pointed, key=lambda one: one.plan, reverse=True):
         assert one.pointer is not None  # noqa: S101
-        files.append((one.plan, read_snapshot(one, one.pointer)))
-    return max(files, key=lambda pair: (pair[1].saved.schema is not None, pair[0]))[1]
+        file = read_snapshot(one, one.pointer)
+        if file.saved.schema is not None:
+            return file
+        found = found or file
+    assert found is not None  # noqa: S101
+    return found
 
 
 def added(plan: ModelPlan, learner: str, origin: str = "") -> tuple[PlannedModel, ...]:
@@ -304,6 +307,6 @@ def places_of(group: GroupModels) -> dict[int, dict[int, PlanPlace]]:
                 continue
             deadline = Deadline(ASK_SECONDS)
             first, end = watermarks(reader, topic, one.partition, deadline)
-            scan = SnapshotScan(one.partition, 0, OFFSET_LIMIT)
+            scan = SnapshotScan(one.partition, 0, LARGEST)
             found[one.partition] = scan_snapshots(reader, topic, first, end, scan, deadline).places
     return found

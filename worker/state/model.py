@@ -25,7 +25,7 @@ from driftway.worker.state.monitoring.alarms import DriftMonitor
 from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
-from driftway.worker.state.plans.succession import PlannedState, carry_over
+from driftway.worker.state.plans.transition import PlannedState, carry_over
 from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers

@@ -90,9 +90,8 @@ class ModelFile:
         Failure
             It cannot be read.
         """
-        written = self.header.get("plan")
         try:
-            return None if written is None else ModelPlan.of_fields(StoredFields(written, "plan"))
+            return ModelPlan.of_header(StoredFields(self.header, snapshot.HEADER))
         except Malformed as error:
             raise self._cannot(error) from None
 

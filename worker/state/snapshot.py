@@ -12,7 +12,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -169,8 +169,18 @@ def read(blob: bytes, model: Model) -> tuple[SavedState, int]:
     return contents.saved, contents.offset
 
 
-def read_planned(blob: bytes, make_model: Callable[[ModelPlan | None], Model]) -> tuple[Model, int, InputRead | None]:
-    """Read a snapshot into a model of its plan; return that, its input offset, and what it has read of the input.
+class PlannedSnapshot(NamedTuple):
+    """A snapshot that was read into a model of its plan."""
+
+    model: Model
+    saved: SavedState
+    offset: int
+    """Input offset of the state."""
+    header: SnapshotHeader | None
+
+
+def read_planned(blob: bytes, make_model: Callable[[ModelPlan | None], Model]) -> PlannedSnapshot:
+    """Read a snapshot into a model of its plan, which `make_model` makes; None: of the first.
 
     Raises
     ------
@@ -185,8 +195,7 @@ def read_planned(blob: bytes, make_model: Callable[[ModelPlan | None], Model]) -
     except (Failure, ValueError) as error:
         _require_whole(blob)
         raise ForeignSnapshot(f"the snapshot's plan cannot be used: {error}") from None
-    _, offset = read(blob, model)
-    return model, offset, None if header is None else header.read
+    return PlannedSnapshot(model, *read(blob, model), header)
 
 
 def parse(blob: bytes) -> Contents:
@@ -280,8 +289,8 @@ def read_snapshot_header(chunk: bytes) -> SnapshotHeader | None:
         header, state = _header(chunk)
         fields = StoredFields(header, HEADER)
         nbytes = state + sum(fields.integers("sizes")) + DIGEST_BYTES
-        plan = ModelPlan.of_fields(fields.object("plan")) if fields.has("plan") else None
-        return SnapshotHeader(fields.integer("offset"), nbytes, InputRead.from_dict(header.get("read")), plan)
+        read = InputRead.from_dict(header.get("read"))
+        return SnapshotHeader(fields.integer("offset"), nbytes, read, ModelPlan.of_header(fields))
     except Malformed:
         return None
 

@@ -47,7 +47,6 @@ from driftway.worker.stream.task.checkpoint_factory import make_checkpoint
 from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.retries import RetryPolicy
 from driftway.worker.stream.task.task import Task
-from driftway.worker.stream.warm_up import prepare_kernels
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.rejections import TooManyRejected
 
@@ -117,9 +116,8 @@ class Worker:
         check_properties(self.settings)
         cluster = prepare_topics(self.settings, self.event_log)
         self._restores.initial_partitions = cluster.initial_partitions
-        model = self._plans.read_present() if cluster.has_plans else self.settings.model
         # Before subscribing: a member that compiles does not poll.
-        compiled = prepare_kernels(model, self.settings.client, self.event_log, lambda: self.stopping)
+        compiled = self._plans.prepare(cluster.has_plans, lambda: self.stopping)
         self.event_log.event("kernels are compiled", compiled=compiled)
         rebalances, session_ms = (self._assigned, self._revoked, self._lost), cluster.broker_session_ms
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin(), session_ms)

@@ -39,8 +39,10 @@ from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
+from driftway.worker.state.plans.changes import PlanChanges
+from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.snapshot import Pointer, first_difference
+from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import JSON, PACKED, key_of
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.packed import are_packed
@@ -75,6 +77,7 @@ class PartitionAudit:
         self._snapshots = SnapshotReader(streams.chunks, settings.model)
         self._model = Model(settings.model, target.partition, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
+        self._changes = PlanChanges(target.partition)
         self._forms = output_forms(settings.model)
         self._position = 0
         self._ahead: CompleteSnapshot | None = None
@@ -237,15 +240,10 @@ class PartitionAudit:
 
     # Lockstep.
 
-    def _next_place(self) -> PlanPlace | None:
-        """Where the partition took the plan after the model's; None if it took none, as far as is known."""
-        later = [place for place in self._snapshots.places.values() if place.plan.number > self._model.plan.number]
-        return min(later, key=lambda place: place.plan.number, default=None)
-
-    def _take_plans(self, following: int, most: int | None = None) -> None:
+    def _take_plans(self, following: int, most: int = LARGEST) -> None:
         """Take the plans, up to number `most`, whose places are before the row at offset `following`."""
-        while (place := self._next_place()) is not None and place.offset <= following:
-            if most is not None and place.plan.number > most:
+        while (place := self._changes.due(self._model.plan.number, following, following, committing=False)) is not None:
+            if place.plan.number > most:
                 return
             self._model = self._model.followed_by(place.plan)
             self.points.rank(self._point_keys())
@@ -264,11 +262,9 @@ class PartitionAudit:
 
     def _cut(self, rest: Records) -> int:
         """Number of records to process at once: up to the next snapshot, and with predictions of a single format."""
-        n = len(rest)
+        n = self._changes.rows_before(self._model.plan.number, rest.offsets)
         if self._ahead is not None:
             n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
-        if (place := self._next_place()) is not None:
-            n = min(n, int(rest.offsets.searchsorted(place.offset)))
         found = self.predictions.columns(n).values
         packed = are_packed(found)
         if len(packed):
@@ -301,6 +297,7 @@ class PartitionAudit:
 
     def _next_snapshot(self) -> CompleteSnapshot | None:
         snapshot = self._snapshots.take()
+        self._changes.restart(self._snapshots.places.values(), self.committed)
         if snapshot is not None and self.pointer is not None and snapshot.first == self.pointer.first:
             named = self.pointer.chunks, self.pointer.state_offset
             if named != (snapshot.chunks, snapshot.offset):

@@ -7,7 +7,6 @@ from typing import Any
 
 from driftway.worker.admin.audit.diff import Mismatch
 from driftway.worker.admin.input_records import CountedState
-from driftway.worker.errors import Failure
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
@@ -134,18 +133,18 @@ class SnapshotReader:
     def _read(self, chunks: list[Any]) -> CompleteSnapshot:
         where = self._at(chunks[0])
         blob = b"".join([chunk.value() or b"" for chunk in chunks])
-        header = snapshot.read_snapshot_header(blob)
-        plan = None if header is None else header.plan
         try:
-            model = Model(self.settings, self.stream.partition, plan=plan)
-            saved, offset = snapshot.read(blob, model)
-        except (BadSnapshot, Failure, ValueError) as error:
+            model, saved, offset, header = snapshot.read_planned(
+                blob, lambda plan: Model(self.settings, self.stream.partition, plan=plan)
+            )
+        except BadSnapshot as error:
             raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
         if header is not None:
             self.states.append(CountedState(offset, header.read))
         self.settings = replace(self.settings, events=model.settings.events)  # from before units, it keeps its meaning
         self.tests_challengers = model.challenger_tests.enabled
         taken_over, self._taken_over = self._taken_over, False
+        plan = None if header is None else header.plan
         return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over, plan)
 
     def _orphaned(self, chunks: list[Any]) -> None:

@@ -78,9 +78,7 @@ def show(as_json: bool, **given: Any) -> None:
     if as_json:
         click.echo(write_json({**group.newest.as_dict(), "taken": taken}).decode())
         return
-    click.echo(_title(group.newest))
-    for line in _model_lines(group.newest):
-        click.echo(line)
+    _print(group.newest)
     behind = [one for one in group.partitions if one.plan < group.newest.number]
     for one in behind:
         at = group.newest.places.get(one.partition)
@@ -112,9 +110,7 @@ def history(as_json: bool, **given: Any) -> None:
         taken = {str(p): found[plan.number].offset for p, found in places.items() if plan.number in found}
         rows.append({**plan.as_dict(), "taken_at": taken})
         if not as_json:
-            click.echo(_title(plan))
-            for line in _model_lines(plan):
-                click.echo(line)
+            _print(plan)
             if taken:
                 click.echo("  taken at " + ", ".join(f"{p}:{offset}" for p, offset in taken.items()))
     if as_json:
@@ -262,18 +258,13 @@ def _places(given: tuple[str, ...]) -> dict[int, int]:
     return places
 
 
-def _title(plan: ModelPlan) -> str:
-    """A plan's number, when it was written, and the change."""
+def _print(plan: ModelPlan) -> None:
+    """Print a plan's number, when it was written and what was changed, and a line for each model."""
     when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
-    return f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}"
-
-
-def _model_lines(plan: ModelPlan) -> list[str]:
-    """A line per model."""
-    return [
-        f"  {'challenger' if i else 'champion  '}  {model.name}{f'  (from {model.origin})' if model.origin else ''}"
-        for i, model in enumerate(plan.models)
-    ]
+    click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
+    for i, model in enumerate(plan.models):
+        origin = f"  (from {model.origin})" if model.origin else ""
+        click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
 
 
 def _challengers(plan: ModelPlan) -> str:

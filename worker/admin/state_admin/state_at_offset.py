@@ -268,12 +268,11 @@ def advance(
         for batch in batches:
             records = batch
             while len(records):
-                model = _with_plans(model, changes, following := int(records.offsets[0]))
-                cut = changes.cut(model.plan.number, following + 1)
-                part = records if cut is None else records.before(int(records.offsets.searchsorted(cut)))
-                outputs = model.advance(part, emit=False)
+                model = _with_plans(model, changes, int(records.offsets[0]))
+                n = changes.rows_before(model.plan.number, records.offsets)
+                outputs = model.advance(records.before(n), emit=False)
                 usable = usable or outputs.rows > 0
-                records = records.after(len(part))
+                records = records.after(n)
             if not usable:
                 require_form(model.settings, batch)
             done += len(batch)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
 
 
-class PlanNews(NamedTuple):
+class PlanOutcome(NamedTuple):
     """What became of a plan in a partition."""
 
     place: PlanPlace
@@ -36,7 +39,7 @@ class PlanChanges:
         """Places that are committed, behind the state that a restore has found."""
         self.taken: list[PlanPlace] = []
         """Places since the last commit."""
-        self.news: list[PlanNews] = []
+        self.outcomes: list[PlanOutcome] = []
         """Plans taken, and those passed over, that nobody has logged yet."""
         self._passed_over: set[int] = set()
         self._committed = 0
@@ -52,6 +55,14 @@ class PlanChanges:
         self._committed = committed
         self._recorded = sorted(recorded, key=lambda place: place.plan.number)
         self.taken.clear()
+
+    def rows_before(self, number: int, offsets: NDArray[np.int64]) -> int:
+        """Return how many of the next rows, at `offsets` i8[n], come before the plan after plan `number`: at least one.
+
+        Plans that are due before the first of them must have been taken.
+        """
+        cut = self.cut(number, int(offsets[0]) + 1)
+        return len(offsets) if cut is None else int(offsets.searchsorted(cut))
 
     def cut(self, number: int, position: int) -> int | None:
         """Return where the rows from `position` on must be cut for the plan after plan `number`; None: nowhere."""
@@ -86,12 +97,12 @@ class PlanChanges:
         """Record that a plan was taken after the plan `before`; one that a restore has found is committed already."""
         if place not in self._recorded:
             self.taken.append(place)
-        self.news.append(PlanNews(place, before.names))
+        self.outcomes.append(PlanOutcome(place, before.names))
 
     def pass_over(self, place: PlanPlace, why: str) -> None:
         """Never take a plan."""
         self._passed_over.add(place.plan.number)
-        self.news.append(PlanNews(place, (), why))
+        self.outcomes.append(PlanOutcome(place, (), why))
 
     def waiting(self, number: int, position: int) -> bool:
         """Whether the next commit takes a plan."""
@@ -102,10 +113,10 @@ class PlanChanges:
         self._committed = offset
         self.taken = [place for place in self.taken if place not in places]
 
-    def take_news(self) -> list[PlanNews]:
-        """Return and forget the news."""
-        news, self.news = self.news, []
-        return news
+    def take_outcomes(self) -> list[PlanOutcome]:
+        """Return and forget the outcomes."""
+        outcomes, self.outcomes = self.outcomes, []
+        return outcomes
 
     def _recorded_after(self, number: int) -> PlanPlace | None:
         return next((place for place in self._recorded if place.plan.number > number), None)

@@ -121,6 +121,17 @@ class ModelPlan:
         return cls.of_fields(StoredFields.parse(value, "it"))
 
     @classmethod
+    def of_header(cls, header: StoredFields) -> ModelPlan | None:
+        """The plan in a snapshot's header; None: the first.
+
+        Raises
+        ------
+        Malformed
+            It is none.
+        """
+        return cls.of_fields(header.object("plan")) if header.has("plan") else None
+
+    @classmethod
     def of_fields(cls, fields: StoredFields) -> ModelPlan:
         """As `parse`, of parsed JSON."""
         items = fields.items("models")

@@ -126,7 +126,7 @@ class PlanWriter:
             if error.args[0].code() in FENCED:
                 raise Failure(
                     f"another command changes the models of group {self._settings.group} at the same time: nothing was "
-                    "changed by this one; say it again if it is still wanted"
+                    "changed by this one; run it again if you still want the change"
                 ) from None
             raise
         while plans[-1] not in self.read(lambda _: None):  # its marker is written a moment after the commit

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import closing, suppress
 
 from confluent_kafka import Consumer, KafkaException
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TaskError, classify_failure
+from driftway.worker.kafka.error_handling import TaskError, classify_failure, translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
-from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
-from driftway.worker.state.plans.succession import why_not
+from driftway.worker.state.plans.transition import why_not
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.warm_up import prepare_kernels
 
@@ -48,32 +49,40 @@ class PlanReader:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
 
-    def read_present(self) -> ModelSettings:
-        """Read the plans that there are, before the worker joins, and compile what the newest one needs.
+    def prepare(self, has_plans: bool, cancelled: Callable[[], bool]) -> int:
+        """Compile what predictions need, before the worker joins; return how many kernels were compiled.
 
-        Returns
-        -------
-        ModelSettings
-            The worker's settings with the newest plan's models; without, if they cannot be made.
+        Parameters
+        ----------
+        has_plans : bool
+            Whether the group has a topic of plans: then the models are those of the newest one that is possible.
+        cancelled : callable
+            As `prepare_kernels` takes it.
 
         Raises
         ------
-        KafkaException, TimedOut
-            The broker did not answer in time.
+        Failure, UnknownLearner
+            A learner of the options, or one of its parameters, is not valid.
+        Failure, Unreachable
+            The plans cannot be read.
         """
-        with closing(open_reader(self._settings)) as reader:
+        if has_plans:
+            self._read_present()
+        if self.ready and self.ready[-1].number > FIRST:
+            newest = self.ready[-1]
+            names = newest.applied_to(self._settings.model).names
+            other = {"note": "the options name other learners; the plan counts"}
+            note = other if names != self._settings.model.names else {}
+            self._event_log.event("newest plan", plan=newest.number, learners=names, **note)
+            if (compiled := self._compiled(newest, cancelled)) is not None:
+                return compiled
+        return prepare_kernels(self._settings.model, self._settings.client, self._event_log, cancelled)
+
+    def _read_present(self) -> None:
+        with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:
             plans = read_plans(reader, self._settings, Deadline(ASK_SECONDS), self._tell)
-        model = self._settings.model
         self.ready += [plan for plan in plans if self._is_possible(plan)]
         self._newest = plans[-1].number if plans else 0
-        if not self.ready or self.ready[-1].number == FIRST:
-            return model
-        newest = self.ready[-1].applied_to(model)
-        if self._compiled(self.ready[-1], newest) is None:
-            return model  # its partitions pass it over, too
-        note = {"note": "the options name other learners; the plan counts"} if newest.names != model.names else {}
-        self._event_log.event("plan", plan=self.ready[-1].number, learners=newest.names, **note)
-        return newest
 
     def begin(self) -> None:
         """Go on reading beside the loop."""
@@ -121,19 +130,19 @@ class PlanReader:
 
     def _prepare(self, plan: ModelPlan) -> None:
         """Compile what the plan's models need, and hand it to the tasks."""
-        settings = plan.applied_to(self._settings.model)
         if plan.number > FIRST:
-            compiled = self._compiled(plan, settings)
+            compiled = self._compiled(plan, self._over.is_set)
             if compiled is None:
                 return
-            names = settings.names
-            self._event_log.event("plan", plan=plan.number, learners=names, compiled=compiled, change=plan.change)
+            models = {"learners": plan.names, "compiled": compiled, "change": plan.change}
+            self._event_log.event("new plan", plan=plan.number, **models)
         self.ready.append(plan)
 
-    def _compiled(self, plan: ModelPlan, settings: ModelSettings) -> int | None:
+    def _compiled(self, plan: ModelPlan, cancelled: Callable[[], bool]) -> int | None:
         """Compile what a plan's models need; return how many kernels that were, None if the models cannot be made."""
+        settings = plan.applied_to(self._settings.model)
         try:
-            return prepare_kernels(settings, self._settings.client, self._event_log, self._over.is_set)
+            return prepare_kernels(settings, self._settings.client, self._event_log, cancelled)
         except (Failure, ValueError, MemoryError) as error:
             self._event_log.event("plan passed over", plan=plan.number, error=str(error))
             return None
@@ -148,5 +157,5 @@ class PlanReader:
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if sentence != self._told:
-            self._event_log.event("plans", error=sentence)
+            self._event_log.event("plan reader error", error=sentence)
         self._told = sentence

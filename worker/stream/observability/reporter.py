@@ -110,13 +110,13 @@ class Reporter:
     def committed(self, task: Task, seconds: float) -> None:
         """Record a successful commit that took `seconds`."""
         self.metrics.committed(task, seconds)
-        for news in task.changes.take_news():
-            what = {"partition": task.partition, "plan": news.place.plan.number, "offset": news.place.offset}
-            if news.passed_over is None:
-                self._event_log.event("plan taken", **what, champion=news.place.plan.champion)
-                self.metrics.plan_taken(task, news.before)
+        for outcome in task.changes.take_outcomes():
+            what = {"partition": task.partition, "plan": outcome.place.plan.number, "offset": outcome.place.offset}
+            if outcome.passed_over is None:
+                self._event_log.event("plan taken", **what, champion=outcome.place.plan.champion)
+                self.metrics.plan_taken(task, outcome.before)
             else:
-                self._event_log.event("plan passed over", **what, error=news.passed_over)
+                self._event_log.event("plan passed over", **what, error=outcome.passed_over)
         self.progress_log.note_clocks(task)
         self.health.heartbeat(committed=True)
 

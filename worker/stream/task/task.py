@@ -334,11 +334,10 @@ class Task:
         """Learn records, and take each plan at its place among them."""
         learned = []
         while True:
-            self._take_plans(following := int(records.offsets[0]))
-            cut = self.changes.cut(self.model.plan.number, following + 1)
-            first = records if cut is None else records.before(int(records.offsets.searchsorted(cut)))
-            learned.append(self._advance_model(first, emit))
-            records = records.after(len(first))
+            self._take_plans(int(records.offsets[0]))
+            n = self.changes.rows_before(self.model.plan.number, records.offsets)
+            learned.append(self._advance_model(records.before(n), emit))
+            records = records.after(n)
             if len(records) == 0:
                 return joined(*learned)
 

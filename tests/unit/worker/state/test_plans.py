@@ -14,7 +14,7 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
-from driftway.worker.state.plans.succession import why_not
+from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.wire.codec import PACKED, read_json
 from driftway.worker.wire.packed import decode_predictions
@@ -244,5 +244,5 @@ def test_a_plan_passed_over_is_never_taken_and_the_next_one_is() -> None:
     changes = PlanChanges(3, [second, third])
     changes.pass_over(PlanPlace(40, second), "it is wrong")
     assert changes.due(1, 40, 40, committing=True) == PlanPlace(40, third)
-    assert [(news.place.plan.number, news.passed_over) for news in changes.take_news()] == [(2, "it is wrong")]
-    assert changes.take_news() == []
+    assert [(one.place.plan.number, one.passed_over) for one in changes.take_outcomes()] == [(2, "it is wrong")]
+    assert changes.take_outcomes() == []

@@ -106,7 +106,7 @@ def test_what_a_failed_commit_took_is_given_up() -> None:
 def test_a_plan_that_cannot_be_is_passed_over_and_told() -> None:
     made, checkpoint = started([plan(2, "dfop:mu=0.01", "no_such_learner", at=40), plan(3, "no_change", at=60)])
     made.advance(WHOLE)
-    (wrong, right) = made.changes.take_news()
+    (wrong, right) = made.changes.take_outcomes()
     assert (wrong.place.plan.number, "no_such_learner" in str(wrong.passed_over)) == (2, True)
     assert (right.place, right.passed_over, right.before) == (PlanPlace(60, right.place.plan), None, FIRST)
     commit(made)

@@ -366,10 +366,10 @@ class RestorePlan:
         """Load a snapshot into a new model; return that, and what its state has read of the input."""
         topic = self.context.settings.topics.snapshots
         blob = b"".join(read_chunks(self.context.reader, topic, self.context.partition, place, self.context.deadline))
-        model, position, read = snapshot.read_planned(blob, self.context.make_model)
-        if position != place.state_offset:
-            raise DamagedSnapshot(f"the snapshot is at offset {position}, its pointer at {place.state_offset}")
-        return model, read
+        found = snapshot.read_planned(blob, self.context.make_model)
+        if found.offset != place.state_offset:
+            raise DamagedSnapshot(f"the snapshot is at offset {found.offset}, its pointer at {place.state_offset}")
+        return found.model, None if found.header is None else found.header.read
 
     def _later_places(self, model: Model) -> tuple[PlanPlace, ...]:
         return tuple(place for place in self._scan_older().places.values() if place.plan.number > model.plan.number)

@@ -6,27 +6,26 @@ outputs need not keep the input's partitions.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet
 from driftway.worker.wire.codec import read_json
 from tests.support.audit import UP_TO_DATE
+from tests.support.reader_thread import ReaderThread
 
 POLL_SECONDS = 0.05
 BATCH_MESSAGES = 10_000
 
 
 @dataclass
-class Sighting:
+class SeenRows:
     """What was seen of one output.
 
     Parameters
@@ -60,7 +59,7 @@ class Sighting:
             return
         self.times[row % self.partitions].append(at)
 
-    def beyond(self, written: Sighting) -> tuple[int, int]:
+    def beyond(self, written: SeenRows) -> tuple[int, int]:
         """Return how many repetitions this output has and the input has not, and how many of the input's it lacks.
 
         A client may write a row of the input twice; then it is two rows, with two predictions.
@@ -85,8 +84,8 @@ class Sighting:
         )
 
 
-class Sightings(threading.Thread):
-    """Thread that reads topics from their beginnings until the end of its ``with`` block.
+class OutputReader(ReaderThread):
+    """Reads topics from their beginnings until the end of its ``with`` block.
 
     Parameters
     ----------
@@ -108,32 +107,15 @@ class Sightings(threading.Thread):
     """
 
     def __init__(self, bootstrap: str, topics: Mapping[str, str], partitions: int) -> None:
-        super().__init__(name="sightings", daemon=True)
-        self.of = {name: Sighting(partitions) for name in topics}
+        by_topic = {topic: SeenRows(partitions) for topic in topics.values()}
+        places = [TopicPartition(topic, p, 0) for topic in by_topic for p in range(partitions)]
+        own = {"fetch_wait_max_ms": 20, "fetch_queue_backoff_ms": 5, **UP_TO_DATE}
+        # "earliest" never passes over a row; what is read again counts once.
+        super().__init__("output reader", bootstrap, places, auto_offset_reset="earliest", **own)
+        self.of = {name: by_topic[topic] for name, topic in topics.items()}
         self.notes: set[str] = set()
         self.failure: str | None = None
-        self._by_topic = {topic: self.of[name] for name, topic in topics.items()}
-        own = {
-            "group.id": "driftway-reader",  # the client requires one; assign() never joins a group
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",  # never passes over a row; what is read again counts once
-            "fetch.wait.max.ms": 20,
-            "fetch.queue.backoff.ms": 5,
-            **UP_TO_DATE,
-        }
-        self._reader = Consumer(quiet({**base_properties(bootstrap, {}), **own}))
-        self._reader.assign([TopicPartition(topic, p, 0) for topic in self._by_topic for p in range(partitions)])
-        self._ended = threading.Event()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self.join()
-        self._reader.close()
+        self._by_topic = by_topic
 
     def run(self) -> None:
         """Poll until the end of the ``with`` block, or until reading fails."""

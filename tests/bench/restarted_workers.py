@@ -15,8 +15,8 @@ END_SECONDS = 20.0
 TOLD_CHARACTERS = 2000
 
 
-class KeptWorkers(threading.Thread):
-    """Processes of one group, kept running during a ``with`` block and ended with SIGTERM at its end.
+class RestartedWorkers(threading.Thread):
+    """Processes of one group, restarted when they end during a ``with`` block and ended with SIGTERM at its end.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class KeptWorkers(threading.Thread):
     def __init__(
         self, name: str, commands: Sequence[Sequence[str]], environments: Sequence[Mapping[str, str]] = ()
     ) -> None:
-        super().__init__(name=f"keeper of {name}", daemon=True)
+        super().__init__(name=f"restarts of {name}", daemon=True)
         given = environments or [{}] * len(commands)
         self._argv = [
             ["env", *(f"{key}={value}" for key, value in more.items()), *command]
