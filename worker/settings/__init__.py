@@ -208,7 +208,6 @@ class ModelSettings:
     def why_models_stay(self) -> str | None:
         """Why the models cannot change while workers run; None: they can."""
         options = {
-            "--label-wait": self.wait is not None,
             "--share": self.share is not None,
             "--warm-start": self.warm is not None,
         }

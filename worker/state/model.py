@@ -260,7 +260,9 @@ class Model:
             following._rejection_window.load(self._rejection_window.save())
         if following._imputer is not None and self._imputer is not None:
             following._imputer.state.memory[:] = self._imputer.state.memory
-        carry_over(self._planned, following._planned)
+        kept = carry_over(self._planned, following._planned)
+        if self._pending is not None:
+            following._pending = self._pending.followed_by(following._learners, kept)
         if plan.champion == self.plan.champion and self._drift_monitor and following._drift_monitor:
             for part, memory in zip(following._drift_monitor.parts(), self._drift_monitor.parts(), strict=True):
                 part[:] = memory

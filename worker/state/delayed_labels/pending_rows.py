@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.engine.update_loop import LABEL_EXPIRED
+from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_SLOTS, Guesses
 from driftway.worker.settings.option_values import LabelWait
@@ -110,6 +110,7 @@ class PendingRows:
     """
 
     def __init__(self, wait: LabelWait, n_features: int, learners: Sequence[Learner]) -> None:
+        self._wait = wait
         W = wait.rows
         table_size = 1 << (2 * W - 1).bit_length()
         self._store = PendingTable(
@@ -132,6 +133,31 @@ class PendingRows:
         """The emitted scores, for each learner f8[W, k]."""
         self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
         """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
+
+    def followed_by(self, learners: Sequence[Learner], kept: Sequence[int | None]) -> PendingRows:
+        """Return the rows that wait for the learners of the next plan; this object is used no more.
+
+        Parameters
+        ----------
+        learners : sequence of Learner
+            They predict the rows from now on.
+        kept : sequence of int or None
+            For each of them the number of the present learner whose state it goes on with, and so its predictions of
+            the rows that wait. None: it is new, and predicts them now.
+        """
+        following = PendingRows(self._wait, self._store.x.shape[1], learners)
+        following._store, following.cached_guesses, following.clocks = self._store, self.cached_guesses, self.clocks
+        slots = self._slots()[1]
+        for i, (learner, number) in enumerate(zip(learners, kept, strict=True)):
+            scores, cache = following._scores[i], following.cached_predictions[i]
+            if number is not None:
+                scores[slots], cache[slots] = self._scores[number][slots], self.cached_predictions[number][slots]
+            elif len(slots):
+                score = np.empty((len(slots), learner.n_scores))
+                unlabelled = np.full(len(slots), np.nan)
+                learner.predict_then_update_delayed(self._store.x[slots], unlabelled, score, DelayedRows(slots, cache))
+                scores[slots] = score
+        return following
 
     def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
         """Arrange a batch's rows and labels as operations, and match each label to its row.

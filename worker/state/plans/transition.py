@@ -25,21 +25,28 @@ class PlannedState(NamedTuple):
     """Of the challengers; empty where they are not tested."""
 
 
-def carry_over(before: PlannedState, after: PlannedState) -> None:
+def carry_over(before: PlannedState, after: PlannedState) -> list[int | None]:
     """Copy the states that the models of `after` keep, with their metrics; the others stay as they begin.
 
-    The test of a challenger goes on while its champion is the same.
+    The test of a challenger goes on while its champion is the same. Returns for each learner of `after` the number of
+    the learner whose state it goes on with; None: it begins empty.
     """
-    present = dict(zip(before.plan.names, zip(before.learners, before.metrics, strict=True), strict=False))
+    numbers = {name: number for number, name in enumerate(before.plan.names[: len(before.learners)])}
+    kept = list[int | None]()
     for model, learner, metrics in zip(after.plan.models, after.learners, after.metrics, strict=False):
-        kept = present.get(model.name, present.get(model.origin))
-        if kept is not None and is_of_one_kind(kept[0], learner):
-            learner.state.memory[:], metrics.state.memory[:] = kept[0].state.memory, kept[1].state.memory
+        number = numbers.get(model.name, numbers.get(model.origin))
+        if number is not None and not is_of_one_kind(before.learners[number], learner):
+            number = None
+        if number is not None:
+            learner.state.memory[:] = before.learners[number].state.memory
+            metrics.state.memory[:] = before.metrics[number].state.memory
+        kept.append(number)
     if before.plan.champion == after.plan.champion:
         tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
         for name, test in zip(after.plan.names[1:], after.tests, strict=False):
             if name in tested:
                 test.state.memory[:] = tested[name].state.memory
+    return kept
 
 
 def is_of_one_kind(one: Learner, other: Learner) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
@@ -167,7 +167,7 @@ def test_plans_that_cannot_be(models: tuple[str, ...], words: str | None) -> Non
 
 @pytest.mark.parametrize(
     ("changed", "option"),
-    [({"wait": LabelWait.parse("10")}, "--label-wait"), ({"share": SharingOption.parse("average")}, "--share")],
+    [({"share": SharingOption.parse("average")}, "--share")],
 )
 def test_groups_whose_models_cannot_change_yet(changed: dict[str, object], option: str) -> None:
     why = why_not(plan(2, "pa1"), replace(SETTINGS, **changed))

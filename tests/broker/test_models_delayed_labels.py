@@ -1,0 +1,145 @@
+"""The models of a group whose labels come late are changed while workers run and die."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from driftway.learners import Spec
+from driftway.worker.admin.merged_input import MergedInput
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.events import Records
+from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
+from tests.support.kafka import create_topic, produce, unique
+from tests.support.process import Driftway, Finished, driftway
+from tests.support.selection import slow_but
+from tests.unit.worker.rows import records
+
+LEARNER, WAIT, EVERY, PIECE, BEFORE = "dfop:mu=0.01", "200", "50", 150, 300
+CHANGES = (("add", "arow"), ("promote", "arow"), ("set", "arow", "r=2"), ("rollback",), ("drop", LEARNER))
+
+
+@dataclass
+class LateScenario:
+    """Two partitions of events whose labels come late, in the input or in a topic of their own."""
+
+    kafka: str
+    label_topic: bool
+    topic: str = field(default_factory=lambda: unique("events"))
+    labels: str = field(default_factory=lambda: unique("labels"))
+    group: str = field(default_factory=lambda: unique("group"))
+
+    def __post_init__(self) -> None:
+        for name in (self.topic, self.labels):
+            create_topic(self.kafka, name, 2)
+        self.streams = {partition: late_stream(900, seed=partition) for partition in range(2)}
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return "--input", self.topic, "--group", self.group, "--bootstrap", self.kafka
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Of the worker and of the audit."""
+        own = "--learner", LEARNER, "--label-wait", WAIT, "--accuracy-every", EVERY
+        return (*self.place, *own, *(("--label-topic", self.labels) if self.label_topic else ()))
+
+    def feed(self, first: int = 0, last: int = 10**6) -> Iterator[int]:
+        """Produce the records `first` to `last` of each stream; yield the number of events so far."""
+        last = min(last, max(map(len, self.streams.values())))
+        for start in range(first, last, PIECE):
+            end = min(start + PIECE, last)
+            for partition, values in self.streams.items():
+                piece = values[start:end]
+                if not self.label_topic:
+                    produce(self.kafka, self.topic, piece, partition)
+                    continue
+                for name, wanted in ((self.topic, True), (self.labels, False)):
+                    produce(self.kafka, name, [value for value in piece if (b'"x"' in value) is wanted], partition)
+            yield sum(b'"x"' in value for values in self.streams.values() for value in values[:end])
+
+    def models(self, *arguments: str) -> Finished:
+        done = driftway("models", *arguments, *self.place)
+        assert done.code == 0, done
+        return done
+
+    def history(self) -> list[dict[str, Any]]:
+        plans: list[dict[str, Any]] = json.loads(self.models("history", "--json").stdout)
+        return plans
+
+    def taken(self, partition: int, end: int) -> Iterator[Records]:
+        """The records of a partition, in the order in which the workers took them."""
+        if not self.label_topic:
+            yield records(self.streams[partition], partition=partition)
+            return
+        model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT))
+        settings = WorkerSettings(self.kafka, self.topic, self.group, model, label_topic=self.labels)
+        with MergedInput(settings, self.labels, partition, 0, end) as both:
+            yield from iter(both.take, None)
+
+    def expected(self, partition: int, end: int) -> tuple[list[Any], list[Any]]:
+        """Predictions, without their times, and accuracy points of one undisturbed run."""
+        settings = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT), accuracy_every=int(EVERY))
+        model, outputs = Model(settings, partition, self.group), []
+        plans = [plan for plan in self.history() if str(partition) in plan["taken_at"]]
+        places = [(plan["taken_at"][str(partition)], ModelPlan.parse(json.dumps(plan).encode())) for plan in plans]
+        for part in self.taken(partition, end):
+            left = part
+            while len(left):
+                at, plan = places[0] if places else (10**9, None)
+                n = int(left.offsets.searchsorted(at))
+                if n:
+                    outputs.append(model.advance(left.before(n)))
+                    left = left.after(n)
+                if len(left) and plan is not None:
+                    model = model.followed_by(plan)
+                    places.pop(0)
+        predictions = [untimed(value) for one in outputs for value in one.predictions.to_list()]
+        return predictions, [untimed(value) for one in outputs for _, value in one.points]
+
+    def require_expected(self, end: int) -> None:
+        """Compare all outputs with those of an undisturbed run, and audit them."""
+        outputs = Outputs(self.kafka, f"{self.topic}.{self.group}")
+        for partition in self.streams:
+            predictions, points = self.expected(partition, end)
+            for kind, want in (("predictions", predictions), ("accuracy", points)):
+                found = [untimed(one.value) for one in outputs.records(kind) if one.partition == partition]
+                assert found == want, (kind, partition)
+        done = driftway("audit", *self.options)
+        assert done.code == 0, done
+
+
+def untimed(value: bytes) -> dict[str, Any]:
+    """A record without what depends on the times of the input's records, which the broker gave them."""
+    found: dict[str, Any] = json.loads(value)
+    return {key: one for key, one in found.items() if key not in ("t", "delay_ms", "key")}
+
+
+@pytest.mark.parametrize("label_topic", [False, True], ids=["in the input", "topic"])
+@pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
+def test_models_change_while_labels_are_late_and_workers_die(kafka: str, label_topic: bool, step: Step) -> None:
+    stage = LateScenario(kafka, label_topic)
+    work = "worker", *stage.options, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
+    for _ in stage.feed(0, BEFORE):
+        pass
+    with Driftway(*work, PYTHON, "--stop-at-end") as worker:
+        assert worker.wait(60) == 0, worker.story()
+    for number, words in enumerate(CHANGES):
+        at = (f"{partition}:{BEFORE + 100 * number + 7 * partition}" for partition in range(2))
+        stage.models(*words, *(word for one in at for word in ("--at", one)))
+    kill_and_succeed(
+        step, work, (NATIVE, PYTHON), stage.feed(BEFORE), Outputs(kafka, f"{stage.topic}.{stage.group}"), commits=9
+    )
+    end = 900 if label_topic else min(map(len, stage.streams.values()))
+    wanted = [[BEFORE + 100 * number, BEFORE + 100 * number + 7] for number in range(len(CHANGES))]
+    assert [list(plan["taken_at"].values()) for plan in stage.history()[1:]] == wanted
+    stage.require_expected(end)
