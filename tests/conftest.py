@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from driftway.producers.streams.files import data_folder
 from driftway.workbench.broker import provide
@@ -16,6 +17,8 @@ from tests.support.fixtures import provided_or_skip
 from tests.support.kafka import unique
 from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 
+settings.register_profile("any machine", deadline=None)  # how long an example takes says nothing about the code
+settings.load_profile("any machine")
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from driftway.worker.errors import Failure
 from driftway.worker.wire.events import Schema
 
+WARM, FROZEN = "warm", "frozen"
+"""What stands before the name of a model that began with a model file: it learns on, or only predicts."""
+
 
 @dataclass(frozen=True)
 class WarmStart:
@@ -36,9 +39,14 @@ class WarmStart:
     state: bytes = field(default=b"", repr=False)
     filling: bytes = field(default=b"", repr=False)
 
+    @property
+    def start(self) -> str:
+        """Whether the model learns on: WARM, or FROZEN."""
+        return FROZEN if self.frozen else WARM
+
     def display_name(self, text: str) -> str:
-        """The champion's name in outputs: its spec, with `warm:` or `frozen:` in front."""
-        return f"frozen:{text}" if self.frozen else f"warm:{text}"
+        """The model's name in outputs: its spec, with `warm:` or `frozen:` in front."""
+        return f"{self.start}:{text}"
 
     def admit(self, found: Schema, what: str) -> Schema:
         """Return the schema to use for `what`, whose features are `found`: the file's if both have names, else `found`.

@@ -77,6 +77,12 @@ class ModelAverager:
         """Its model after its last update; at first the initial one."""
         self._remember(begun)
 
+    def begin(self) -> None:
+        """Take its present model as that of its last update."""
+        model = self._learner.shared_model()
+        if model is not None:
+            self._remember(model)
+
     @property
     def _last(self) -> SharedModel:
         R = self.state["sent.R"] if "sent.R" in self.state.fields else None

@@ -85,7 +85,7 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
         plans = [file.plan]
     schema = file.saved.schema
     width = None if schema is None else schema.n_features
-    return GroupModels(settings, partitions, model, width, plans or [first_plan(model.specs)])
+    return GroupModels(settings, partitions, model, width, plans or [first_plan(model.specs, model.warm)])
 
 
 def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartition]) -> ModelFile:
@@ -158,9 +158,10 @@ def with_parameters(plan: ModelPlan, learner: str, given: Mapping[str, str]) -> 
     """
     changed = _named(plan, learner)
     spec = replace(changed.spec, parameters=tuple((dict(changed.spec.parameters) | dict(given)).items()))
-    if spec.text in plan.names:
-        raise UsageFailure(f"there is a model {spec.text} already")
-    return tuple(PlannedModel(spec, changed.name) if model is changed else model for model in plan.models)
+    following = replace(changed, spec=spec, origin=changed.name)
+    if following.name in plan.names:
+        raise UsageFailure(f"there is a model {following.name} already")
+    return tuple(following if model is changed else model for model in plan.models)
 
 
 def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[PlannedModel, ...]:
@@ -180,7 +181,7 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     if found is None:
         raise UsageFailure(f"there is no plan {number} before plan {newest.number}")
     followers = {model.origin: model.name for model in newest.models if model.origin}
-    return tuple(PlannedModel(model.spec, followers.get(model.name, "")) for model in found.models)
+    return tuple(replace(model, origin=followers.get(model.name, "")) for model in found.models)
 
 
 def _spec(learner: str) -> Spec:
@@ -192,8 +193,10 @@ def _spec(learner: str) -> Spec:
 
 def _named(plan: ModelPlan, learner: str) -> PlannedModel:
     """The model of that name."""
-    name = _spec(learner).text
-    found = next((model for model in plan.models if model.name == name), None)
+    found = next((model for model in plan.models if model.name == learner), None)
+    if found is None:
+        name = _spec(learner).text
+        found = next((model for model in plan.models if model.name == name), None)
     if found is None:
         raise UsageFailure(f"there is no model {name} in plan {plan.number}: it has {', '.join(plan.names)}")
     return found

@@ -206,7 +206,7 @@ class Evaluation:
         if self.share is None or learner.sharing is None:
             return None
         exchange = ModelExchange(self.share, partition)
-        exchange.attach([learner], 0, self.spec.text)
+        exchange.attach([learner], self.spec.text)
         exchange.start(self.partitions, {})
         return exchange
 

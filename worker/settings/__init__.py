@@ -89,7 +89,9 @@ class ModelSettings:
     max_rejected : RejectionLimit or None
         Rejections beyond which the worker stops; None: never. Not part of the state either.
     warm : WarmStart or None
-        State in which the champion starts; None: empty, as challengers always do.
+        State in which the model `warm_model` starts; None: empty, as all others do.
+    warm_model : int or None
+        Number of that model: of the champion, until a plan changes the models. None: no plan has it any more.
     pass_headers : tuple of str
         Names of the headers copied from an event to its prediction; ALL alone: every one. Not part of the state either.
     """
@@ -114,6 +116,7 @@ class ModelSettings:
     detectors: tuple[Spec, ...] = ()
     max_rejected: RejectionLimit | None = None
     warm: WarmStart | None = None
+    warm_model: int | None = 0
     pass_headers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -195,24 +198,21 @@ class ModelSettings:
 
     @property
     def frozen(self) -> bool:
-        """Whether the champion only predicts."""
+        """Whether the model that began with a file only predicts."""
         return self.warm is not None and self.warm.frozen
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the learners in outputs: their specs, with `warm:` or `frozen:` for a champion from a file."""
-        champion, *challengers = (spec.text for spec in self.specs)
-        return champion if self.warm is None else self.warm.display_name(champion), *challengers
+    def only_predicts(self) -> int | None:
+        """Number of the model that only predicts; None: all learn."""
+        return self.warm_model if self.frozen else None
 
     @property
-    def why_models_stay(self) -> str | None:
-        """Why the models cannot change while workers run; None: they can."""
-        options = {
-            "--share": self.share is not None,
-            "--warm-start": self.warm is not None,
-        }
-        given = [option for option, is_given in options.items() if is_given]
-        return f"the models of a group with {given[0]} cannot be changed while it runs" if given else None
+    def names(self) -> tuple[str, ...]:
+        """Names of the learners in outputs: their specs, with `warm:` or `frozen:` for the one from a file."""
+        names = [spec.text for spec in self.specs]
+        if self.warm is not None and self.warm_model is not None:
+            names[self.warm_model] = self.warm.display_name(names[self.warm_model])
+        return tuple(names)
 
     def identity(self) -> dict[str, Any]:
         """Everything here that a stored state must match before it may be loaded."""
@@ -246,8 +246,8 @@ class ModelSettings:
         common = {key: full[key] for key in (*keys, *late) if key in full}
         pairs = zip(full["learners"], states, strict=bool(states))
         identities = [{**common, "learner": name, "state": state} for name, state in pairs]
-        if identities:
-            identities[0] |= {key: full[key] for key in ("warm", "frozen") if key in full}  # of the champion
+        if identities and self.warm_model is not None:
+            identities[self.warm_model] |= {key: full[key] for key in ("warm", "frozen") if key in full}
         return [short_digest(one) for one in identities]
 
     @property

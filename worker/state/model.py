@@ -71,7 +71,7 @@ class Model:
     """
 
     def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
-        self.plan = first_plan(settings.specs) if plan is None else plan
+        self.plan = first_plan(settings.specs, settings.warm) if plan is None else plan
         self.settings = settings if plan is None else plan.applied_to(settings)
         self.partition = partition
         self.group = group
@@ -164,7 +164,7 @@ class Model:
         segments = [piece[:2] for piece in steps.segments] if learner.mixes else spans  # mixtures are not shared
         for start, end in segments:
             X, y, s = batch.X[start:end], batch.y[start:end], score[start:end]
-            if i == 0 and self.settings.frozen:
+            if i == self.settings.only_predicts:
                 learner.predict(X, s)
             elif self._pending is not None:
                 delayed = DelayedRows(steps.slot[start:end], self._pending.cached_predictions[i])
@@ -260,12 +260,7 @@ class Model:
             following._rejection_window.load(self._rejection_window.save())
         if following._imputer is not None and self._imputer is not None:
             following._imputer.state.memory[:] = self._imputer.state.memory
-        kept = carry_over(self._planned, following._planned)
-        if self._pending is not None:
-            following._pending = self._pending.followed_by(following._learners, kept)
-        if plan.champion == self.plan.champion and self._drift_monitor and following._drift_monitor:
-            for part, memory in zip(following._drift_monitor.parts(), self._drift_monitor.parts(), strict=True):
-                part[:] = memory
+        carry_over(self._planned, following._planned)
         return following
 
     def identity(self) -> dict[str, Any]:
@@ -320,8 +315,8 @@ class Model:
                 self._learners.append(learner := make_learner(spec, settings, d))
                 self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
         self.challenger_tests.begin(self._learners)
-        if settings.warm is not None and settings.warm.state:
-            self._learners[0].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
+        if settings.warm is not None and settings.warm.state and settings.warm_model is not None:
+            self._learners[settings.warm_model].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
         self._note_identity(self.schema)
 
@@ -330,14 +325,18 @@ class Model:
         settings = self.settings
         self.digests = settings.digests([learner.identity() for learner in self._learners])
         if self.exchange is not None:
-            self.exchange.attach(self._learners, int(settings.frozen), short_digest([self.digests, schema.names]))
+            digest = short_digest([self.digests, schema.names])
+            self.exchange.attach(self._learners, digest, settings.only_predicts, self.plan.number > FIRST)
         if settings.detectors:
             identity = {"learner": settings.names[0], **self._identity_fields(self.digests[0])}
             self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
 
     @property
     def _planned(self) -> PlannedState:
-        return PlannedState(self.plan, self._learners, self._metrics, self.challenger_tests.processes)
+        tests, monitor = self.challenger_tests.processes, self._drift_monitor
+        return PlannedState(
+            self.plan, self.settings, self._learners, self._metrics, tests, monitor, self._pending, self.exchange
+        )
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""

@@ -120,7 +120,8 @@ class ModelFile:
                 f"{self.name} has learned from fields, which packed events do not have: give another --format"
             )
         try:
-            return settings_of(self.contents.identity, form)
+            found, plan = settings_of(self.contents.identity, form), self.plan
+            return found if plan is None else plan.applied_to(found)
         except (ValueError, UsageFailure) as error:
             raise self._cannot(error) from None
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
@@ -73,7 +73,6 @@ def test_nothing_is_written_to_what_is_read_only():
         write(BYTES, 0, np.uint64(1))
 
 
-@settings(deadline=None)  # the first example compiles
 @given(st.integers(0, 2**64 - 1))
 def test_trailing_zeros(word):
     assert int(zeros(np.uint64(word))) == ((word & -word).bit_length() - 1 if word else 64)

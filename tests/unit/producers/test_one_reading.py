@@ -89,7 +89,7 @@ def written(rows: list[list[str]], names: list[str], separator: str, decimal: st
     return out.getvalue()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=tables(), separator=st.sampled_from(",;\t"), decimal=st.sampled_from(".,"))
 def test_csv(tmp_path: Path, table: Any, separator: str, decimal: str) -> None:
     rows, labels = table
@@ -105,7 +105,7 @@ def test_csv(tmp_path: Path, table: Any, separator: str, decimal: str) -> None:
     np.testing.assert_array_equal(y, events[1])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=tables())
 @pytest.mark.parametrize("kind", ["parquet", "arff"])
 def test_parquet_and_arff(tmp_path: Path, kind: str, table: Any) -> None:

@@ -57,8 +57,8 @@ class ExchangeVerifier:
         self._logs = shares_of(settings)
         self._own = [value for _, value in self._logs[partition]]
         self._headers = [one for one in map(read_record_header, self._own) if one is not None]
-        self._sent: dict[int, list[tuple[int, ExchangeRecord]]] = {}
-        """Partition -> offsets and records that can be read for these learners."""
+        self._sent: dict[int, list[tuple[int, RecordHeader, bytes]]] = {}
+        """Partition -> offsets, headers and values of its records."""
         self._looked_at: tuple[ExchangeRecord, Inbox | None] | None = None
         self.unknown = 0
         """Rounds that could not be checked because records of other partitions are gone."""
@@ -97,25 +97,30 @@ class ExchangeVerifier:
             return None
         before = {} if place == 0 else self._headers[place - 1].consumed
         inbox: Inbox = {}
+        templates = [exchange.template for exchange in exchanges]
         for p in sorted(neighbours(self._partition, record.partitions, self._share)):
-            sent = self._records_of(p, exchanges)
+            sent = self._records_of(p)
             first, end = (
                 bisect_left(sent, offset, key=itemgetter(0)) for offset in (before.get(p, 0), record.consumed.get(p, 0))
             )
             last_round = sent[first - 1][1].round_number if first else 0
-            for _, one in sent[first:end]:
-                if one.round_number not in (1, last_round + 1):
+            for _, header, value in sent[first:end]:
+                if header.round_number not in (1, last_round + 1):
                     return None
-                last_round = one.round_number
-                if one.model_digest == record.model_digest:
+                last_round = header.round_number
+                if header.model_digest == record.model_digest:
+                    one = ExchangeRecord.read(value, templates)
+                    if one is None:
+                        return None
                     accumulate(inbox, exchanges, one)
         return inbox
 
-    def _records_of(self, p: int, exchanges: tuple[ModelAverager, ...]) -> list[tuple[int, ExchangeRecord]]:
+    def _records_of(self, p: int) -> list[tuple[int, RecordHeader, bytes]]:
         if p not in self._sent:
-            templates = [exchange.template for exchange in exchanges]
-            read = ((offset, ExchangeRecord.read(value, templates)) for offset, value in self._logs.get(p, []))
-            self._sent[p] = [(offset, one) for offset, one in read if one is not None]
+            read = ((offset, read_record_header(value), value) for offset, value in self._logs.get(p, []))
+            self._sent[p] = [
+                (offset, header, value) for offset, header, value in read if header is not None and value is not None
+            ]
         return self._sent[p]
 
 

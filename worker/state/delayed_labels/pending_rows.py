@@ -110,7 +110,6 @@ class PendingRows:
     """
 
     def __init__(self, wait: LabelWait, n_features: int, learners: Sequence[Learner]) -> None:
-        self._wait = wait
         W = wait.rows
         table_size = 1 << (2 * W - 1).bit_length()
         self._store = PendingTable(
@@ -134,30 +133,30 @@ class PendingRows:
         self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
         """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
 
-    def followed_by(self, learners: Sequence[Learner], kept: Sequence[int | None]) -> PendingRows:
-        """Return the rows that wait for the learners of the next plan; this object is used no more.
+    def go_on_from(self, before: PendingRows, learners: Sequence[Learner], kept: Sequence[int | None]) -> None:
+        """Go on with the rows that wait under the plan before.
 
         Parameters
         ----------
+        before : PendingRows
+            It is used no more.
         learners : sequence of Learner
-            They predict the rows from now on.
+            Those of this plan.
         kept : sequence of int or None
-            For each of them the number of the present learner whose state it goes on with, and so its predictions of
-            the rows that wait. None: it is new, and predicts them now.
+            For each of them the number of the learner before whose state it goes on with, and so its predictions of the
+            rows that wait. None: it is new, and predicts them now.
         """
-        following = PendingRows(self._wait, self._store.x.shape[1], learners)
-        following._store, following.cached_guesses, following.clocks = self._store, self.cached_guesses, self.clocks
+        self._store, self.cached_guesses, self.clocks = before._store, before.cached_guesses, before.clocks
         slots = self._slots()[1]
         for i, (learner, number) in enumerate(zip(learners, kept, strict=True)):
-            scores, cache = following._scores[i], following.cached_predictions[i]
+            scores, cache = self._scores[i], self.cached_predictions[i]
             if number is not None:
-                scores[slots], cache[slots] = self._scores[number][slots], self.cached_predictions[number][slots]
+                scores[slots], cache[slots] = before._scores[number][slots], before.cached_predictions[number][slots]
             elif len(slots):
                 score = np.empty((len(slots), learner.n_scores))
                 unlabelled = np.full(len(slots), np.nan)
                 learner.predict_then_update_delayed(self._store.x[slots], unlabelled, score, DelayedRows(slots, cache))
                 scores[slots] = score
-        return following
 
     def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
         """Arrange a batch's rows and labels as operations, and match each label to its row.

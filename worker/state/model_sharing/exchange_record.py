@@ -169,13 +169,16 @@ class RecordHeader(NamedTuple):
     round_number: int
     offset: int
     consumed: dict[int, int]
+    rows: int
+    model_digest: str
 
 
 def read_record_header(value: bytes | None) -> RecordHeader | None:
     """Parse the header of a record; None if it cannot be read."""
     try:
         fields = _fields(value)
-        return RecordHeader(fields.integer("round"), fields.integer("offset"), _consumed(fields))
+        place = fields.integer("round"), fields.integer("offset"), _consumed(fields)
+        return RecordHeader(*place, fields.integer("rows"), fields.text("model_digest"))
     except Malformed:
         return None
 
@@ -203,20 +206,19 @@ def first_missing(
     return expected if last is not None and expected <= last else None
 
 
-def latest_history(values: Sequence[bytes | None], like: Sequence[SharedModel]) -> list[ExchangeRecord]:
-    """The records of the current history: the last run of consecutive rounds in a partition's log.
+def latest_history(values: Sequence[bytes | None]) -> list[tuple[RecordHeader, bytes]]:
+    """The records of the current history, with their headers: the last run of consecutive rounds in a partition's log.
 
     Parameters
     ----------
     values : sequence of bytes or None
-        Values of the partition's records, in log order.
-    like : sequence of SharedModel
-        As in `ExchangeRecord.read`.
+        Values of the partition's records, in log order; those that cannot be read are passed over.
     """
-    found = list[ExchangeRecord]()
-    for record in (ExchangeRecord.read(value, like) for value in values):
-        if record is not None:
-            if found and record.round_number != found[-1].round_number + 1:
+    found = list[tuple[RecordHeader, bytes]]()
+    for value in values:
+        header = read_record_header(value)
+        if header is not None and value is not None:
+            if found and header.round_number != found[-1][0].round_number + 1:
                 found.clear()
-            found.append(record)
+            found.append((header, value))
     return found

@@ -19,12 +19,13 @@ from driftway.learners.engine.state import State
 from driftway.learners.learner import Learner
 from driftway.worker.errors import CannotRestore
 from driftway.worker.settings.option_values import GOSSIP, SharingOption
-from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord, latest_history
+from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord, RecordHeader, latest_history
 
 Inbox = dict[int, tuple[ModelUpdate | None, ...]]
 """Partition -> pending update of each of its learners."""
 Observer = Callable[[ExchangeRecord, int, tuple[ModelAverager, ...], int], None]
-"""Called before a learner replays a round, with its record, the learner's index, all averagers, and `Round.since`."""
+"""Called before a learner replays a round, with its record, the learner's index, all averagers, and the labelled rows
+since the learner's last update."""
 
 
 def neighbours(partition: int, partitions: int, share: SharingOption) -> set[int]:
@@ -87,10 +88,12 @@ class ModelExchange:
         self._state = State(
             {"exchange.round": ("i8", (1,)), "exchange.rows": ("i8", (1,)), "exchange.sent_at": ("i8", (1,))}
         )
+        self._began: State | None = None
+        """Labelled rows when each sharing learner began, i8[peers]; None: all began with the history."""
         self._log: list[bytes | None] = []
         self._replay_from = 0
-        self._replay: deque[ExchangeRecord] | None = None
-        """Rounds to replay first; None: not parsed yet."""
+        self._replay: deque[tuple[RecordHeader, bytes]] | None = None
+        """Rounds to replay first, each read in its turn: later ones may be of another plan. None: not known yet."""
         self._partitions = 1
         self._may_start = self._awaits_own_record = False
         """Whether new rounds are allowed, and whether its own last record has not been read back from the topic yet."""
@@ -98,6 +101,8 @@ class ModelExchange:
         """Updates received since the last round."""
         self.next_offsets: dict[int, int] = {}
         """Partition -> next offset to read in the topic; those not named are read from the beginning."""
+        self._round_offsets: dict[int, int] = {}
+        """The same at the last round."""
         self._times: dict[int, int] = {}
         self.oldest_sent_at: int | None = None
         """Timestamp, in ms, of the least recent of the latest records that others contributed to the last new round."""
@@ -132,16 +137,66 @@ class ModelExchange:
         made.observer = self.observer
         return made
 
-    def attach(self, learners: Sequence[Learner], first: int, model_digest: str) -> None:
-        """Share the learners from number `first` on that can be; `model_digest` is the digest of all."""
+    def attach(
+        self, learners: Sequence[Learner], model_digest: str, only_predicts: int | None = None, joined: bool = False
+    ) -> None:
+        """Share the learners that can be.
+
+        Parameters
+        ----------
+        learners : sequence of Learner
+            Champion and challengers.
+        model_digest : str
+            Digest of all.
+        only_predicts : int or None
+            Number of the learner that does not learn; None: all do.
+        joined : bool
+            Whether some may have begun later than the history, with a plan.
+        """
         gossip = self._share.method == GOSSIP
-        sharing = [(i, one) for i, one in enumerate(learners) if i >= first and one.sharing is not None]
+        sharing = [(i, one) for i, one in enumerate(learners) if i != only_predicts and one.sharing is not None]
         self._peers = {i: ModelAverager(one, gossip) for i, one in sharing}
+        self._began = State({"exchange.began": ("i8", (len(self._peers),))}) if joined and self._peers else None
         self.model_digest = model_digest
+
+    def go_on_from(self, before: ModelExchange, kept: Sequence[int | None]) -> None:
+        """Go on from the exchange of the plan before; the learners have their states already.
+
+        Records of this plan that others have sent since the last round were passed over by the plan before: they are
+        read again. So a round merges all records since the round before that are of its own plan.
+
+        Parameters
+        ----------
+        before : ModelExchange
+            It is used no more.
+        kept : sequence of int or None
+            For each learner the number of the learner before whose state it goes on with; None: it is new.
+        """
+        self._state.memory[:] = before._state.memory
+        rows = int(self._state["exchange.rows"][0])
+        for j, (i, peer) in enumerate(self._peers.items()):
+            number, began = kept[i], rows
+            peer.begin()
+            if number is not None and number in before._peers:
+                peer.state.memory[:] = before._peers[number].state.memory
+                began = before._began_at(number)
+            if self._began is not None:
+                self._began["exchange.began"][j] = began
+        self._log, self._replay_from, self._replay = before._log, before._replay_from, before._replay
+        self._partitions, self._may_start = before._partitions, before._may_start
+        self._awaits_own_record, self.observer = before._awaits_own_record, before.observer
+        self.refused, self.incompatible = before.refused, before.incompatible
+        self._round_offsets, own = before._round_offsets, before.next_offsets.get(self._partition)
+        self.next_offsets = self._round_offsets | ({} if own is None else {self._partition: own})
+
+    def _began_at(self, i: int) -> int:
+        """Labelled rows when learner `i` began."""
+        return 0 if self._began is None else int(self._began["exchange.began"][[*self._peers].index(i)])
 
     def parts(self) -> list[NDArray[np.uint8]]:
         """The state: round and row counts, and each sharing learner's model after its last update."""
-        return [self._state.memory, *(exchange.state.memory for exchange in self._peers.values())]
+        began = [] if self._began is None else [self._began.memory]
+        return [self._state.memory, *began, *(exchange.state.memory for exchange in self._peers.values())]
 
     def replay(self, log: Sequence[bytes | None], offset: int) -> None:
         """Replay rounds from an input offset on before any new one; new ones also wait for `start`.
@@ -169,6 +224,7 @@ class ModelExchange:
             Partition -> next offset to read in the topic; for its own, the offset after its last record.
         """
         self._partitions, self._may_start, self.next_offsets = partitions, True, dict(ends)
+        self._round_offsets = dict(ends)
 
     def set_partition_count(self, partitions: int) -> None:
         """Raise the number of partitions; a smaller one is ignored."""
@@ -221,8 +277,8 @@ class ModelExchange:
         last = before + (int(counts[-1]) if len(counts) else 0)
         rounds = list[Round]()
         plan = self._read_replay()
-        while plan and plan[0].rows <= last:
-            record = plan.popleft()
+        while plan and plan[0][0].rows <= last:
+            record = self._read_round(*plan.popleft())
             rounds.append(Round(self._row(counts, record.rows - before), record.rows, record.rows - sent_at, record))
             sent_at = record.rows
         if emit and self._may_start and not self._awaits_own_record and not plan:
@@ -237,20 +293,27 @@ class ModelExchange:
     def _row(counts: NDArray[np.int64], labelled: int) -> int:
         return int(counts.searchsorted(labelled)) + 1
 
-    def _read_replay(self) -> deque[ExchangeRecord]:
-        """Rounds to replay, parsed on first use, when the models' shapes are known."""
+    def _read_replay(self) -> deque[tuple[RecordHeader, bytes]]:
+        """Rounds to replay, looked up on first use, when the state is known."""
         if self._replay is None:
-            records = latest_history(self._log, [exchange.template for exchange in self._peers.values()])
-            self._replay = deque(
-                one for one in records if one.round_number > self.round_number and one.offset >= self._replay_from
-            )
+            done, first = self.round_number, self._replay_from
+            history = latest_history(self._log)
+            self._replay = deque(one for one in history if one[0].round_number > done and one[0].offset >= first)
             self._log = []
-            if self._replay and self._replay[0].round_number != self.round_number + 1:
+            if self._replay and self._replay[0][0].round_number != done + 1:
                 raise CannotRestore(
-                    f"partition {self._partition}: the updates combined in round {self.round_number + 1} are no longer "
-                    f"known, the log begins at round {self._replay[0].round_number}"
+                    f"partition {self._partition}: the updates combined in round {done + 1} are no longer known, the "
+                    f"log begins at round {self._replay[0][0].round_number}"
                 )
         return self._replay
+
+    def _read_round(self, header: RecordHeader, value: bytes) -> ExchangeRecord:
+        record = self.read(value)
+        if record is None:
+            raise CannotRestore(
+                f"partition {self._partition}: the record of round {header.round_number} is not one of these learners"
+            )
+        return record
 
     def segments(self, i: int, n: int) -> Iterator[tuple[int, int]]:
         """Yield the segments of n rows between learner `i`'s rounds, each of which runs before the next segment."""
@@ -267,15 +330,18 @@ class ModelExchange:
     ) -> None:
         """Run one learner's part of a round, and append what it received and sent to `results`."""
         j = len(results)
+        since = current.since
+        if self._began is not None:
+            since = min(since, current.rows - int(self._began["exchange.began"][j]))
         if current.record is None:
             received = combine(
-                peer, j, current.since, self._inbox, neighbour_weight(self._partition, self._partitions, self._share)
+                peer, j, since, self._inbox, neighbour_weight(self._partition, self._partitions, self._share)
             )
         else:
             received = current.record.received[j]
             if self.observer is not None:
-                self.observer(current.record, j, self.averagers, current.since)
-        sent, merged = peer.exchange(current.since, received)
+                self.observer(current.record, j, self.averagers, since)
+        sent, merged = peer.exchange(since, received)
         self.refused += received is not None and not merged
         results.append((received, sent))
 
@@ -293,6 +359,7 @@ class ModelExchange:
             self._state["exchange.round"][0], self._state["exchange.sent_at"][0] = number, this_round.rows
             if this_round.record is None:
                 self.oldest_sent_at = min(self._times.values(), default=None)
+                self._round_offsets = dict(self.next_offsets)
                 self._inbox.clear()
                 self._times.clear()
                 self._awaits_own_record = True

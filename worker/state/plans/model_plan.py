@@ -19,6 +19,7 @@ from typing import Any
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
+from driftway.worker.warm_start import FROZEN, WARM, WarmStart
 from driftway.worker.wire.codec import write_json
 
 FIRST = 1
@@ -36,19 +37,27 @@ class PlannedModel:
         The learner with its parameters; its text is the model's name.
     origin : str
         Name of the model whose state it begins with where it is new; empty: it begins empty.
+    start : str
+        WARM or FROZEN: the model that the workers started with --warm-start, which begins with the file's state where
+        it is new. Empty: any other.
     """
 
     spec: Spec
     origin: str = ""
+    start: str = ""
 
     @property
     def name(self) -> str:
         """The model's name in outputs."""
-        return self.spec.text
+        return f"{self.start}:{self.spec.text}" if self.start else self.spec.text
 
     def as_dict(self) -> dict[str, str]:
         """The model as stored."""
-        return {"learner": self.name, **({"from": self.origin} if self.origin else {})}
+        return {
+            "learner": self.spec.text,
+            **({"from": self.origin} if self.origin else {}),
+            **({"start": self.start} if self.start else {}),
+        }
 
 
 @dataclass(frozen=True)
@@ -93,7 +102,8 @@ class ModelPlan:
         UsageFailure
             They do not go together.
         """
-        return replace(settings, specs=tuple(model.spec for model in self.models))
+        warm = next((number for number, model in enumerate(self.models) if model.start), None)
+        return replace(settings, specs=tuple(model.spec for model in self.models), warm_model=warm)
 
     def write(self) -> bytes:
         """The plan as stored, JSON."""
@@ -144,7 +154,12 @@ class ModelPlan:
                 spec = Spec.parse(one.text("learner"))
             except ValueError as error:
                 raise Malformed(f"learner: {error}") from None
-            models.append(PlannedModel(spec, one.text("from") if one.has("from") else ""))
+            origin, start = (one.text(name) if one.has(name) else "" for name in ("from", "start"))
+            if start not in ("", WARM, FROZEN):
+                raise Malformed(f"start is {start}, not {WARM} or {FROZEN}")
+            models.append(PlannedModel(spec, origin, start))
+        if sum(bool(model.start) for model in models) > 1:
+            raise Malformed("two models start with the workers' file")
         if len({model.name for model in models}) < len(models):
             raise Malformed("a model is named twice")
         places = fields.object("at").plain if fields.has("at") else {}
@@ -194,6 +209,8 @@ class PlanPlace:
         return cls(fields.integer("offset"), ModelPlan.of_fields(fields))
 
 
-def first_plan(specs: tuple[Spec, ...]) -> ModelPlan:
-    """Return the plan of learners that workers were started with."""
-    return ModelPlan(FIRST, tuple(map(PlannedModel, specs)))
+def first_plan(specs: tuple[Spec, ...], warm: WarmStart | None = None) -> ModelPlan:
+    """Return the plan of learners that workers were started with; `warm`: with what the champion began."""
+    champion, *challengers = map(PlannedModel, specs)
+    champion = replace(champion, start="" if warm is None else warm.start)
+    return ModelPlan(FIRST, (champion, *challengers))

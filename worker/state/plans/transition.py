@@ -12,24 +12,58 @@ from driftway.learners.metrics.rolling import Metrics
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
+from driftway.worker.state.delayed_labels.pending_rows import PendingRows
+from driftway.worker.state.model_sharing.model_exchange import ModelExchange
+from driftway.worker.state.monitoring.alarms import DriftMonitor
+from driftway.worker.state.plans.model_plan import ModelPlan
 
 
 class PlannedState(NamedTuple):
-    """A plan with the learners of its models and their metrics, both empty before the first good event."""
+    """A plan with what has a state under it; the learners are none before the first good event."""
 
     plan: ModelPlan
+    settings: ModelSettings
     learners: Sequence[Learner]
     metrics: Sequence[Metrics]
     tests: Sequence[EProcess]
     """Of the challengers; empty where they are not tested."""
+    drift_monitor: DriftMonitor | None
+    pending: PendingRows | None
+    exchange: ModelExchange | None
 
 
-def carry_over(before: PlannedState, after: PlannedState) -> list[int | None]:
-    """Copy the states that the models of `after` keep, with their metrics; the others stay as they begin.
+def carry_over(before: PlannedState, after: PlannedState) -> None:
+    """Carry over what `after` keeps; the rest stays as it begins. `before` is used no more.
 
-    The test of a challenger goes on while its champion is the same. Returns for each learner of `after` the number of
-    the learner whose state it goes on with; None: it begins empty.
+    The test of a challenger and the drift detectors go on while the champion is the same.
+
+    Raises
+    ------
+    Failure
+        A model is to begin with the workers' file, which is not known here.
+    """
+    kept = _carry_models_over(before, after)
+    warm, number = after.settings.warm, after.settings.warm_model
+    if kept and warm is not None and number is not None and kept[number] is None and not warm.state:
+        raise Failure(f"{after.plan.names[number]} begins with a model file, which --warm-start must name")
+    if before.plan.champion == after.plan.champion:
+        tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
+        for name, test in zip(after.plan.names[1:], after.tests, strict=False):
+            if name in tested:
+                test.state.memory[:] = tested[name].state.memory
+        if before.drift_monitor is not None and after.drift_monitor is not None:
+            for part, memory in zip(after.drift_monitor.parts(), before.drift_monitor.parts(), strict=True):
+                part[:] = memory
+    if before.pending is not None and after.pending is not None:
+        after.pending.go_on_from(before.pending, after.learners, kept)
+    if before.exchange is not None and after.exchange is not None:
+        after.exchange.go_on_from(before.exchange, kept)
+
+
+def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | None]:
+    """Copy states and metrics of models that stay, or go on under other parameters.
+
+    Returns for each learner of `after` the number of the one whose state it goes on with; None: it is new.
     """
     numbers = {name: number for number, name in enumerate(before.plan.names[: len(before.learners)])}
     kept = list[int | None]()
@@ -41,11 +75,6 @@ def carry_over(before: PlannedState, after: PlannedState) -> list[int | None]:
             learner.state.memory[:] = before.learners[number].state.memory
             metrics.state.memory[:] = before.metrics[number].state.memory
         kept.append(number)
-    if before.plan.champion == after.plan.champion:
-        tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
-        for name, test in zip(after.plan.names[1:], after.tests, strict=False):
-            if name in tested:
-                test.state.memory[:] = tested[name].state.memory
     return kept
 
 
@@ -56,8 +85,6 @@ def is_of_one_kind(one: Learner, other: Learner) -> bool:
 
 def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
     """Return why workers with these settings cannot take a plan; None if they can, as far as that is known."""
-    if plan.number > FIRST and (reason := settings.why_models_stay) is not None:
-        return reason
     target = settings.target
     try:
         plan.applied_to(settings)

@@ -13,7 +13,7 @@ from tests.support.oracle import batch as oracle
 from tests.support.oracle.protocol import inner
 from tests.unit.learners.online_to_batch.rows import LINEAR, as_lists, finished, noisy, plain
 
-FEW = settings(max_examples=40, deadline=None, derandomize=True)
+FEW = settings(max_examples=40, derandomize=True)
 make = partial(oracle.Perceptron, 3)
 
 coordinate = st.integers(-4, 4).map(float)

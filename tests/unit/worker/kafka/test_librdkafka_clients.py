@@ -76,7 +76,7 @@ class Memory:
         return ctypes.addressof(self.kept[-1]), len(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ITEMS, st.data())
 def test_messages_become_columns_and_columns_become_messages(values: list[bytes | None], data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.one_of(st.none(), st.binary(max_size=9)), min_size=len(values), max_size=len(values)))
@@ -124,7 +124,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
         member.close()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=30))
 def test_messages_of_a_partition_stay_in_their_order(messages: list[tuple[int, bool]]) -> None:
     """Partitions come in the order of first appearance; messages with an error belong to none."""

@@ -39,7 +39,8 @@ def test_a_round_of_an_earlier_version_is_read() -> None:
     read = ExchangeRecord.read(old, [MODEL])
     assert read is not None
     assert read.value == RECORD.value
-    assert read_record_header(old) == read_record_header(RECORD.value) == (7, 419, {0: 5, 3: 9})
+    assert read_record_header(old) == read_record_header(RECORD.value)
+    assert read_record_header(old)[:3] == (7, 419, {0: 5, 3: 9})
 
 
 def test_a_commit_record_of_an_earlier_version_says_how_many_rounds_there_were() -> None:

@@ -39,7 +39,7 @@ def state(model: Model) -> tuple[object, int, list[bytes]]:
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(cuts=st.lists(st.integers(0, len(SPOILT)), max_size=12))
 def test_batch_cuts_change_no_byte_of_output_or_state(name: str, cuts: list[int]) -> None:
     whole = records(SPOILT)

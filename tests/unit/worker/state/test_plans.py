@@ -9,7 +9,6 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
@@ -163,17 +162,6 @@ def test_plans_that_cannot_be(models: tuple[str, ...], words: str | None) -> Non
     why = why_not(plan(2, *models), SETTINGS)
     assert (why is None) == (words is None), why
     assert words is None or words in str(why)
-
-
-@pytest.mark.parametrize(
-    ("changed", "option"),
-    [({"share": SharingOption.parse("average")}, "--share")],
-)
-def test_groups_whose_models_cannot_change_yet(changed: dict[str, object], option: str) -> None:
-    why = why_not(plan(2, "pa1"), replace(SETTINGS, **changed))
-    assert why is not None
-    assert option in why
-    assert why_not(first_plan(SETTINGS.specs), replace(SETTINGS, **changed)) is None
 
 
 def test_too_few_features_for_a_learner_are_told() -> None:

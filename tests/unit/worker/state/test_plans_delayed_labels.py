@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -94,7 +95,7 @@ def test_a_plan_taken_anywhere_gives_the_bits_of_one_run_over_the_same_rows(mode
     for seed in range(3):
         cuts = sorted({0, PLACE, len(values), *random.Random(seed).sample(range(len(values)), 25)})
         model, others = Model(settings, 3), []
-        for start, end in zip(cuts, cuts[1:], strict=False):
+        for start, end in pairwise(cuts):
             if start == PLACE:
                 model = model.followed_by(plan(*models))
             if start in cuts[8::6] or start == PLACE:

@@ -203,7 +203,7 @@ def test_label_of_another_target_is_rejected(target: Target, label: str, words: 
     assert reason(f'{{"x":[1,2],"y":{label}}}'.encode(), target) == words
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
     n, d = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
@@ -236,7 +236,7 @@ def one_event(row: Any, label: float, name: int, names: list[str] | None, labels
     return orjson.dumps({"id": name, "x": x, "y": y})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 @pytest.mark.parametrize("labels", [None, ("DOWN", "UP"), ("-1", "0.5", "1e3"), ('q"', "\u00e9", "nan")])
 def test_events_are_those_that_orjson_writes_one_by_one(labels: tuple[str, ...] | None, data: st.DataObject) -> None:
@@ -276,7 +276,7 @@ IDS = [
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 @pytest.mark.parametrize(
     ("target", "k"), [(BINARY, 1), (SIGNS, 1), (DIRECTIONS, 1), (Target("classification", 3), 3), (NUMBER, 1)]

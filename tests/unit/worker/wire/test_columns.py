@@ -51,7 +51,7 @@ def scattered(values: Sequence[bytes | None]) -> BufferColumn:
     return BufferColumn(np.frombuffer(text, np.uint8), starts, lengths)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ITEMS, st.data())
 def test_all_columns_of_the_same_strings_are_alike(values: list[bytes | None], data: st.DataObject) -> None:
     first, last = sorted(data.draw(st.integers(0, len(values))) for _ in range(2))
@@ -71,7 +71,7 @@ Way = Callable[[Sequence[bytes | None]], BytesColumn]
 WAYS: tuple[Way, ...] = (ListColumn, gathered, scattered, without_gaps)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ITEMS, ITEMS)
 def test_columns_are_equal_where_their_strings_are(values: list[bytes | None], others: list[bytes | None]) -> None:
     for mine in WAYS:
@@ -87,7 +87,7 @@ def test_the_same_bytes_cut_elsewhere_are_other_strings() -> None:
     assert not same(without_gaps([b"ab"]), without_gaps([b"ab", b""]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(st.sampled_from(WAYS), ITEMS), max_size=4))
 def test_joined_columns_are_their_strings_in_order(
     parts: list[tuple[Callable[..., BytesColumn], list[bytes | None]]],

@@ -178,7 +178,7 @@ event_like = st.fixed_dictionaries(
 )
 as_json = st.builds(lambda tree: json.dumps(tree).encode(), trees | event_like)
 hostile = st.lists(st.none() | st.binary(max_size=200) | as_json, min_size=1, max_size=40)
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("name", SETTINGS)

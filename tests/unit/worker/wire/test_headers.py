@@ -53,7 +53,7 @@ def predicted(outputs: list[Outputs | None]) -> dict[int, tuple[Header, ...]]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(OWN, max_size=6), st.sets(st.sampled_from(NAMES)))
 def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]], names: set[str]) -> None:
     found = passed_headers(headers, names)
@@ -63,7 +63,7 @@ def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]
 
 
 @pytest.mark.parametrize("model", [ALL, SOME], ids=["all", "some"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(cuts=st.lists(st.integers(0, 60), max_size=8))
 def test_each_prediction_has_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
     made = Model(model, 3)
@@ -130,7 +130,7 @@ def lazily(read: list[int]) -> LazyHeaders:
 
 
 @pytest.mark.parametrize("model", [ALL, model_settings()], ids=["asked", "not-asked"])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(cuts=st.lists(st.integers(0, 60), max_size=8))
 def test_a_rejection_keeps_those_of_its_event_however_records_are_cut(model: ModelSettings, cuts: list[int]) -> None:
     """Read on access, only those of the rejected records are read."""
@@ -146,7 +146,7 @@ def test_a_rejection_keeps_those_of_its_event_however_records_are_cut(model: Mod
     assert sorted(read) == sorted(BAD)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 2)), min_size=1, max_size=6))
 def test_joined_columns_read_on_access_and_let_go_of_polls_without_records(slices: list[tuple[int, int, int]]) -> None:
     parts: list[tuple[Headers | None, int]] = []

@@ -18,7 +18,7 @@ from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import model_settings, records
 
-FAST = settings(max_examples=300, deadline=None)
+FAST = settings(max_examples=300)
 LONG = st.integers(-(10**40), 10**40) | st.integers(2**64 - 2, 2**64 + 2) | st.integers(-(2**63) - 2, -(2**63) + 2)
 DECIMALS = st.from_regex(r"-?(0|[1-9][0-9]{0,25})\.[0-9]{1,25}([eE][+-]?[0-9]{1,2})?", fullmatch=True)
 NUMBERS = LONG.map(str) | DECIMALS | st.from_regex(r"[1-9][0-9]{0,400}([eE]\+?[0-9]{1,4})?", fullmatch=True)

@@ -86,7 +86,7 @@ def test_any_nan_is_no_label(target: Target) -> None:
     assert batch.y[1:].tobytes() == np.array([math.nan]).tobytes()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
     number = st.floats(width=32)
@@ -183,7 +183,7 @@ def batches(draw: st.DrawFn) -> tuple[list[bytes | None], int]:
     return draw(st.lists(draw(st.sampled_from([same, st.one_of(same, same, odd)])), min_size=1, max_size=9)), d
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(batches(), st.sampled_from([BINARY, THREE, SIGNS, DIRECTIONS, NUMBERS]))
 def test_a_batch_decodes_as_its_events_one_by_one(batch: tuple[list[bytes | None], int], target: Target) -> None:
     values, d = batch
@@ -231,7 +231,7 @@ def test_layout_is_the_documented_one() -> None:
 IDS = st.sampled_from([b"null", b"17", b'"order 17"', b"1.5", b'{"a":[1,null]}', b'"n"', b'"\xc3\xa9\\n"', b"true"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.sampled_from([(BINARY, 1), (THREE, 3), (NUMBERS, 1)]))
 def test_predictions_come_back_bit_for_bit(data: st.DataObject, kind: tuple[Target, int]) -> None:
     target, k = kind

@@ -85,7 +85,7 @@ def batch_of(ids: list[bytes], offsets: list[int], y: list[float], t: list[int],
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 @pytest.mark.parametrize("name", TARGETS)
 def test_predictions_are_byte_for_byte_those_of_a_join(name: str, data: st.DataObject) -> None:

@@ -59,7 +59,7 @@ def test_off_by_default() -> None:
     assert Model(model_settings(), 3).advance(records([b"?"] * 5000)).excess is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     bad=st.sets(st.integers(0, 399), max_size=80),
     cuts=st.lists(st.integers(0, 399), max_size=8),

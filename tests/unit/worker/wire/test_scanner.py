@@ -17,7 +17,7 @@ from driftway.worker.wire.scanner import NO_TIME, scan
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 
 D = 3
-FAST = settings(max_examples=300, deadline=None)
+FAST = settings(max_examples=300)
 TARGETS = [
     Target(),
     Target("classification", 4),

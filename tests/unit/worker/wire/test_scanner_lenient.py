@@ -17,7 +17,7 @@ from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import EVENTS, HOSTILE, SPACE, joined
 from tests.unit.worker.wire.test_scanner_names import SOME, named_events, spelled
 
-FAST = settings(max_examples=200, deadline=None)
+FAST = settings(max_examples=200)
 
 
 def lenient(schema: Schema) -> Decoder:

@@ -18,7 +18,7 @@ from driftway.worker.wire.scanner import Names, scan
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import FLOATS, HOSTILE, SCALARS, SPACE, joined
 
-FAST = settings(max_examples=300, deadline=None)
+FAST = settings(max_examples=300)
 SOME = ["a", "ab", "b", "", "seven77", "eight888", "nine99999", "a name of more than two words", "x", "y", "größe", "🌡"]
 ODD = ['quo"te', "back\\slash", "new\nline", "\x00", "\x7f"]
 NAMES = st.lists(st.one_of(st.sampled_from(SOME), st.sampled_from(ODD), st.text(max_size=9)), min_size=1, max_size=5)

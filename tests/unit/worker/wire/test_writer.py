@@ -15,7 +15,7 @@ from driftway.worker.wire.json_tokens import buffer_pool as written
 from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.writer import MOST_PADDING, SPARE, Column, RowTemplate, as_text, cut, write
 
-FAST = settings(max_examples=150, deadline=None)
+FAST = settings(max_examples=150)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 EDGES = [
     0,

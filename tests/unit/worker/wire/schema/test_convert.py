@@ -19,7 +19,7 @@ from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
-FAST = settings(max_examples=200, deadline=None)
+FAST = settings(max_examples=200)
 
 
 def column(values: Sequence[Any], feature: str) -> list[list[float]]:

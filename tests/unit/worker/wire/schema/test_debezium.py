@@ -18,7 +18,7 @@ from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
 
-FAST = settings(max_examples=200, deadline=None)
+FAST = settings(max_examples=200)
 NUMBER = Target("regression", 0)
 PLACEHOLDER = "__debezium_unavailable_value"
 

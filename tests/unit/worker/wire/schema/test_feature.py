@@ -15,7 +15,7 @@ from driftway.worker.wire.schema.paths import KEY, Path
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.unit.worker.wire.schema.reading import schema_of
 
-FAST = settings(max_examples=200, deadline=None)
+FAST = settings(max_examples=200)
 WORDS = st.text(st.characters(exclude_characters=",|", exclude_categories=["Cs"]), min_size=1, max_size=6)
 POLICIES = st.one_of(
     st.sampled_from([MissingPolicy(word) for word in ("reject", "mean", "last")]),

@@ -16,7 +16,7 @@ from tests.unit.worker.wire.schema.reading import assert_same, plain, reader_of,
 from tests.unit.worker.wire.test_scanner import ANY, HOSTILE, SCALARS, SPACE, TARGETS, joined
 from tests.unit.worker.wire.test_scanner_names import spelled
 
-FAST = settings(max_examples=200, deadline=None)
+FAST = settings(max_examples=200)
 FEATURES = (
     "amount",
     "place.city:one-of=München|Ulm|1|true|*,missing=mean",

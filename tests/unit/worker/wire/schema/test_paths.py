@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftway.worker.errors import UsageFailure
@@ -12,7 +12,6 @@ from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, KEY, ROW
 STEPS = st.lists(st.one_of(st.text(max_size=5), st.text('."\\:@ a\n,=|', max_size=5)), min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(STEPS)
 @example(["a "])
 @example([" a"])

@@ -22,7 +22,7 @@ from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-FAST = settings(max_examples=500, deadline=None)
+FAST = settings(max_examples=500)
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)
 MOMENTS = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29))  # noqa: DTZ001 - so that no offset leaves the calendar
 

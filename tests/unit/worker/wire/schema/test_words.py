@@ -20,7 +20,7 @@ from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
 from tests.unit.worker.wire.schema.test_convert import fnv
 
-FAST = settings(max_examples=200, deadline=None)
+FAST = settings(max_examples=200)
 SCALARS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["w1", "good", "é", 'a "quote"', "\n", "\\"]),
