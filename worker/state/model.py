@@ -260,7 +260,7 @@ class Model:
             following._rejection_window.load(self._rejection_window.save())
         if following._imputer is not None and self._imputer is not None:
             following._imputer.state.memory[:] = self._imputer.state.memory
-        carry_over(self._planned, following._planned)
+        carry_over(self.planned, following.planned)
         if plan.champion == self.plan.champion and self._drift_monitor and following._drift_monitor:
             for part, memory in zip(following._drift_monitor.parts(), self._drift_monitor.parts(), strict=True):
                 part[:] = memory
@@ -334,8 +334,9 @@ class Model:
             self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
 
     @property
-    def _planned(self) -> PlannedState:
-        return PlannedState(self.plan, self._learners, self._metrics, self.challenger_tests.processes)
+    def planned(self) -> PlannedState:
+        """The plan, with the states of its models."""
+        return PlannedState(self.plan, self._learners, self._metrics, self.challenger_tests.processes, self._pending)
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""

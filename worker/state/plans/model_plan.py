@@ -7,7 +7,9 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
 1. keeps its state, if the partition has a model of that name, whether as champion or as challenger;
 2. or begins with the state of the model that `origin` names, if the partition has one and its state has the same
    fields: then only parameters change;
-3. or begins empty.
+3. or begins with the state that it would have had if it had learned all rows before the place that the log held, if it
+   is marked as `relearned`;
+4. or begins empty.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
 from driftway.worker.wire.codec import write_json
 
@@ -36,19 +39,23 @@ class PlannedModel:
         The learner with its parameters; its text is the model's name.
     origin : str
         Name of the model whose state it begins with where it is new; empty: it begins empty.
+    relearned : bool
+        Whether it begins, where it is new, with what it would have learned from the partition's log.
     """
 
     spec: Spec
     origin: str = ""
+    relearned: bool = False
 
     @property
     def name(self) -> str:
         """The model's name in outputs."""
         return self.spec.text
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """The model as stored."""
-        return {"learner": self.name, **({"from": self.origin} if self.origin else {})}
+        relearned = {"relearned": True} if self.relearned else {}
+        return {"learner": self.name, **({"from": self.origin} if self.origin else {}), **relearned}
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,10 @@ class ModelPlan:
     def champion(self) -> str:
         """Name of the model whose predictions are written."""
         return self.models[0].name
+
+    def relearned_after(self, before: ModelPlan) -> tuple[PlannedModel, ...]:
+        """The models that must be relearned where a partition takes this plan after the plan `before`."""
+        return tuple(model for model in self.models if model.relearned and model.name not in before.names)
 
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
         """Return a worker's settings with the plan's models.
@@ -144,7 +155,8 @@ class ModelPlan:
                 spec = Spec.parse(one.text("learner"))
             except ValueError as error:
                 raise Malformed(f"learner: {error}") from None
-            models.append(PlannedModel(spec, one.text("from") if one.has("from") else ""))
+            relearned = one.has("relearned") and one.flag("relearned")
+            models.append(PlannedModel(spec, one.text("from") if one.has("from") else "", relearned))
         if len({model.name for model in models}) < len(models):
             raise Malformed("a model is named twice")
         places = fields.object("at").plain if fields.has("at") else {}
@@ -172,14 +184,28 @@ class PlanPlace:
         The rows from this input offset on are predicted by the plan's models.
     plan : ModelPlan
         The plan.
+    relearned : RelearnedFrom or None
+        From which rows its new models were relearned; None: none was.
     """
 
     offset: int
     plan: ModelPlan
+    relearned: RelearnedFrom | None = None
+
+    def why_gone(self, low: int) -> str:
+        """Say why its models cannot be relearned once more if the input's log begins at offset `low`; or nothing."""
+        source = self.relearned
+        if source is None or source.offset >= low:
+            return ""
+        return (
+            f"{', '.join(source.models)} of plan {self.plan.number}, taken at offset {self.offset}, learned the rows "
+            f"from offset {source.offset} on, and the log begins at {low}"
+        )
 
     def write(self) -> bytes:
         """The record about it in the snapshot topic, JSON."""
-        return write_json({"offset": self.offset, **self.plan.as_dict()})
+        relearned = {} if self.relearned is None else self.relearned.as_dict()
+        return write_json({"offset": self.offset, **relearned, **self.plan.as_dict()})
 
     @classmethod
     def parse(cls, value: bytes | None) -> PlanPlace:
@@ -191,7 +217,7 @@ class PlanPlace:
             It is none.
         """
         fields = StoredFields.parse(value, "it")
-        return cls(fields.integer("offset"), ModelPlan.of_fields(fields))
+        return cls(fields.integer("offset"), ModelPlan.of_fields(fields), RelearnedFrom.of_fields(fields))
 
 
 def first_plan(specs: tuple[Spec, ...]) -> ModelPlan:

@@ -12,6 +12,7 @@ from driftway.learners.metrics.rolling import Metrics
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.delayed_labels.pending_rows import PendingRows
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 
 
@@ -23,6 +24,8 @@ class PlannedState(NamedTuple):
     metrics: Sequence[Metrics]
     tests: Sequence[EProcess]
     """Of the challengers; empty where they are not tested."""
+    pending: PendingRows | None = None
+    """Rows that wait for their labels; None if labels are never late."""
 
 
 def carry_over(before: PlannedState, after: PlannedState) -> None:
@@ -40,6 +43,16 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
         for name, test in zip(after.plan.names[1:], after.tests, strict=False):
             if name in tested:
                 test.state.memory[:] = tested[name].state.memory
+
+
+def join(relearned: PlannedState, after: PlannedState, names: Sequence[str]) -> None:
+    """Copy the states of the named models, with their metrics and their predictions for rows that wait."""
+    for name in names:
+        i, j = after.plan.names.index(name), relearned.plan.names.index(name)
+        after.learners[i].state.memory[:] = relearned.learners[j].state.memory
+        after.metrics[i].state.memory[:] = relearned.metrics[j].state.memory
+        if after.pending is not None and relearned.pending is not None:
+            after.pending.adopt(i, relearned.pending, j)
 
 
 def is_of_one_kind(one: Learner, other: Learner) -> bool:
