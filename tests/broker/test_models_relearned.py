@@ -14,16 +14,16 @@ from driftway.learners.spec import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import Pointer, read_snapshot_header
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
-from tests.broker.test_policies import delete_before, learn
-from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
+from tests.broker.test_policies import CANNOT_RESTORE, delete_before, learn, refused
+from tests.broker.test_snapshot_damage import flipped, point, where
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import await_until, create_topic, read_all
+from tests.support.kafka import await_until, create_topic, empty, produce, read_all
 from tests.support.process import Driftway, driftway
 from tests.unit.worker.rows import untested
 
@@ -155,7 +155,7 @@ def test_a_worker_killed_while_it_relearns_and_where_it_joins(kafka: str, step: 
         victim.kill()
     options = stage.worker(*PLAIN)
     with CrashingDriftway(step, 1, *options) as victim:  # an idle group commits nothing but the plan
-        victim.wait(60)
+        assert victim.wait(60) == -9
     stage.fill(300, 600)
     with Driftway(*options) as worker, stage.auditor() as auditor:
         auditor.await_all(1200)
@@ -217,24 +217,80 @@ def joined(kafka: str) -> FaultScenario:
     return stage
 
 
-def damage(stage: FaultScenario) -> None:
-    """Damage the newest snapshot, which stands at the place, and nothing before it."""
-    replaced(stage, {0: flipped(b"".join(newest_chunks(stage)), -300)})
+def damage(stage: FaultScenario, first: int) -> None:
+    """Damage all snapshots from input offset `first` on, as if the disk below the topic had lost these blocks."""
+    topic, committed = f"{stage.prefix}.snapshots", where(stage)[0]
+    written = read_all(stage.bootstrap, topic)
+    empty(stage.bootstrap, topic, 1)
+    keys, values, places = list[bytes | None](), list[bytes | None](), list[int]()
+    for record in written:
+        header = read_snapshot_header(record.value or b"") if record.key == b"0.0" else None
+        broken = header is not None and header.state_offset >= first
+        keys.append(record.key)
+        values.append(flipped(record.value or b"", -300) if broken else record.value)
+        places += [header.state_offset] if header is not None else []
+    produce(stage.bootstrap, topic, values, keys=keys)
+    last = [record.offset for record in read_all(stage.bootstrap, topic) if record.key == b"0.0"][-1]
+    point(stage, committed, Pointer(last, 1, places[-1]))
+
+
+def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -> None:
+    stage = joined(kafka)
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(stage, 300)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    for offset, learners in ((299, [LEARNER]), (300, [LEARNER, CHALLENGER]), (450, [LEARNER, CHALLENGER])):
+        done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
+        assert done.code == 0, done
+        shown = json.loads(done.stdout)
+        assert [one["learner"] for one in shown["learners"]] == learners
+    done = driftway("explain", *place, "--offset", "470", "--json")
+    assert done.code == 0, done
+    assert json.loads(done.stdout)["emitted"]["verdict"] == "same"
 
 
 def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None:
     stage = joined(kafka)
     learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
-    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
-    for offset, learners in ((300, [LEARNER, CHALLENGER]), (299, [LEARNER]), (450, [LEARNER, CHALLENGER])):
-        done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
-        assert done.code == 0, done
-        assert [one["learner"] for one in json.loads(done.stdout)["learners"]] == learners
-    damage(stage)
+    damage(stage, 300)
     story = learn(stage, 500, 700, *PLAIN)
-    assert "relearning from the older snapshot" in story
+    assert re.search("relearning from the older snapshot at offset [12]00", story), story
     learn(stage, 700, ROWS, *PLAIN)
     require_same_points(stage)
-    done = driftway("explain", *place, "--offset", "900", "--json")
+
+
+def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) -> None:
+    stage = joined(kafka)
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    delete_before(stage, stage.topic, 60)
+    done = audit(stage)
     assert done.code == 0, done
-    assert json.loads(done.stdout)["emitted"]["verdict"] == "same"
+    assert (
+        f"{CHALLENGER} of plan 2, taken at offset 300, learned the rows from offset 0 on" in done.stdout + done.stderr
+    )
+    assert "was trusted" in done.stdout + done.stderr
+    damage(stage, 300)
+    sentence = refused(stage, *PLAIN)
+    assert "the log begins at 60" in sentence
+    assert "--if-unrestorable" in sentence
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    shown = driftway("snapshot", "show", *place, "--at", "450")
+    assert shown.code == CANNOT_RESTORE, shown
+    assert "the log begins at 60" in shown.stderr
+
+
+def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 200, *PLAIN)
+    done = models(stage, *ADD, "--from", LEARNER)
+    assert (done.code, "not both" in done.stderr) == (2, True), done
+    change(stage, *ADD)
+    done = models(stage, "show")
+    assert done.code == 0, done
+    assert f"{CHALLENGER}  (relearned)" in done.stdout
+    assert "takes plan 2 at its next commit, once it has caught up: it is relearning" in done.stdout
+    shared = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(shared, 0, 200, "--share", "average")
+    done = models(shared, *ADD)
+    assert done.code == 2, done
+    assert "--share" in done.stderr

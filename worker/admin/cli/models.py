@@ -209,7 +209,7 @@ def rollback(to: int | None, **given: Any) -> None:
     """Go back to the models of an earlier plan, as a new plan.
 
     Models that are still there keep their states, and so does one whose parameters were changed since. One that was
-    dropped begins empty.
+    dropped begins empty, or is relearned if it was relearned before.
 
     \b
     Examples:
