@@ -28,7 +28,9 @@ from driftway.worker.wire.headers import eager_headers
 PIECE_SECONDS = 0.002
 """About how long the loop may wait for a piece that is being learned, and learn the last rows itself."""
 FIRST_PIECE, LARGEST_PIECE = 64, 1000
-"""Rows of a piece: the first one, whose time per row is not known yet, and any other."""
+"""Rows of a piece: the first ones, whose time per row is not known yet, and any other."""
+FORGETTING = 0.9
+"""Weight of the pieces so far in the time per row."""
 MOST_ROWS, MOST_BYTES = 100_000, 64 * 2**20
 """Rows that may be handed over and not yet learned; above that it goes back to the log."""
 
@@ -78,7 +80,10 @@ class Relearner:
         """Of the models, which may be held for the time of a piece, and of what is handed over; taken in this order."""
         self._handed: deque[Records] = deque()
         self._rows = self._bytes = 0
-        self._records, self._seconds = 0, 0.0
+        self._records = 0
+        self._cost = 0.0, 0.0
+        """Rows and processor seconds of the latest pieces, each counted less than the next one; not of the first piece,
+        for which kernels are loaded."""
 
     def _new_model(self) -> Model:
         return unlearned(self._live, self.plan, self.names, self._schema)
@@ -91,9 +96,8 @@ class Relearner:
     @property
     def piece(self) -> int:
         """Rows that take about `PIECE_SECONDS`."""
-        if not self._records:
-            return FIRST_PIECE
-        return max(1, min(LARGEST_PIECE, int(PIECE_SECONDS * self._records / max(self._seconds, 1e-9))))
+        rows, seconds = self._cost
+        return max(1, min(LARGEST_PIECE, int(PIECE_SECONDS * rows / seconds))) if seconds else FIRST_PIECE
 
     # Background thread.
 
@@ -103,7 +107,7 @@ class Relearner:
             if self.began is not None:
                 self.model = self._new_model()
             self.began = self.position = offset
-            self._records, self._seconds = 0, 0.0
+            self._records = 0
 
     def learn(self, records: Records) -> None:
         """Learn the next rows of the log."""
@@ -143,7 +147,9 @@ class Relearner:
             self.model.advance(records, emit=False)
         except Exception as error:  # whatever a learner says of the rows, it is the plan that cannot be taken
             self.failed = f"{', '.join(self.names)} cannot be relearned: {error or type(error).__name__}"
-        self._seconds += time.thread_time() - began
+        if self._records:
+            rows, seconds = self._cost
+            self._cost = FORGETTING * rows + len(records), FORGETTING * seconds + time.thread_time() - began
         self._records += len(records)
         self.position = int(records.offsets[-1]) + 1
 
@@ -199,7 +205,7 @@ class Relearning:
 
     def __init__(self) -> None:
         self.relearner: Relearner | None = None
-        self._restored: Mapping[int, Model] = {}
+        self._restored: dict[int, Model] = {}
 
     @property
     def left(self) -> int:
@@ -210,7 +216,7 @@ class Relearning:
     def restart(self, restored: Mapping[int, Model]) -> None:
         """Begin again after a restore; `restored` has the relearned models of each plan that its rows have to pass."""
         self.cancel()
-        self._restored = restored
+        self._restored = dict(restored)
 
     def cancel(self) -> None:
         """Give up what is relearned: nothing of it is durable."""
@@ -260,7 +266,7 @@ class Relearning:
             It cannot be.
         """
         if place.relearned is not None:
-            return followed_by(live, place, self._restored[place.plan.number]), place
+            return followed_by(live, place, self._restored.pop(place.plan.number)), place
         one, self.relearner = self.relearner, None
         if not names or one is None:
             return live.followed_by(place.plan), place

@@ -16,8 +16,6 @@ from driftway.worker.state.plans.relearner import Relearner
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.task import Task
 
-SHARE = 0.25
-"""Largest share of a processor that the thread takes; the client's own threads, which fetch, come on top."""
 NEAR = 20_000
 """Offsets behind the task from which on the task hands over its rows."""
 WAIT_SECONDS = 0.005
@@ -116,8 +114,9 @@ class Relearners:
                 if first is not None:
                     return False
             while (records := stream.take(one.piece)) is not None:
+                began = time.monotonic()
                 one.learn(records)
-                self._rest()
+                self._rest(began)
                 if self._is_over(one):
                     return False
         return True
@@ -133,13 +132,18 @@ class Relearners:
                 told = True
                 what = {"plan": one.plan.number, "offset": one.position}
                 self._event_log.event("relearned", partition=one.partition, **what)
+            began = time.monotonic()
             if one.learn_handed():
-                self._rest()
+                self._rest(began)
             else:
                 self._over.wait(WAIT_SECONDS)
 
-    def _rest(self) -> None:
-        """Sleep for so long that the thread has used no more than its share of a processor."""
-        used = time.thread_time()
-        self._over.wait((used - self._used) * (1 / SHARE - 1))
+    def _rest(self, began: float) -> None:
+        """Sleep after a piece that began at this moment: the thread takes no more than its share of a processor.
+
+        The client's own threads, which fetch, come on top. Where other programs leave no processor free, a piece takes
+        longer, and the loop needs what there is: then the thread rests longer, too.
+        """
+        used = max(time.thread_time() - self._used, time.monotonic() - began)
+        self._over.wait(used * (1 / self._settings.relearn_share - 1))
         self._used = time.thread_time()

@@ -112,7 +112,7 @@ def test_its_test_against_the_champion_begins_where_it_joins() -> None:
 def test_the_loop_learns_only_what_is_hardly_noticed() -> None:
     one = Relearner(live(), ADDED, (NEW,), 0)
     fed(one, 100)
-    one._seconds = 1000.0
+    one._cost = 1.0, 1.0
     assert not one.ready, "70 rows are left, and one takes seconds"
     while one.learn_handed():
         pass
