@@ -23,9 +23,9 @@ from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
 from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
-from driftway.worker.state.plans.relearning import why_not_relearned
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
+from driftway.worker.stream.relearning.from_log import why_not_relearned
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.plans.relearning import followed_by, relearn
+from driftway.worker.stream.relearning.from_log import followed_by, relearn
 
 
 def model_at(

@@ -31,8 +31,8 @@ from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import PlanPlace
-from driftway.worker.state.plans.relearning import followed_by, relearn
 from driftway.worker.state.snapshot import first_difference
+from driftway.worker.stream.relearning.from_log import followed_by, relearn
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records

@@ -15,9 +15,9 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, Mess
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
-from driftway.worker.state.plans.relearning import why_not_relearned
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.relearning.from_log import why_not_relearned
 from driftway.worker.stream.warm_up import prepare_kernels
 
 LOOK_SECONDS = 1.0

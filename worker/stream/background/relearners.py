@@ -12,8 +12,8 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.error_handling import TaskError, classify_failure
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.plans.relearner import Relearner
 from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.relearning.relearner import Relearner
 from driftway.worker.stream.task.task import Task
 
 NEAR = 20_000

@@ -37,8 +37,8 @@ from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
-from driftway.worker.state.plans.relearner import Relearning
 from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.relearning.relearner import Relearning
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.commit_request import CommitRequest
 from driftway.worker.stream.task.lifecycle import NEXT, State

@@ -8,9 +8,9 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
-from driftway.worker.state.plans.relearner import Relearner
-from driftway.worker.state.plans.relearning import unlearned
 from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.relearning.from_log import unlearned
+from driftway.worker.stream.relearning.relearner import Relearner
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Schema

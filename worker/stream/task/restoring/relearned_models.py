@@ -7,7 +7,7 @@ from dataclasses import replace
 from driftway.worker.errors import CannotRestore, Unreachable
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.relearning import relearn
+from driftway.worker.stream.relearning.from_log import relearn
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 

@@ -12,13 +12,13 @@ from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans import relearner
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
-from driftway.worker.state.plans.relearner import Relearner, Relearning, owned
-from driftway.worker.state.plans.relearning import followed_by, unlearned, why_not_relearned
 from driftway.worker.state.stored_fields import Malformed
+from driftway.worker.stream.relearning import relearner
+from driftway.worker.stream.relearning.from_log import followed_by, unlearned, why_not_relearned
+from driftway.worker.stream.relearning.relearner import Relearner, Relearning, owned
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records, Schema
 from driftway.worker.wire.schema.feature import MissingPolicy

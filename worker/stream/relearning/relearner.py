@@ -20,7 +20,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
-from driftway.worker.state.plans.relearning import followed_by, unlearned
+from driftway.worker.stream.relearning.from_log import followed_by, unlearned
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records, Schema
 from driftway.worker.wire.headers import eager_headers
