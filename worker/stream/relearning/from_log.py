@@ -13,6 +13,9 @@ from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.plans.transition import join
 from driftway.worker.wire.events import Schema
 
+PIECE_ROWS = 1000
+"""Rows between two signs of life, of the slowest learner, too."""
+
 
 def why_not_relearned(plan: ModelPlan, settings: ModelSettings, label_topic: str) -> str | None:
     """Return why models of a plan cannot be relearned in a group with these settings; None if they can, or none is."""
@@ -88,7 +91,7 @@ def relearn(
     with RecordStream(settings, settings.client, *topic, place.offset, headers, source.offset) as stream:
         if why := place.why_gone(stream.low):
             raise CannotRestore(f"the models of {stream} cannot be relearned: {why}")
-        while (batch := stream.take()) is not None:
+        while (batch := stream.take(PIECE_ROWS)) is not None:
             model.advance(batch, emit=False)
             found += len(batch)
             progress(len(batch))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
@@ -11,6 +13,7 @@ from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.relearning.from_log import unlearned
 from driftway.worker.stream.relearning.relearner import Relearner
+from driftway.worker.stream.task.restoring.relearned_models import keep_on
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Schema
@@ -165,3 +168,15 @@ def test_a_restore_passes_the_place_with_what_it_has_relearned() -> None:
     made.advance(WHOLE.after(20))
     assert made.changes.taken == []
     assert challenger(made) == undisturbed(120)
+
+
+def test_a_restore_that_relearns_is_not_taken_for_stuck() -> None:
+    deadline = Deadline(0.1, per_call=5.0, at_most=600.0)
+    deadline._back_by = 0.0
+    assert deadline.overdue_by(3.0)
+    keep_on(deadline)
+    assert not deadline.overdue_by(3.0)
+    assert deadline.left > 5
+    deadline.expire()
+    with pytest.raises(TimedOut):
+        keep_on(deadline)

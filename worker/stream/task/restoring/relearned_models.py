@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from driftway.worker.errors import CannotRestore, Unreachable
+from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.state.model import Model
 from driftway.worker.stream.relearning.from_log import relearn
@@ -40,9 +41,21 @@ def _relearned(found: RestoreResult, live: Model, plan: RestorePlan) -> dict[int
     context = plan.context
 
     def progress(_records: int) -> None:
-        context.deadline.extend(PROGRESS_SECONDS)
-        if context.deadline.passed:
-            raise TimedOut("the restore was given up while it relearned models of a plan")
+        keep_on(context.deadline)
 
     models = {place.plan.number: relearn(context.settings, live, place, progress) for place in found.places}
     return {number: model for number, model in models.items() if model is not None}
+
+
+def keep_on(deadline: Deadline) -> None:
+    """Extend a restore's deadline after a batch that it relearned.
+
+    Raises
+    ------
+    TimedOut
+        It was given up, or has taken too long.
+    """
+    deadline.extend(PROGRESS_SECONDS)
+    if deadline.passed:
+        raise TimedOut("a restore was given up while it relearned the models of a plan")
+    deadline.remaining()  # as before a call of the client: the restore is not stuck
