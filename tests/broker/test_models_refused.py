@@ -145,7 +145,7 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
     renamed = {"EVENTS": stage.topic, "sea": stage.group}
     options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
     lines = [line for line in typed(PAGE) if line.startswith("driftway ")]
-    assert len(lines) == 8
+    assert len(lines) == 9
     with contextlib.ExitStack() as running:
         auditor = running.enter_context(stage.auditor())
         worker = running.enter_context(Driftway("worker", *options))
@@ -164,4 +164,4 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
         assert worker.wait(30) == 0, worker.story()
     done = driftway("audit", *options)
     assert done.code == 0, done
-    assert [model["learner"] for model in history(stage)[-1]["models"]] == ["dfop"]
+    assert [model["learner"] for model in history(stage)[-1]["models"]] == ["dfop", CHALLENGER]

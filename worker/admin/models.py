@@ -25,6 +25,7 @@ from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedMode
 from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
+from driftway.worker.stream.relearning.from_log import why_not_relearned
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class GroupModels:
     def newest(self) -> ModelPlan:
         """The plan that the group has, or takes next."""
         return self.plans[-1]
+
+    def is_relearning(self, partition: GroupPartition) -> bool:
+        """Whether a partition relearns models of plans that it has still to take."""
+        before = next((plan for plan in self.plans if plan.number == partition.plan), self.plans[0])
+        return partition.plan < self.newest.number and bool(self.newest.relearned_after(before))
 
     @property
     def next_number(self) -> int:
@@ -106,18 +112,20 @@ def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartiti
     return found
 
 
-def added(plan: ModelPlan, learner: str, origin: str = "") -> tuple[PlannedModel, ...]:
-    """Return the models of a plan with another challenger, which begins with the state of `origin`, or empty.
+def added(plan: ModelPlan, learner: str, origin: str = "", relearned: bool = False) -> tuple[PlannedModel, ...]:
+    """Return the models of a plan with another challenger: it begins with the state of `origin`, relearned, or empty.
 
     Raises
     ------
     UsageFailure
-        There is such a model already, or none named `origin`, or the text is no learner.
+        There is such a model already, or none named `origin`, or the text is no learner, or it would begin twice.
     """
+    if origin and relearned:
+        raise UsageFailure("give --from or --relearned, not both")
     spec = _spec(learner)
     if spec.text in plan.names:
         raise UsageFailure(f"there is a model {spec.text} already")
-    return *plan.models, PlannedModel(spec, _named(plan, origin).name if origin else "")
+    return *plan.models, PlannedModel(spec, _named(plan, origin).name if origin else "", relearned=relearned)
 
 
 def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
@@ -181,7 +189,14 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     if found is None:
         raise UsageFailure(f"there is no plan {number} before plan {newest.number}")
     followers = {model.origin: model.name for model in newest.models if model.origin}
-    return tuple(replace(model, origin=followers.get(model.name, "")) for model in found.models)
+    return tuple(
+        replace(
+            model,
+            origin=followers.get(model.name, ""),
+            relearned=model.relearned and model.name not in followers,
+        )
+        for model in found.models
+    )
 
 
 def _spec(learner: str) -> Spec:
@@ -212,7 +227,8 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
     Failure
         A state needs more memory than there is.
     """
-    if (why := why_not(plan, group.model)) is not None:
+    labels = next((one.labels for one in group.partitions if one.labels), "")
+    if (why := why_not(plan, group.model) or why_not_relearned(plan, group.model, labels)) is not None:
         raise UsageFailure(why)
     if group.width is None:
         return

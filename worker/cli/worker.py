@@ -23,6 +23,7 @@ from driftway.worker.settings import (
     GUARANTEES,
     OFFSET_LOST,
     REFUSE,
+    RELEARN_SHARE,
     UNRESTORABLE,
     WorkerSettings,
 )
@@ -117,6 +118,14 @@ if TYPE_CHECKING:
     "this every event is parsed once more, by orjson: 2 to 5 us.",
 )
 @click.option(
+    "--relearn-share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=RELEARN_SHARE,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of a processor that challengers of `driftway models add --relearned` take while they learn the log.",
+)
+@click.option(
     "--give-up-after",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
@@ -193,7 +202,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
         "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic", "client",
-        "unknown_fields",
+        "unknown_fields", "relearn_share",
     )  # fmt: skip
     given["client"], why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])

@@ -33,6 +33,7 @@ OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
 
+RELEARN_SHARE = 0.25
 MOST_CLASSES = 1 << 16
 """Every prediction has a score for each class, and the metrics count each pair of them."""
 
@@ -303,6 +304,8 @@ class WorkerSettings:
         Topic of labels, with as many partitions as the input; empty: labels are in the input.
     unknown_fields : str
         What to do about fields that are not used: ``ignore``, or ``count``.
+    relearn_share : float
+        Share of a processor that relearned challengers take, 0 < share <= 1.
     """
 
     bootstrap: str
@@ -324,6 +327,7 @@ class WorkerSettings:
     label_topic: str = ""
     client: str = PYTHON
     unknown_fields: str = IGNORE
+    relearn_share: float = RELEARN_SHARE
 
     def __post_init__(self) -> None:
         for name, text in (("input", self.input), ("group", self.group)):
@@ -334,6 +338,8 @@ class WorkerSettings:
             raise UsageFailure("--share needs --guarantee exactly-once: received updates are committed with the rows")
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
+        if not 0 < self.relearn_share <= 1:
+            raise UsageFailure("relearn-share must be > 0 and <= 1")
         if not self.give_up_after > 0:
             raise UsageFailure("give-up-after must be > 0")
         if self.unknown_fields not in UNKNOWN_FIELDS:

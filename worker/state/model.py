@@ -260,7 +260,7 @@ class Model:
             following._rejection_window.load(self._rejection_window.save())
         if following._imputer is not None and self._imputer is not None:
             following._imputer.state.memory[:] = self._imputer.state.memory
-        carry_over(self._planned, following._planned)
+        carry_over(self.planned, following.planned)
         return following
 
     def identity(self) -> dict[str, Any]:
@@ -332,7 +332,8 @@ class Model:
             self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
 
     @property
-    def _planned(self) -> PlannedState:
+    def planned(self) -> PlannedState:
+        """The plan, with all that has a state under it."""
         tests, monitor = self.challenger_tests.processes, self._drift_monitor
         return PlannedState(
             self.plan, self.settings, self._learners, self._metrics, tests, monitor, self._pending, self.exchange

@@ -30,6 +30,7 @@ from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
 from driftway.worker.stream.background.commits import PendingCommits
 from driftway.worker.stream.background.plan_reader import PlanReader
+from driftway.worker.stream.background.relearners import Relearners
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
 from driftway.worker.stream.consumer.input_watch import InputWatch
@@ -85,7 +86,7 @@ class Worker:
         self._first = FirstEvents(settings, self.tasks)
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
-        self._plans = PlanReader(settings, event_log)
+        self._plans, self._relearners = PlanReader(settings, event_log), Relearners(settings, event_log)
         self._labels = LabelConsumer(settings, event_log, self.tasks)
         ids = TopicIdReader(settings, settings.input, settings.label_topic)
         self._inputs = InputWatch(ids, self.tasks)
@@ -152,6 +153,7 @@ class Worker:
         self._collect_commits()
         self._retry_restores()
         self._apply_backpressure()
+        self._relearners.prepare(self.tasks.values())
         if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
             # All at once, even those not due yet: a commit mostly waits for the broker, and they wait in parallel.
             self._begin_commits([task for task in self.tasks.values() if task.needs_commit()], self._commit_deadline())
@@ -391,6 +393,6 @@ class Worker:
         self.reporter.end()
         self._close_dirty(list(self.tasks), Deadline(0.0))
         self._leaving = True
-        for clients in (self._labels, self._shares, self._plans, self.consumer):
+        for clients in (self._labels, self._shares, self._plans, self._relearners, self.consumer):
             clients.close()
         self.event_log.event("left", group=self.settings.group)

@@ -28,6 +28,7 @@ from driftway.worker.admin.audit.outputs import (
     RejectionComparison,
     TopicComparison,
 )
+from driftway.worker.admin.audit.relearned import model_at
 from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
 from driftway.worker.admin.audit.snapshots import CompleteSnapshot, SnapshotReader
 from driftway.worker.admin.input_records import CountedState
@@ -245,7 +246,8 @@ class PartitionAudit:
         while (place := self._changes.due(self._model.plan.number, following, following, committing=False)) is not None:
             if place.plan.number > most:
                 return
-            self._model = self._model.followed_by(place.plan)
+            self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
+            self.report.unchecked += trusted
             self.points.rank(self._point_keys())
 
     def _batches(self) -> Iterator[Records]:

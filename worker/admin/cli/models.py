@@ -83,6 +83,8 @@ def show(as_json: bool, **given: Any) -> None:
     for one in behind:
         at = group.newest.places.get(one.partition)
         place = "its next commit" if at is None else f"offset {at}"
+        if group.is_relearning(one):
+            place = f"{place}, once it has caught up: it is relearning"
         when = "its first event" if one.committed is None else place
         click.echo(f"  partition {one.partition} has plan {one.plan} and takes plan {group.newest.number} at {when}")
     if not behind:
@@ -126,18 +128,25 @@ def history(as_json: bool, **given: Any) -> None:
     metavar="LEARNER",
     help="Begin with the state of this model, if only parameters differ.  [default: empty]",
 )
+@click.option(
+    "--relearned",
+    is_flag=True,
+    help="Begin with what it would have learned from the partition's log; workers learn that beside their loop first.",
+)
 @change_options
-def add(learner: str, origin: str, **given: Any) -> None:
+def add(learner: str, origin: str, relearned: bool, **given: Any) -> None:
     """Add a challenger.
 
     \b
     Examples:
       driftway models add dfop --input EVENTS --group sea
       driftway models add pa1:C=1 --from pa1 --input EVENTS --group sea
+      driftway models add arow --relearned --input EVENTS --group sea
     """
     from driftway.worker.admin.models import added
 
-    _change(given, f"add {learner}{f' --from {origin}' if origin else ''}", lambda g: added(g.newest, learner, origin))
+    how = f"{f' --from {origin}' if origin else ''}{' --relearned' if relearned else ''}"
+    _change(given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned))
 
 
 @models.command()
@@ -200,7 +209,7 @@ def rollback(to: int | None, **given: Any) -> None:
     """Go back to the models of an earlier plan, as a new plan.
 
     Models that are still there keep their states, and so does one whose parameters were changed since. One that was
-    dropped begins empty.
+    dropped begins empty, or is relearned if it was relearned before.
 
     \b
     Examples:
@@ -242,6 +251,8 @@ def _change(given: dict[str, Any], change: str, models_of: Callable[[GroupModels
     if where:
         others = "" if len(places) == len(group.partitions) else ", the others at their next commit"
         at_commit = f"taken at {where}{others}"
+    if plan.relearned_after(group.newest):
+        at_commit += ", once it has relearned the log"
     click.echo(f"plan {plan.number}: champion {plan.champion}{_challengers(plan)}; {at_commit}", err=True)
 
 
@@ -263,7 +274,7 @@ def _print(plan: ModelPlan) -> None:
     when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
     click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
     for i, model in enumerate(plan.models):
-        origin = f"  (from {model.origin})" if model.origin else ""
+        origin = f"  (from {model.origin})" if model.origin else "  (relearned)" if model.relearned else ""
         click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
 
 

@@ -32,6 +32,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.snapshot import first_difference
+from driftway.worker.stream.relearning.from_log import followed_by, relearn
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records
@@ -252,6 +253,8 @@ def advance(
     ------
     UsageFailure
         The events are of another format than the one they are read in.
+    CannotRestore
+        Models were relearned where a plan was taken, and the log no longer holds their rows.
     Failure, Unreachable
         The events cannot be read.
     """
@@ -259,7 +262,7 @@ def advance(
     changes = PlanChanges(source.partition)
     changes.restart(places, end)
     if first >= end:
-        return _with_plans(model, changes, end), 0
+        return _with_plans(source, model, changes, end), 0
     done, usable = 0, False
     progress = bars("rows", end - first)
     if model.exchange is not None:
@@ -268,7 +271,7 @@ def advance(
         for batch in batches:
             records = batch
             while len(records):
-                model = _with_plans(model, changes, int(records.offsets[0]))
+                model = _with_plans(source, model, changes, int(records.offsets[0]))
                 n = changes.rows_before(model.plan.number, records.offsets)
                 outputs = model.advance(records.before(n), emit=False)
                 usable = usable or outputs.rows > 0
@@ -277,13 +280,13 @@ def advance(
                 require_form(model.settings, batch)
             done += len(batch)
             progress(len(batch))
-    return _with_plans(model, changes, end), done
+    return _with_plans(source, model, changes, end), done
 
 
-def _with_plans(model: Model, changes: PlanChanges, following: int) -> Model:
+def _with_plans(source: GroupPartition, model: Model, changes: PlanChanges, following: int) -> Model:
     """The model with the plans whose places are before the row at offset `following`."""
     while (place := changes.due(model.plan.number, following, following, committing=False)) is not None:
-        model = model.followed_by(place.plan)
+        model = followed_by(model, place, relearn(source.settings, model, place))
     return model
 
 

@@ -53,9 +53,9 @@ class RecordReader(BoundedRead):
         if self.unread:
             fetcher.assign({place[1]: first})
 
-    def poll(self, seconds: float) -> Records | None:
-        """Return the records that have arrived, after waiting up to `seconds` for the first, or None."""
-        found, problems = self._fetcher.poll(BATCH_MESSAGES, seconds)
+    def poll(self, seconds: float, most: int = BATCH_MESSAGES) -> Records | None:
+        """Return at most `most` records that have arrived, after waiting up to `seconds` for the first, or None."""
+        found, problems = self._fetcher.poll(most, seconds)
         now, last = time.monotonic(), -1
         own = next((records for records in found if records.partition == self._place[1]), None)
         if own is not None:
@@ -166,8 +166,8 @@ class RecordStream:
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}"
 
-    def take(self) -> Records | None:
-        """Return the next records that are not buffered yet; None at the end of the stream.
+    def take(self, most: int = BATCH_MESSAGES) -> Records | None:
+        """Return the next records that are not buffered yet, at most `most`; None at the end of the stream.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class RecordStream:
         """
         reading, found = self._reading, None
         while found is None and not self._over:
-            found = reading.poll(POLL_SECONDS)
+            found = reading.poll(POLL_SECONDS, most)
             self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
             if not self._over:
                 reading.require_progress(self._bootstrap, str(self))

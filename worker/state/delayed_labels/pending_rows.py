@@ -244,6 +244,17 @@ class PendingRows:
         nested = ((key, value) for key, value in fields.items() if isinstance(value, dict))
         return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
 
+    def adopt(self, i: int, other: PendingRows, j: int) -> None:
+        """Copy what learner `j` of `other` predicted for its waiting rows to learner `i`.
+
+        Both must have read the same records lately; the newest entry of one is that of the other.
+        """
+        own, theirs = self._slots()[0], other._slots()[0]
+        n = min(len(own), len(theirs))
+        own, theirs = own[len(own) - n :], theirs[len(theirs) - n :]
+        self._scores[i][own] = other._scores[j][theirs]
+        self.cached_predictions[i][own] = other.cached_predictions[j][theirs]
+
     def save(self) -> NDArray[np.uint8]:
         """Serialise the entries; for those already labelled, only what is needed to recognise a repeated label."""
         slots, waits = self._slots()

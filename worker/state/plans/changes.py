@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +41,8 @@ class PlanChanges:
         """Places since the last commit."""
         self.outcomes: list[PlanOutcome] = []
         """Plans taken, and those passed over, that nobody has logged yet."""
+        self.held: Callable[[ModelPlan], bool] = lambda _: False
+        """Whether a plan must still wait, for its models to be relearned, as must those after it."""
         self._passed_over: set[int] = set()
         self._committed = 0
         """The rows before this offset were predicted under the plans that are recorded."""
@@ -89,9 +91,18 @@ class PlanChanges:
         if recorded is not None:
             return recorded if recorded.offset <= following else None
         plan, at = self._next(number, position)
-        if plan is None or (at is None and not committing) or (at is not None and at > following):
+        if plan is None or (at is None and not committing) or (at is not None and at > following) or self.held(plan):
             return None
         return PlanPlace(position if at is None else at, plan)
+
+    def following(self, number: int) -> ModelPlan | None:
+        """Return the plan after plan `number`; None if there is none, or its place is recorded."""
+        return None if self._recorded_after(number) is not None else self._next(number, 0)[0]
+
+    def to_relearn(self, plan: ModelPlan, before: ModelPlan) -> tuple[str, ...]:
+        """Names of the models to relearn where `plan` is taken after `before`: not those that the newest plan lacks."""
+        newest = self._known[-1] if self._known else plan
+        return tuple(model.name for model in plan.relearned_after(before) if model.name in newest.names)
 
     def take(self, place: PlanPlace, before: ModelPlan) -> None:
         """Record that a plan was taken after the plan `before`; one that a restore has found is committed already."""

@@ -7,7 +7,9 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
 1. keeps its state, if the partition has a model of that name, whether as champion or as challenger;
 2. or begins with the state of the model that `origin` names, if the partition has one and its state has the same
    fields: then only parameters change;
-3. or begins empty.
+3. or begins with the state that it would have had if it had learned all rows before the place that the log held, if it
+   is marked as `relearned`;
+4. or begins empty.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
 from driftway.worker.warm_start import FROZEN, WARM, WarmStart
 from driftway.worker.wire.codec import write_json
@@ -40,23 +43,27 @@ class PlannedModel:
     start : str
         WARM or FROZEN: the model that the workers started with --warm-start, which begins with the file's state where
         it is new. Empty: any other.
+    relearned : bool
+        Whether it begins, where it is new, with what it would have learned from the partition's log.
     """
 
     spec: Spec
     origin: str = ""
     start: str = ""
+    relearned: bool = False
 
     @property
     def name(self) -> str:
         """The model's name in outputs."""
         return f"{self.start}:{self.spec.text}" if self.start else self.spec.text
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """The model as stored."""
         return {
             "learner": self.spec.text,
             **({"from": self.origin} if self.origin else {}),
             **({"start": self.start} if self.start else {}),
+            **({"relearned": True} if self.relearned else {}),
         }
 
 
@@ -93,6 +100,10 @@ class ModelPlan:
     def champion(self) -> str:
         """Name of the model whose predictions are written."""
         return self.models[0].name
+
+    def relearned_after(self, before: ModelPlan) -> tuple[PlannedModel, ...]:
+        """The models that must be relearned where a partition takes this plan after the plan `before`."""
+        return tuple(model for model in self.models if model.relearned and model.name not in before.names)
 
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
         """Return a worker's settings with the plan's models.
@@ -157,7 +168,7 @@ class ModelPlan:
             origin, start = (one.text(name) if one.has(name) else "" for name in ("from", "start"))
             if start not in ("", WARM, FROZEN):
                 raise Malformed(f"start is {start}, not {WARM} or {FROZEN}")
-            models.append(PlannedModel(spec, origin, start))
+            models.append(PlannedModel(spec, origin, start, one.has("relearned") and one.flag("relearned")))
         if sum(bool(model.start) for model in models) > 1:
             raise Malformed("two models start with the workers' file")
         if len({model.name for model in models}) < len(models):
@@ -187,14 +198,28 @@ class PlanPlace:
         The rows from this input offset on are predicted by the plan's models.
     plan : ModelPlan
         The plan.
+    relearned : RelearnedFrom or None
+        From which rows its new models were relearned; None: none was.
     """
 
     offset: int
     plan: ModelPlan
+    relearned: RelearnedFrom | None = None
+
+    def why_gone(self, low: int) -> str:
+        """Say why its models cannot be relearned once more if the input's log begins at offset `low`; or nothing."""
+        source = self.relearned
+        if source is None or source.offset >= low:
+            return ""
+        return (
+            f"{', '.join(source.models)} of plan {self.plan.number}, taken at offset {self.offset}, learned the rows "
+            f"from offset {source.offset} on, and the log begins at {low}"
+        )
 
     def write(self) -> bytes:
         """The record about it in the snapshot topic, JSON."""
-        return write_json({"offset": self.offset, **self.plan.as_dict()})
+        relearned = {} if self.relearned is None else self.relearned.as_dict()
+        return write_json({"offset": self.offset, **relearned, **self.plan.as_dict()})
 
     @classmethod
     def parse(cls, value: bytes | None) -> PlanPlace:
@@ -206,7 +231,7 @@ class PlanPlace:
             It is none.
         """
         fields = StoredFields.parse(value, "it")
-        return cls(fields.integer("offset"), ModelPlan.of_fields(fields))
+        return cls(fields.integer("offset"), ModelPlan.of_fields(fields), RelearnedFrom.of_fields(fields))
 
 
 def first_plan(specs: tuple[Spec, ...], warm: WarmStart | None = None) -> ModelPlan:

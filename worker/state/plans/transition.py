@@ -78,6 +78,16 @@ def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | 
     return kept
 
 
+def join(relearned: PlannedState, after: PlannedState, names: Sequence[str]) -> None:
+    """Copy the states of the named models, with their metrics and their predictions for rows that wait."""
+    for name in names:
+        i, j = after.plan.names.index(name), relearned.plan.names.index(name)
+        after.learners[i].state.memory[:] = relearned.learners[j].state.memory
+        after.metrics[i].state.memory[:] = relearned.metrics[j].state.memory
+        if after.pending is not None and relearned.pending is not None:
+            after.pending.adopt(i, relearned.pending, j)
+
+
 def is_of_one_kind(one: Learner, other: Learner) -> bool:
     """Whether a learner can go on with another's state: only their parameters may differ."""
     return one.name == other.name and one.state.fields == other.state.fields

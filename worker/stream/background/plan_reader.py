@@ -17,6 +17,7 @@ from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.relearning.from_log import why_not_relearned
 from driftway.worker.stream.warm_up import prepare_kernels
 
 LOOK_SECONDS = 1.0
@@ -149,7 +150,8 @@ class PlanReader:
 
     def _is_possible(self, plan: ModelPlan) -> bool:
         """Whether the plan's models can be made at all; if not, the log says why, and it is passed over."""
-        why = why_not(plan, self._settings.model)
+        settings = self._settings
+        why = why_not(plan, settings.model) or why_not_relearned(plan, settings.model, settings.label_topic)
         if why is not None:
             self._event_log.event("plan passed over", plan=plan.number, error=why)
         return why is None

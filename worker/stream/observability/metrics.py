@@ -87,6 +87,11 @@ class WorkerMetrics:
             "metric",
         )
         self.plan = self._per_partition(Gauge, "plan", "Number of the plan of models that the partition has")
+        self.relearn_left = self._per_partition(
+            Gauge,
+            "relearn_left",
+            "Input offsets that models of the next plan still have to relearn",
+        )
         self.expert_share = self._per_partition(
             Gauge,
             "expert_share",
@@ -284,6 +289,7 @@ class WorkerMetrics:
             self.partition_metric(self.held_back, task.partition).set(0 if held is None else held.waiting)
             self.partition_metric(self.held_back_seconds, task.partition).set(0 if held is None else held.seconds)
             self.partition_metric(self.plan, task.partition).set(task.model.plan.number)
+            self.partition_metric(self.relearn_left, task.partition).set(task.relearning.left)
             self.partition_metric(self.snapshot_age, task.partition).set(task.snapshot_age)
             self.partition_metric(self.restore_left, task.partition).set(max(0, task.committed - task.position))
             for learner, point in task.model.latest_points().items():

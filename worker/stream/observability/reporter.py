@@ -113,7 +113,8 @@ class Reporter:
         for outcome in task.changes.take_outcomes():
             what = {"partition": task.partition, "plan": outcome.place.plan.number, "offset": outcome.place.offset}
             if outcome.passed_over is None:
-                self._event_log.event("plan taken", **what, champion=outcome.place.plan.champion)
+                relearned = {} if outcome.place.relearned is None else outcome.place.relearned.summary
+                self._event_log.event("plan taken", **what, champion=outcome.place.plan.champion, **relearned)
                 self.metrics.plan_taken(task, outcome.before)
             else:
                 self._event_log.event("plan passed over", **what, error=outcome.passed_over)

@@ -36,8 +36,9 @@ from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.outputs import Outputs, joined
 from driftway.worker.state.plans.changes import PlanChanges
-from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.relearning.relearner import Relearning
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.commit_request import CommitRequest
 from driftway.worker.stream.task.lifecycle import NEXT, State
@@ -70,7 +71,8 @@ class Task:
         self, settings: WorkerSettings, partition: int, checkpoint: Checkpoint, plans: Sequence[ModelPlan] = ()
     ) -> None:
         self.settings, self.partition, self.checkpoint = settings, partition, checkpoint
-        self.changes = PlanChanges(partition, plans)
+        self.changes, self.relearning = PlanChanges(partition, plans), Relearning()
+        self.changes.held = lambda plan: self.relearning.holds(plan, self._to_relearn(plan))
         self.state, self.model = State.CREATED, self.new_model()
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
@@ -134,6 +136,7 @@ class Task:
             self.model, self.in_memory_offset = found.model, None
             self._schedule.restart()
             missing = found.missing_outputs
+            self.relearning.restart(found.relearned)
             self.changes.restart(found.places, max(found.committed, 0 if missing is None else missing.until))
         if self.model.exchange is not None and (sharing := found.sharing) is not None:
             self.model.exchange.replay(sharing.log, found.position)
@@ -311,6 +314,7 @@ class Task:
     def reset(self) -> None:
         """Go back to CREATED, to be restored: whether the last commit happened is not known."""
         self._take_buffered()
+        self.relearning.cancel()
         if self.changes.taken:
             self.in_memory_offset = None  # the state in memory is that of an earlier plan
         self.merger = None
@@ -320,6 +324,7 @@ class Task:
     def close(self) -> None:
         """Close the task without a commit."""
         self._take_buffered()
+        self.relearning.cancel()
         self.checkpoint.close_producer()
         self.move(State.CLOSED)
 
@@ -341,6 +346,17 @@ class Task:
             if len(records) == 0:
                 return joined(*learned)
 
+    def prepare_relearning(self) -> None:
+        """Between two batches: relearn the models of the next plan that are to be; pass it over if they cannot be."""
+        plan = self.changes.following(self.model.plan.number) if self.running and self.model.schema else None
+        if plan is None:
+            self.relearning.cancel()
+        elif why := self.relearning.prepare(self.model, plan, self._to_relearn(plan), self.position):
+            self.changes.pass_over(PlanPlace(self.position, plan), why)
+
+    def _to_relearn(self, plan: ModelPlan) -> tuple[str, ...]:
+        return self.changes.to_relearn(plan, self.model.plan)
+
     def _take_plans(self, following: int, committing: bool = False) -> None:
         """Take each plan whose place is before the row at offset `following`."""
         if self.model.schema is None:
@@ -348,7 +364,7 @@ class Task:
         while place := self.changes.due(self.model.plan.number, self.position, following, committing):
             before = self.model.plan
             try:
-                self.model = self.model.followed_by(place.plan)
+                self.model, place = self.relearning.followed_by(self.model, place, self._to_relearn(place.plan))
             except Failure as error:
                 self.changes.pass_over(place, str(error))
             else:
@@ -365,6 +381,7 @@ class Task:
                 self._buffered_outputs.append(outputs)
             else:
                 self.checkpoint.produce(outputs)
+        self.relearning.hand(records)
         self.position = outputs.next_offset
         self.count.add(len(records), self.position)
         return outputs

@@ -28,7 +28,7 @@ NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_labels_set_aside",
     "driftway_offsets_passed",
     "driftway_wrong_offsets", "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
-    "driftway_plan",
+    "driftway_plan", "driftway_relearn_left",
     "driftway_delayed_labels", "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures",
     "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",
@@ -51,6 +51,7 @@ def a_task(partition: int = 3, state: State = State.RUNNING, position: int = 40)
     return SimpleNamespace(
         partition=partition, state=state, settings=settings, position=position, committed=50, state_bytes=123,
         snapshot_age=1.5, snapshot_bytes=11, model=model, checkpoint=SimpleNamespace(open=True), clocks={},
+        relearning=SimpleNamespace(left=7),
     )  # fmt: skip
 
 
@@ -82,6 +83,7 @@ def test_age_of_the_snapshot_and_what_a_restore_has_left_are_shown_when_somebody
     metrics.refresh([a_task(position=40)], HEALTH)
     assert shown(metrics)["driftway_snapshot_age_seconds"] == {("3",): 1.5}
     assert shown(metrics)["driftway_restore_left"] == {("3",): 10.0}
+    assert shown(metrics)["driftway_relearn_left"] == {("3",): 7.0}
 
 
 def test_two_workers_in_one_process_do_not_share_counts() -> None:

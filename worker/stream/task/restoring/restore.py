@@ -7,6 +7,7 @@
 3. Check that the outputs of that commit are there (`output_repair`); missing ones are written again.
 4. Bring a model to C (`restore_plan`): load the snapshot that the pointer names, at S <= C, or keep the state in
    memory, if that stands at C.
+   Relearn the models of plans in between, if they were relearned where the plans were taken (`relearned_models`).
 5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
 6. The loop then replays S..C, learning without emitting, and counts the records: if the last commit had read another
    number of them, the partition is restored again, and `--if-unrestorable` decides. From C on the loop emits.
@@ -34,6 +35,7 @@ from driftway.worker.state.input_read import InputRead
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.restoring.last_commit import read_last_commit
 from driftway.worker.stream.task.restoring.output_repair import find_missing_outputs
+from driftway.worker.stream.task.restoring.relearned_models import with_relearned
 from driftway.worker.stream.task.restoring.restore_context import MakeModel, RestoreContext, restore_context
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
@@ -82,6 +84,7 @@ def restore(
         found = plan.choose(missing, in_memory_offset)
         if found.model is not None and last.record is not None:
             found.model.decoder.set_aside_from = last.record.set_aside_from
+        found = with_relearned(found, plan)
         if settings.topics.shared:
             found = with_rounds(found, plan)
         if settings.label_topic:

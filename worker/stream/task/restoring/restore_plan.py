@@ -53,6 +53,7 @@ class RestorePlan:
     pointer: Pointer | None
     gap: RecordsDiffer | None = None
     scan: SnapshotScan | None = None
+    gone: str = ""  # why an older snapshot cannot be used: models of a plan behind it cannot be relearned
 
     @classmethod
     def of(cls, context: RestoreContext, last: LastCommit, gap: RecordsDiffer | None = None) -> Self:
@@ -147,9 +148,8 @@ class RestorePlan:
                 f"the group's offset is gone (deleted, or expired); the last one was {self.committed}"
             )
         begun = self._began_at_the_end()
-        start = (
-            first_offset(self.context.settings, self.context.partition, self.low, self.high) if begun is None else begun
-        )
+        where = self.context.settings, self.context.partition, self.low, self.high
+        start = first_offset(*where) if begun is None else begun
         note = None if begun is None else f"starting at offset {begun} as before: nothing was committed since"
         return RestoreResult(
             self.context.make_model(), start, start, None, note, history_start=start if begun is None else None
@@ -271,16 +271,15 @@ class RestorePlan:
 
     def from_older_snapshot(self, reason: str) -> RestoreResult | None:
         """Load an older snapshot of the same history. Compaction may delete it, so no pointer: a new one is due."""
-        for place in self._scan_older().candidates:
-            if place == self.pointer:
-                continue
+        for place in (one for one in self._scan_older().candidates if one != self.pointer):
             try:
                 model, read = self._load(place)
+                places = self._later_places(model)
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            found = RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
-            return replace(found, places=self._later_places(model))
+            older = model, place.state_offset, self.committed, None, note
+            return RestoreResult(*older, decided=True, read=read, places=places)
         return None
 
     def from_log_start(self, reason: str) -> RestoreResult | None:
@@ -296,7 +295,7 @@ class RestorePlan:
 
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --if-unrestorable."""
-        low, committed = self.low, self.committed
+        low, committed, reason = self.low, self.committed, reason + self.gone
         learner = "an empty learner" if self.context.settings.model.warm is None else "the model file's learner"
         if isinstance(self.context.settings.start, int):
             low = max(low, self.context.settings.start)
@@ -304,9 +303,8 @@ class RestorePlan:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as configured"
             older = None if self.gap is not None else self.from_older_snapshot(reason)
-            return older or RestoreResult(
-                self.context.make_model(), start, committed, None, note, history_start=start, decided=True
-            )
+            fresh = self.context.make_model(), start, committed, None, note
+            return older or RestoreResult(*fresh, history_start=start, decided=True)
         if self.context.settings.if_unrestorable == FRESH:
             note = f"{reason}; starting with {learner}, as configured"
             model = self.context.make_model()
@@ -359,8 +357,7 @@ class RestorePlan:
     def _explained_gap(self, gap: RecordsDiffer) -> str:
         """Say what a relearning found, and why, as far as that can be known."""
         settings = self.context.settings
-        why = why_records_differ(settings, (settings.input, settings.label_topic), gap.missing)
-        return f"{gap}: {why}"
+        return f"{gap}: {why_records_differ(settings, (settings.input, settings.label_topic), gap.missing)}"
 
     def _load(self, place: Pointer) -> tuple[Model, InputRead | None]:
         """Load a snapshot into a new model; return that, and what its state has read of the input."""
@@ -372,7 +369,11 @@ class RestorePlan:
         return found.model, None if found.header is None else found.header.read
 
     def _later_places(self, model: Model) -> tuple[PlanPlace, ...]:
-        return tuple(place for place in self._scan_older().places.values() if place.plan.number > model.plan.number)
+        places = tuple(place for place in self._scan_older().places.values() if place.plan.number > model.plan.number)
+        if gone := next(filter(None, (place.why_gone(self.low) for place in places)), ""):
+            self.gone = f"; no older one can be used: {gone}"
+            raise BadSnapshot(gone)
+        return places
 
     def _scan_older(self) -> SnapshotScan:
         """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""

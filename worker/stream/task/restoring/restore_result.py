@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.settings import EARLIEST, WorkerSettings
@@ -76,6 +76,8 @@ class RestoreResult:
         Offset after the last visible row of that commit.
     places : tuple of PlanPlace
         Where the rows from `position` on took the plans after the model's.
+    relearned : dict
+        Number of each of these plans -> its relearned models, as they stand at its place.
     """
 
     model: Model | None
@@ -96,6 +98,7 @@ class RestoreResult:
     expected: InputRead | None = None
     counted_at: int = 0
     places: tuple[PlanPlace, ...] = ()
+    relearned: dict[int, Model] = field(default_factory=dict)
 
 
 def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

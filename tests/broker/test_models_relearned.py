@@ -1,0 +1,296 @@
+"""Challengers that are relearned beside live traffic: the bits of one that was there from the first row."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.state.snapshot import Pointer, read_snapshot_header
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.events import Records
+from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
+from tests.broker.test_policies import CANNOT_RESTORE, delete_before, learn, refused
+from tests.broker.test_snapshot_damage import flipped, point, where
+from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import await_until, create_topic, empty, produce, read_all
+from tests.support.process import Driftway, driftway
+from tests.unit.worker.rows import untested
+
+ROWS = 1200
+ADD = "add", CHALLENGER, "--relearned"
+KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"}
+FIRST_PLAN = re.compile(rb'"plan":\d+,?')
+
+
+def whole(stage: FaultScenario, partition: int, rows: int) -> dict[str, list[bytes]]:
+    """Accuracy points of a model that had the challenger from the first row on, by learner; without plan and test."""
+    specs = Spec.parse(LEARNER), Spec.parse(CHALLENGER)
+    model = Model(ModelSettings(specs, accuracy_every=EVERY), partition, stage.group)
+    outputs = model.advance(Records(partition, *columns(stage.events[partition][:rows], 0)))
+    return {name: [one for one in map(plain, points_of(outputs.points)) if learner(one) == name] for name in names()}
+
+
+def points_of(points: list[tuple[bytes, bytes]]) -> list[bytes]:
+    return [value for _, value in points]
+
+
+def names() -> tuple[str, str]:
+    return LEARNER, CHALLENGER
+
+
+def learner(point: bytes) -> str:
+    return str(read_json(point)["learner"])
+
+
+def plain(point: bytes) -> bytes:
+    """A point without the number of its plan, and without the test, which begins where a challenger joins."""
+    return FIRST_PLAN.sub(b"", untested(point)).replace(b",}", b"}")
+
+
+def require_same_points(stage: FaultScenario, rows: int = ROWS) -> None:
+    """The challenger's accuracy points from its place on, and all of the champion's, are those of one run."""
+    place = history(stage)[1]["taken_at"]
+    assert len(place) == stage.partitions
+    for partition in range(stage.partitions):
+        at, wanted = place[str(partition)], whole(stage, partition, rows)
+        found = [
+            plain(one.value or b"")
+            for one in read_all(stage.bootstrap, f"{stage.prefix}.accuracy")
+            if one.partition == partition
+        ]
+        assert [one for one in found if learner(one) == LEARNER] == wanted[LEARNER]
+        late = [one for one in wanted[CHALLENGER] if read_json(one)["offset"] >= at]
+        assert [one for one in found if learner(one) == CHALLENGER] == late
+        assert late, "there are points behind the place"
+
+
+def require_audited(stage: FaultScenario) -> None:
+    done = audit(stage)
+    assert done.code == 0, done
+    assert "trusted" not in done.stderr + done.stdout
+
+
+@contextmanager
+def traffic(stage: FaultScenario, first: int, last: int) -> Iterator[threading.Event]:
+    """Rows that come a few at a time, as long as the block runs; the event says that all have come."""
+    over, all_sent = threading.Event(), threading.Event()
+
+    def send() -> None:
+        for start in range(first, last, 5):
+            stage.fill(start, min(start + 5, last))
+            if over.wait(0.01):
+                return
+        all_sent.set()
+
+    thread = threading.Thread(target=send, name="traffic")
+    thread.start()
+    try:
+        yield all_sent
+        assert all_sent.wait(60)
+    finally:
+        over.set()
+        thread.join(60)
+
+
+@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, client: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    stage.fill(0, 400)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", client)) as worker:
+        auditor.await_all(800)
+        with traffic(stage, 400, ROWS):
+            change(stage, *ADD)
+            await_until(lambda: worker.stderr.count("plan taken") == 2, 60, "both partitions have taken it")
+        auditor.await_all(2 * ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+        story = worker.stderr
+    assert story.count("relearning partition=") == story.count("relearned partition=") == 2, story
+    assert f"relearned={CHALLENGER} relearned_from=0" in story
+    places = history(stage)[1]["taken_at"].values()
+    assert all(400 <= place < ROWS for place in places), places
+    require_same_points(stage)
+    require_audited(stage)
+
+
+def test_its_predictions_are_those_of_one_that_was_there_from_the_first_row(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 400, *PLAIN)
+    change(stage, *ADD)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN)) as worker:
+        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
+        change(stage, "promote", CHALLENGER, at=[600])
+        await_until(lambda: "plan plan=3" in worker.stderr, 30, "the worker has read it")
+        stage.fill(400, ROWS)
+        auditor.await_all(ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    one = Model(ModelSettings((Spec.parse(CHALLENGER),)), 0, stage.group)
+    wanted = one.advance(Records(0, *columns(stage.events[0], 0))).predictions.to_list()[600:]
+    found = [record.value for record in read_all(kafka, f"{stage.prefix}.predictions")][600:]
+    assert [FIRST_PLAN.sub(b"", value or b"") for value in found] == [
+        FIRST_PLAN.sub(b"", value or b"") for value in wanted
+    ]
+    require_audited(stage)
+
+
+@pytest.mark.parametrize("step", [Step.SNAPSHOT_PRODUCED, Step.COMMITTED], ids=lambda step: step.value)
+def test_a_worker_killed_while_it_relearns_and_where_it_joins(kafka: str, step: Step) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(stage, 0, 300, *PLAIN)
+    change(stage, *ADD)
+    with Driftway(*stage.worker(*PLAIN)) as victim:
+        await_until(lambda: "relearning partition=" in victim.stderr, 60, "it relearns")
+        victim.kill()
+    options = stage.worker(*PLAIN)
+    with CrashingDriftway(step, 1, *options) as victim:  # an idle group commits nothing but the plan
+        assert victim.wait(60) == -9
+    stage.fill(300, 600)
+    with Driftway(*options) as worker, stage.auditor() as auditor:
+        auditor.await_all(1200)
+        await_until(lambda: all(map(taken, partitions(stage))), 60, "both partitions have taken it")
+        stage.fill(600, ROWS)
+        auditor.await_all(2 * ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    require_same_points(stage)
+    require_audited(stage)
+
+
+def partitions(stage: FaultScenario) -> list[int]:
+    """Number of the plan that each partition has."""
+    done = models(stage, "show", "--json")
+    assert done.code == 0, done
+    found: dict[str, int] = json.loads(done.stdout)["taken"]
+    return list(found.values())
+
+
+def taken(number: int) -> bool:
+    return number >= 2
+
+
+def test_a_partition_that_moves_while_it_relearns(kafka: str) -> None:
+    """The next owner begins again; nothing of it was durable."""
+    stage, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 300
+    learn(stage, 0, fed, *PLAIN)
+    change(stage, *ADD)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN)) as first:
+        for client in (NATIVE, PYTHON):
+            with Driftway(*stage.worker(*PLAIN, "--client", client)) as second:
+                second.await_text("running")
+                stage.fill(fed, fed := fed + 150)
+                await_until(lambda: auditor.seen >= 4 * fed, 60, "rows predicted")
+                second.terminate()
+                second.wait(30)
+        await_until(lambda: all(map(taken, partitions(stage))), 60, "all partitions have taken it")
+        stage.fill(fed, ROWS)
+        auditor.await_all(4 * ROWS)
+        first.terminate()
+        assert first.wait(30) == 0, first.story()
+    require_same_points(stage)
+    require_audited(stage)
+
+
+def joined(kafka: str) -> FaultScenario:
+    """A group at row 500 whose challenger joined at 300, with all its snapshots."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(stage, 0, 200, *PLAIN)
+    learn(stage, 200, 300, *PLAIN)
+    change(stage, *ADD)
+    with Driftway(*stage.worker(*PLAIN)) as worker:
+        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    assert history(stage)[1]["taken_at"] == {"0": 300}
+    return stage
+
+
+def damage(stage: FaultScenario, first: int) -> None:
+    """Damage all snapshots from input offset `first` on, as if the disk below the topic had lost these blocks."""
+    topic, committed = f"{stage.prefix}.snapshots", where(stage)[0]
+    written = read_all(stage.bootstrap, topic)
+    empty(stage.bootstrap, topic, 1)
+    keys, values, places = list[bytes | None](), list[bytes | None](), list[int]()
+    for record in written:
+        header = read_snapshot_header(record.value or b"") if record.key == b"0.0" else None
+        broken = header is not None and header.state_offset >= first
+        keys.append(record.key)
+        values.append(flipped(record.value or b"", -300) if broken else record.value)
+        places += [header.state_offset] if header is not None else []
+    produce(stage.bootstrap, topic, values, keys=keys)
+    last = [record.offset for record in read_all(stage.bootstrap, topic) if record.key == b"0.0"][-1]
+    point(stage, committed, Pointer(last, 1, places[-1]))
+
+
+def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -> None:
+    stage = joined(kafka)
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(stage, 300)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    for offset, learners in ((299, [LEARNER]), (300, [LEARNER, CHALLENGER]), (450, [LEARNER, CHALLENGER])):
+        done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
+        assert done.code == 0, done
+        shown = json.loads(done.stdout)
+        assert [one["learner"] for one in shown["learners"]] == learners
+    done = driftway("explain", *place, "--offset", "470", "--json")
+    assert done.code == 0, done
+    assert json.loads(done.stdout)["emitted"]["verdict"] == "same"
+
+
+def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None:
+    stage = joined(kafka)
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(stage, 300)
+    story = learn(stage, 500, 700, *PLAIN)
+    assert re.search("relearning from the older snapshot at offset [12]00", story), story
+    learn(stage, 700, ROWS, *PLAIN)
+    require_same_points(stage)
+
+
+def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) -> None:
+    stage = joined(kafka)
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    delete_before(stage, stage.topic, 60)
+    done = audit(stage)
+    assert done.code == 0, done
+    assert (
+        f"{CHALLENGER} of plan 2, taken at offset 300, learned the rows from offset 0 on" in done.stdout + done.stderr
+    )
+    assert "was trusted" in done.stdout + done.stderr
+    damage(stage, 300)
+    sentence = refused(stage, *PLAIN)
+    assert "the log begins at 60" in sentence
+    assert "--if-unrestorable" in sentence
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    shown = driftway("snapshot", "show", *place, "--at", "450")
+    assert shown.code == CANNOT_RESTORE, shown
+    assert "the log begins at 60" in shown.stderr
+
+
+def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 200, *PLAIN)
+    done = models(stage, *ADD, "--from", LEARNER)
+    assert (done.code, "not both" in done.stderr) == (2, True), done
+    change(stage, *ADD)
+    done = models(stage, "show")
+    assert done.code == 0, done
+    assert f"{CHALLENGER}  (relearned)" in done.stdout
+    assert "takes plan 2 at its next commit, once it has caught up: it is relearning" in done.stdout
+    shared = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(shared, 0, 200, "--share", "average")
+    done = models(shared, *ADD)
+    assert done.code == 2, done
+    assert "--share" in done.stderr

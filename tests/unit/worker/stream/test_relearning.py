@@ -1,0 +1,268 @@
+"""Models that are relearned beside a task: with the bits of one run, however and whenever they are handed rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.state.model import Model
+from driftway.worker.state.plans.changes import PlanChanges
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
+from driftway.worker.state.plans.relearned_from import RelearnedFrom
+from driftway.worker.state.stored_fields import Malformed
+from driftway.worker.stream.relearning import relearner
+from driftway.worker.stream.relearning.from_log import followed_by, unlearned, why_not_relearned
+from driftway.worker.stream.relearning.relearner import Relearner, Relearning, owned
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.events import Records, Schema
+from driftway.worker.wire.schema.feature import MissingPolicy
+from tests.unit.worker.rows import events, records, untested
+
+ROWS, N, PLACE = records(events(300)), 300, 170
+SETTINGS = ModelSettings((Spec.parse("pa1"),), accuracy_every=10, window=50)
+NEW = "arow"
+
+
+def plan(number: int, *models: str, **at: int) -> ModelPlan:
+    """A plan of models; ``learner*`` is relearned."""
+    named = tuple(PlannedModel(Spec.parse(name.rstrip("*")), relearned=name.endswith("*")) for name in models)
+    return ModelPlan(number, named, {int(name.removeprefix("p")): offset for name, offset in at.items()})
+
+
+ADDED = plan(2, "pa1", f"{NEW}*")
+
+
+def run(settings: ModelSettings, rows: Records, size: int = 64) -> Model:
+    model = Model(settings, 3, "group")
+    for start in range(0, len(rows), size):
+        model.advance(rows.before(min(start + size, len(rows))).after(start))
+    return model
+
+
+def live(settings: ModelSettings = SETTINGS, rows: int = PLACE) -> Model:
+    return run(settings, ROWS.before(rows))
+
+
+def both(settings: ModelSettings = SETTINGS) -> ModelSettings:
+    """The settings with the challenger from the first row on."""
+    return replace(settings, specs=(*settings.specs, Spec.parse(NEW)))
+
+
+def fed(one: Relearner, log: int, size: int = 13) -> None:
+    """Read the log up to offset `log`, and hand over the rest up to the place in batches."""
+    one.near = True
+    one.follow(log)
+    one.begin(0)
+    for start in range(0, log, size):
+        one.learn(ROWS.before(min(start + size, log)).after(start))
+    one.reached(log)
+    for start in range(log, PLACE, size):
+        one.hand(ROWS.before(min(start + size, PLACE)).after(start))
+
+
+def points(model: Model) -> Iterator[bytes]:
+    """Accuracy points of the challenger behind the place, without its plan and without its test."""
+    for _, value in model.advance(ROWS.after(PLACE)).points:
+        if read_json(value)["learner"] == NEW:
+            yield re.sub(rb'"plan":\d+,?', b"", untested(value)).replace(b",}", b"}")
+
+
+@pytest.mark.parametrize("log", [0, 64, PLACE])
+@pytest.mark.parametrize(
+    "settings",
+    [SETTINGS, replace(SETTINGS, missing=MissingPolicy("mean", 0.0), indicators=True), replace(SETTINGS, window=7)],
+)
+def test_a_relearned_challenger_has_the_bits_of_one_that_was_there_from_the_first_row(
+    settings: ModelSettings, log: int
+) -> None:
+    here, relearning = live(settings), Relearning()
+    assert relearning.prepare(here, ADDED, (NEW,), 0) is None
+    one = relearning.relearner
+    assert one is not None
+    fed(one, log)
+    assert one.position == log
+    while one.learn_handed():
+        assert one.began == 0
+    assert one.ready
+    after, place = relearning.followed_by(here, PlanPlace(PLACE, ADDED), (NEW,))
+    assert place.relearned == RelearnedFrom((NEW,), 0, PLACE, here.schema or Schema(0))
+    whole = run(both(settings), ROWS.before(PLACE))
+    assert after.learners[1].state.memory.tobytes() == whole.learners[1].state.memory.tobytes()
+    assert list(points(after)) == list(points(whole))
+    assert after.latest_points()[NEW]["better_p"] > 0
+
+
+def test_its_test_against_the_champion_begins_where_it_joins() -> None:
+    """Who chose it may have looked at the rows before."""
+    here = live()
+    relearned = unlearned(here, ADDED, (NEW,), here.schema or Schema(0))
+    relearned.advance(ROWS.before(PLACE), emit=False)
+    place = PlanPlace(PLACE, ADDED, RelearnedFrom((NEW,), 0, PLACE, here.schema or Schema(0)))
+    after, whole = followed_by(here, place, relearned), run(both(), ROWS.before(PLACE))
+    assert after.latest_points()[NEW]["better_p"] == 1.0
+    assert whole.latest_points()[NEW]["better_p"] < 1.0
+
+
+def test_the_loop_learns_only_what_is_hardly_noticed() -> None:
+    one = Relearner(live(), ADDED, (NEW,), 0)
+    fed(one, 100)
+    one._cost = 1.0, 1.0
+    assert not one.ready, "70 rows are left, and one takes seconds"
+    while one.learn_handed():
+        pass
+    assert one.ready
+    assert one.left == 0
+
+
+def test_too_many_rows_handed_over_send_it_back_to_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(relearner, "MOST_ROWS", 40)
+    relearning = Relearning()
+    assert relearning.prepare(live(), ADDED, (NEW,), 0) is None
+    one = relearning.relearner
+    assert one is not None
+    fed(one, 100)
+    assert (one.handed_from, one.near, one.read, one.ready) == (None, False, False, False)
+    assert one.position == 100
+    one.near = True
+    relearning.prepare(one._live, ADDED, (NEW,), PLACE)
+    assert one.handed_from == PLACE
+    one.learn(ROWS.before(PLACE).after(one.position))
+    one.reached(PLACE)
+    model, source = one.finish()
+    assert source.records == PLACE
+    assert model.save().parts[0].tobytes() == run(both(), ROWS.before(PLACE)).learners[1].state.memory.tobytes()
+
+
+def test_rows_that_retention_deletes_meanwhile_make_it_begin_again() -> None:
+    one = Relearner(live(), ADDED, (NEW,), 0)
+    one.begin(0)
+    one.learn(ROWS.before(20))
+    one.begin(50)
+    one.learn(ROWS.before(PLACE).after(50))
+    _, source = one.finish()
+    assert (source.offset, source.records) == (50, PLACE - 50)
+
+
+def test_a_learner_that_cannot_take_a_row_fails_instead_of_the_thread() -> None:
+    one = Relearner(live(), ADDED, (NEW,), 0)
+    one.begin(0)
+    one.learn(replace(ROWS, values=None))
+    assert "arow cannot be relearned" in str(one.failed)
+    assert not one.ready
+
+
+def test_what_is_handed_over_is_copied() -> None:
+    """The client overwrites its buffers at the next poll."""
+    copied = owned(ROWS.before(5))
+    assert copied.values is not ROWS.values
+    assert (list(copied.values), list(copied.keys)) == (list(ROWS.values[:5]), list(ROWS.keys[:5]))
+    assert copied.offsets.base is None
+
+
+def test_two_models_of_a_plan_are_relearned_in_one_pass() -> None:
+    two = plan(2, "pa1", "arow*", "dfop*", "no_change")
+    here = live()
+    one = Relearner(here, two, ("arow", "dfop"), 0)
+    fed(one, 90)
+    model, source = one.finish()
+    after = followed_by(here, PlanPlace(PLACE, two, source), model)
+    whole = run(replace(SETTINGS, specs=tuple(map(Spec.parse, ("pa1", "arow", "dfop")))), ROWS.before(PLACE))
+    for i in (0, 1, 2):
+        assert after.learners[i].state.memory.tobytes() == whole.learners[i].state.memory.tobytes()
+
+
+def test_waiting_rows_of_a_relearned_model_come_with_it() -> None:
+    """With late labels, what it predicted for rows that still wait is part of its state."""
+    wait = LabelWait.parse("40")
+    own, other, whole = (
+        run(replace(one, wait=wait), ROWS.before(PLACE))
+        for one in (both(), replace(SETTINGS, specs=both().specs[1:]), both())
+    )
+    pending, relearned = own.planned.pending, other.planned.pending
+    assert pending is not None
+    assert relearned is not None
+    for column in (pending._scores[1], pending.cached_predictions[1]):
+        column[:] = 0
+    pending.adopt(1, relearned, 0)
+    wanted = whole.planned.pending
+    assert wanted is not None
+    assert pending.save().tobytes() == wanted.save().tobytes()
+
+
+# Plans and places.
+
+
+def test_a_place_is_stored_with_what_was_relearned() -> None:
+    for names in (None, ("a", "b")):
+        place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2, names)))
+        assert PlanPlace.parse(place.write()) == place
+    assert ModelPlan.parse(ADDED.write()) == ADDED
+    with pytest.raises(Malformed, match="relearned_names"):
+        PlanPlace.parse(
+            b'{"offset":1,"plan":2,"models":[{"learner":"pa1"}],"relearned_from":0,"relearned_records":1,'
+            b'"relearned_models":["pa1"],"relearned_features":3,"relearned_names":["a"]}'
+        )
+
+
+def test_rows_that_the_log_lost_are_told() -> None:
+    place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
+    assert place.why_gone(5) == PlanPlace(41, ADDED).why_gone(99) == ""
+    assert place.why_gone(6) == (
+        "arow of plan 2, taken at offset 41, learned the rows from offset 5 on, and the log begins at 6"
+    )
+
+
+def test_a_plan_waits_for_its_models_and_so_do_those_behind_it() -> None:
+    changes = PlanChanges(3, [ADDED, plan(3, "arow", "pa1", p3=50)])
+    changes.held = lambda one: one.number == 2
+    assert changes.due(1, 40, 40, committing=True) is None
+    assert changes.due(1, 40, 50, committing=False) is None
+    changes.held = lambda _: False
+    assert changes.due(1, 60, 60, committing=True) == PlanPlace(60, ADDED)
+
+
+def test_a_plan_with_an_offset_is_taken_there_or_later() -> None:
+    changes = PlanChanges(3, [plan(2, "pa1", "arow*", p3=50)])
+    changes.held = lambda _: True
+    assert changes.due(1, 40, 50, committing=False) is None
+    changes.held = lambda _: False
+    assert changes.due(1, 51, 51, committing=True) is not None
+
+
+def test_a_recorded_place_is_taken_whatever_is_being_relearned() -> None:
+    changes = PlanChanges(3, [ADDED])
+    changes.held = lambda _: True
+    recorded = PlanPlace(50, ADDED, RelearnedFrom((NEW,), 0, 50, Schema(4)))
+    changes.restart([recorded], committed=80)
+    assert changes.due(1, 45, 50, committing=False) == recorded
+    assert changes.following(1) is None
+
+
+def test_models_that_are_there_already_or_that_the_newest_plan_lacks_are_not_relearned() -> None:
+    first = first_plan(SETTINGS.specs)
+    assert PlanChanges(3, [ADDED]).to_relearn(ADDED, first) == (NEW,)
+    assert PlanChanges(3, [ADDED]).to_relearn(ADDED, plan(1, "pa1", NEW)) == ()
+    assert PlanChanges(3, [ADDED, plan(3, "pa1")]).to_relearn(ADDED, first) == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "labels", "option"),
+    [
+        ({}, "LABELS", "--label-topic"),
+        ({"share": SharingOption.parse("average")}, "", "--share"),
+        ({"wait": LabelWait.parse("9")}, "", None),
+    ],
+)
+def test_groups_in_which_nothing_can_be_relearned_yet(
+    changed: dict[str, object], labels: str, option: str | None
+) -> None:
+    why = why_not_relearned(ADDED, replace(SETTINGS, **changed), labels)
+    assert (why is None) == (option is None)
+    assert option is None or option in str(why)
+    assert why_not_relearned(plan(2, "pa1", NEW), replace(SETTINGS, **changed), labels) is None

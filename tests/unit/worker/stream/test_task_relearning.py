@@ -1,0 +1,182 @@
+"""A task takes a plan once its challenger is relearned: at a commit or at an offset, and never half."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TimedOut
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.relearned_from import RelearnedFrom
+from driftway.worker.state.snapshot import Pointer
+from driftway.worker.stream.relearning.from_log import unlearned
+from driftway.worker.stream.relearning.relearner import Relearner
+from driftway.worker.stream.task.restoring.relearned_models import keep_on
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.task import Task
+from driftway.worker.wire.events import Schema
+from tests.unit.worker.rows import model_settings
+from tests.unit.worker.stream.recording_checkpoint import MODEL
+from tests.unit.worker.stream.test_task_plans import FIRST, WHOLE, commit, plan, started
+
+NEW = "arow"
+
+
+def added(at: int | None = None) -> ModelPlan:
+    """A plan with a challenger that is relearned."""
+    made = plan(2, *FIRST, at=at)
+    return ModelPlan(2, (*made.models, PlannedModel(model_settings(NEW).specs[0], relearned=True)), made.places)
+
+
+def caught_up(made: Task) -> Relearner:
+    """Do what the background thread does, up to the task's position."""
+    made.prepare_relearning()
+    one = made.relearning.relearner
+    assert one is not None
+    one.near = True
+    made.prepare_relearning()
+    one.begin(0)
+    one.learn(WHOLE.before(made.position))
+    one.reached(made.position)
+    assert one.ready
+    return one
+
+
+def challenger(made: Task) -> bytes:
+    return made.model.learners[-1].state.memory.tobytes()
+
+
+def undisturbed(rows: int) -> bytes:
+    """The challenger's state in one run over the first rows."""
+    model = Model(model_settings(NEW), 3)
+    model.advance(WHOLE.before(rows))
+    return model.learners[0].state.memory.tobytes()
+
+
+def test_no_commit_waits_for_a_challenger_and_one_takes_it_once_it_has_caught_up() -> None:
+    made, checkpoint = started([])
+    made.advance(WHOLE.before(50))
+    commit(made)
+    plans = made.changes._known
+    assert isinstance(plans, list)
+    plans.append(added())
+    assert not made.needs_commit(), "it has not even begun"
+    caught_up(made)
+    assert made.needs_commit(), "an idle partition takes it, too"
+    made.advance(WHOLE.before(60).after(50))
+    assert made.relearning.left == 10
+    commit(made)
+    (offset, blob), names = checkpoint.commits[-1], made.model.plan.names
+    assert (offset, names) == (60, (*FIRST, NEW))
+    assert blob is not None
+    assert challenger(made) == undisturbed(60)
+    header = snapshot.read_snapshot_header(blob)
+    assert header is not None
+    assert header.plan == added()
+    made.advance(WHOLE.after(60))
+    assert challenger(made) == undisturbed(120)
+    assert made.relearning.relearner is None
+
+
+def test_the_place_says_what_was_relearned() -> None:
+    made, _ = started([added()])
+    made.advance(WHOLE.before(40))
+    caught_up(made)
+    begun = made.begin_commit()
+    (place,) = begun.request.places
+    assert place.relearned == RelearnedFrom((NEW,), 0, 40, made.model.schema or Schema(0))
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_a_plan_with_an_offset_is_taken_there_if_its_challenger_is_ready(ready: bool) -> None:
+    made, _ = started([added(at=70)])
+    made.advance(WHOLE.before(50))
+    if ready:
+        caught_up(made)
+    made.advance(WHOLE.before(100).after(50))
+    assert [place.offset for place in made.changes.taken] == ([70] if ready else [])
+    assert made.model.plan.number == (2 if ready else 1)
+    if not ready:
+        caught_up(made)
+        commit(made)
+        assert made.model.plan.number == 2
+    assert challenger(made) == undisturbed(100)
+
+
+def test_after_a_failed_commit_it_is_relearned_anew() -> None:
+    made, _ = started([added()])
+    made.advance(WHOLE.before(50))
+    one = caught_up(made)
+    made.begin_commit()
+    made.reset()
+    assert made.in_memory_offset is None
+    made.restore_from(RestoreResult(made.new_model(), 0, 0, None))
+    made.advance(WHOLE.before(50))
+    assert not made.changes.waiting(1, made.position)
+    assert caught_up(made) is not one
+
+
+def test_a_reset_and_a_drop_give_it_up() -> None:
+    made, _ = started(plans := [added()])
+    made.advance(WHOLE.before(50))
+    one = caught_up(made)
+    plans.append(plan(3, *FIRST))
+    made.prepare_relearning()
+    assert one.over
+    assert made.relearning.relearner is None
+    commit(made)
+    assert made.model.plan.number == 3
+    made, _ = started([added()])
+    made.advance(WHOLE.before(50))
+    one = caught_up(made)
+    made.reset()
+    assert one.over
+
+
+def test_a_challenger_that_cannot_be_made_is_passed_over() -> None:
+    impossible = PlannedModel(model_settings("g_dfop:lambda_source=field,column=70").specs[0], relearned=True)
+    made, _ = started([ModelPlan(2, (*plan(2, *FIRST).models, impossible)), plan(3, "no_change")])
+    made.advance(WHOLE.before(50))
+    made.prepare_relearning()
+    commit(made)
+    assert made.model.plan.number == 3
+    wrong, right = made.changes.take_outcomes()
+    assert (wrong.place.plan.number, wrong.passed_over is None, right.passed_over) == (2, False, None)
+
+
+def test_one_that_fails_at_a_row_is_passed_over() -> None:
+    made, _ = started([added()])
+    made.advance(WHOLE.before(50))
+    caught_up(made).failed = "it cannot"
+    made.prepare_relearning()
+    (outcome,) = made.changes.take_outcomes()
+    assert outcome.passed_over == "it cannot"
+
+
+def test_a_restore_passes_the_place_with_what_it_has_relearned() -> None:
+    made, _ = started([added()])
+    model = Model(MODEL, 3, "g")
+    model.advance(WHOLE.before(20), emit=False)
+    place = PlanPlace(40, added(), RelearnedFrom((NEW,), 0, 40, model.schema or Schema(0)))
+    relearned = unlearned(model, place.plan, (NEW,), model.schema or Schema(0))
+    relearned.advance(WHOLE.before(40), emit=False)
+    made.reset()
+    found = RestoreResult(model, 20, 60, Pointer(0, 1, 20), places=(place,), relearned={2: relearned})
+    made.restore_from(found)
+    made.advance(WHOLE.after(20))
+    assert made.changes.taken == []
+    assert challenger(made) == undisturbed(120)
+
+
+def test_a_restore_that_relearns_is_not_taken_for_stuck() -> None:
+    deadline = Deadline(0.1, per_call=5.0, at_most=600.0)
+    deadline._back_by = 0.0
+    assert deadline.overdue_by(3.0)
+    keep_on(deadline)
+    assert not deadline.overdue_by(3.0)
+    assert deadline.left > 5
+    deadline.expire()
+    with pytest.raises(TimedOut):
+        keep_on(deadline)

@@ -1,0 +1,149 @@
+"""Relearns models of plans beside the loop, at a bounded share of a processor, one partition after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+
+from confluent_kafka import KafkaException
+
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.error_handling import TaskError, classify_failure
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.relearning.relearner import Relearner
+from driftway.worker.stream.task.task import Task
+
+NEAR = 20_000
+"""Offsets behind the task from which on the task hands over its rows."""
+WAIT_SECONDS = 0.005
+"""Between two looks whether the loop has handed over rows."""
+RETRY_SECONDS, CLOSE_SECONDS = 2.0, 0.5
+"""Pause after an error of the client, and how long a worker that ends waits for the thread."""
+
+
+class Relearners:
+    """Relearns what the tasks of a worker want to have relearned, on a thread of its own.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    event_log : EventLog
+        Where it is logged.
+    """
+
+    def __init__(self, settings: WorkerSettings, event_log: EventLog) -> None:
+        self._settings, self._event_log = settings, event_log
+        self._waiting: list[Relearner] = []
+        """The next one first; only the loop's thread adds, only the other one removes."""
+        self._wake, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="relearners", daemon=True)
+        self._used = 0.0
+        """Processor time of the thread when it last rested, in seconds."""
+
+    def prepare(self, tasks: Iterable[Task]) -> None:
+        """Take what tasks want to have relearned; called between two batches."""
+        for task in tasks:
+            task.prepare_relearning()
+            one = task.relearning.relearner
+            if one is not None and one not in self._waiting and not (one.over or one.failed):
+                self._waiting.append(one)
+                self._wake.set()
+                if not self._thread.is_alive():
+                    self._thread.start()
+
+    def close(self) -> None:
+        """Stop, and wait for the client to be closed unless it is stuck."""
+        self._over.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._over.is_set():
+            if not self._waiting:
+                self._wake.wait()
+                self._wake.clear()
+                continue
+            one = self._waiting[0]
+            try:
+                self._relearn(one)
+            except (KafkaException, TaskError, Failure) as error:
+                sentence = str(error) if isinstance(error, Failure) else classify_failure(error)[1]
+                self._event_log.event("relearning interrupted", partition=one.partition, error=sentence)
+                self._over.wait(RETRY_SECONDS)
+                self._waiting[:] = [*self._waiting[1:], one]  # one that is added meanwhile is added again
+            if one.failed is not None:
+                what = {"partition": one.partition, "plan": one.plan.number}
+                self._event_log.event("relearning failed", **what, error=one.failed)
+            if one.over or one.failed is not None:
+                self._waiting.remove(one)
+
+    def _relearn(self, one: Relearner) -> None:
+        """Relearn until the models have joined, or nobody needs them any more.
+
+        Raises
+        ------
+        Failure, KafkaException, TaskError
+            The log cannot be read.
+        """
+        while not self._is_over(one):
+            one.near = one.near or one.left <= NEAR
+            if one.near and one.handed_from is None:
+                self._over.wait(WAIT_SECONDS)
+                continue
+            end = one.target if one.handed_from is None else one.handed_from
+            if (one.began is None or one.position < end) and not self._read(one, end):
+                continue
+            one.reached(end)
+            if one.read:
+                self._follow(one)
+
+    def _read(self, one: Relearner, end: int) -> bool:
+        """Learn the log up to an offset; return whether that is done."""
+        settings, first = self._settings, None if one.began is None else one.position
+        topic, headers = (settings.input, one.partition), settings.model.reads_headers
+        with RecordStream(settings, settings.client, *topic, end, headers, first) as stream:
+            if first is None or stream.low > first:  # or the rows in between are gone
+                one.begin(stream.low)
+                what = {"plan": one.plan.number, "learners": one.names}
+                self._event_log.event("relearning", partition=one.partition, **what, offset=stream.low, end=end)
+                if first is not None:
+                    return False
+            while (records := stream.take(one.piece)) is not None:
+                began = time.monotonic()
+                one.learn(records)
+                self._rest(began)
+                if self._is_over(one):
+                    return False
+        return True
+
+    def _is_over(self, one: Relearner) -> bool:
+        return one.over or one.failed is not None or self._over.is_set()
+
+    def _follow(self, one: Relearner) -> None:
+        """Learn the rows that the loop hands over, until the models join."""
+        told = False
+        while one.read and not self._is_over(one):
+            if not told and one.ready:
+                told = True
+                what = {"plan": one.plan.number, "offset": one.position}
+                self._event_log.event("relearned", partition=one.partition, **what)
+            began = time.monotonic()
+            if one.learn_handed():
+                self._rest(began)
+            else:
+                self._over.wait(WAIT_SECONDS)
+
+    def _rest(self, began: float) -> None:
+        """Sleep after a piece that began at this moment: the thread takes no more than its share of a processor.
+
+        The client's own threads, which fetch, come on top. Where other programs leave no processor free, a piece takes
+        longer, and the loop needs what there is: then the thread rests longer, too.
+        """
+        used = max(time.thread_time() - self._used, time.monotonic() - began)
+        self._over.wait(used * (1 / self._settings.relearn_share - 1))
+        self._used = time.thread_time()

@@ -1,0 +1,61 @@
+"""Relearn the models of plans that a restore from an older snapshot has to pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from driftway.worker.errors import CannotRestore, Unreachable
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import TimedOut
+from driftway.worker.state.model import Model
+from driftway.worker.stream.relearning.from_log import relearn
+from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+
+PROGRESS_SECONDS = 10.0
+"""After each batch the restore has at least this long until its deadline."""
+
+
+def with_relearned(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
+    """Add the relearned models of the places between; if the log lacks some of their rows, a policy decides.
+
+    Raises
+    ------
+    CannotRestore
+        It does, and --if-unrestorable refuses.
+    TimedOut
+        The deadline has passed, or the broker has stopped delivering.
+    """
+    if found.model is None or not any(place.relearned for place in found.places):
+        return found
+    try:
+        models = _relearned(found, found.model, plan)
+    except CannotRestore as error:
+        return with_relearned(plan.by_policy(f"{found.note or 'relearning'}; {error}"), plan)
+    except Unreachable as error:
+        raise TimedOut(str(error)) from None
+    return replace(found, relearned=models)
+
+
+def _relearned(found: RestoreResult, live: Model, plan: RestorePlan) -> dict[int, Model]:
+    context = plan.context
+
+    def progress(_records: int) -> None:
+        keep_on(context.deadline)
+
+    models = {place.plan.number: relearn(context.settings, live, place, progress) for place in found.places}
+    return {number: model for number, model in models.items() if model is not None}
+
+
+def keep_on(deadline: Deadline) -> None:
+    """Extend a restore's deadline after a batch that it relearned.
+
+    Raises
+    ------
+    TimedOut
+        It was given up, or has taken too long.
+    """
+    deadline.extend(PROGRESS_SECONDS)
+    if deadline.passed:
+        raise TimedOut("a restore was given up while it relearned the models of a plan")
+    deadline.remaining()  # as before a call of the client: the restore is not stuck
