@@ -95,6 +95,8 @@ def show(as_json: bool, **given: Any) -> None:
 def history(as_json: bool, **given: Any) -> None:
     """List all plans, oldest first, with the offset at which each partition took them.
 
+    With --json it is what `driftway evaluate --plan FILE` repeats.
+
     \b
     Examples:
       driftway models history --input EVENTS --group sea
