@@ -226,3 +226,64 @@ def test_the_table_names_both_sides_and_says_where_the_workers_figures_are_from(
     assert "worse since" in done.stdout
     assert "replayed from" in done.stderr
     assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"0", "1", "all"}
+
+
+OTHER_OPTIONS = {
+    "detectors and missing values": (
+        "--missing",
+        "mean",
+        "--missing-indicators",
+        "--detector",
+        "ddm",
+        "--features",
+        "3",
+    ),
+    "regression": ("--task", "regression"),
+    "three classes behind a map": ("--classes", "3", "--map", "polynomial:degree=2", "--window", "100"),
+    "a schema": ("--feature", "a", "--feature", "c:missing=0", "--label", "y", "--labels", "0,1"),
+    "at least once": ("--guarantee", "at-least-once"),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_OPTIONS)
+def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) -> None:
+    topic, group = unique("events"), unique("group")
+    create_topic(kafka, topic, 1)
+    task = "regression" if what == "regression" else "classification"
+    values = [value for value in late_stream(ROWS, seed=1, delay=1, task=task) if b'"x"' in value]
+    known = [json.loads(value) for value in late_stream(ROWS, seed=1, delay=1, task=task) if b'"x"' not in value]
+    labels = {one["id"]: one["y"] for one in known if one["y"] is not None}
+    events = [{"y": labels.get(one["id"]), **one} for one in map(json.loads, values)]
+    if what.startswith("detectors"):
+        events = [one if i % 7 else {**one, "x": [None, *one["x"][1:]]} for i, one in enumerate(events)]
+    if what == "a schema":
+        events = [{**dict(zip("abc", one.pop("x"), strict=True)), **one} for one in events]
+    produce(kafka, topic, [json.dumps(one).encode() for one in events])
+    options = OTHER_OPTIONS[what]
+    learner = {"regression": "rls", "three classes behind a map": "mc_pa"}.get(what, LEARNER)
+    ended = driftway(
+        "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", learner, *options, *PLAIN,
+        "--commit-interval", "0.05", "--stop-at-end",
+    )  # fmt: skip
+    assert ended.code == 0, ended
+    rows = rows_of(evaluate(kafka, topic, group, "--learner", learner, "--learner", "no_change", "--json"))
+    worker, same = rows[0, "worker"], rows[0, learner]
+    assert (worker["rows"], worker["from"], worker["to"]) == (ROWS, 0, ROWS)
+    assert worker["labels"] > ROWS // 2
+    assert {key: same[key] for key in worker if key not in ("learner", "champions")} == {
+        key: value for key, value in worker.items() if key not in ("learner", "champions")
+    }
+    last = json.loads(read_all(kafka, f"{topic}.{group}.accuracy")[-1].value or b"")
+    assert last["offset"] == ROWS - 1
+    shared = [key for key in last if key in worker and key not in ("learner", "partition")]
+    assert {"labels", "window"} < set(shared)
+    assert picked(worker, tuple(shared)) == picked(last, tuple(shared))
+    assert rows[0, "no_change"]["won"] + rows[0, "no_change"]["lost"] > 10
+
+
+def test_groups_that_share_models_are_refused(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(stage, 0, 200, *PLAIN, "--share", "average:rows=50")
+    done = evaluate(kafka, stage.topic, stage.group, "--learner", CHALLENGER)
+    assert done.code == 1, done
+    assert "--share" in done.stderr
