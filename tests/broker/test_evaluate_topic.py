@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from tests.broker.test_models import CHALLENGER, PLAIN, ROWS, change, models
+from tests.broker.test_models_restored import KEEPS_ALL
 from tests.broker.test_policies import learn
 from tests.support.delayed_labels import late_stream
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import create_topic, produce, read_all, unique
+from tests.support.kafka import admin, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
 
 CHANGES = ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2")
@@ -287,3 +289,66 @@ def test_groups_that_share_models_are_refused(kafka: str) -> None:
     done = evaluate(kafka, stage.topic, stage.group, "--learner", CHALLENGER)
     assert done.code == 1, done
     assert "--share" in done.stderr
+
+
+@pytest.fixture
+def kept(kafka: str, tmp_path: Path) -> tuple[FaultScenario, str]:
+    """A group of one partition with a topic of snapshots that keeps all, and its plans in a file."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    learn(stage, 0, 100, *PLAIN)
+    change(stage, "add", CHALLENGER, at=[200])
+    change(stage, "promote", CHALLENGER, at=[900])
+    for begin, end in ((100, 400), (400, 700), (700, ROWS)):
+        learn(stage, begin, end, *PLAIN)
+    done = models(stage, "history", "--json")
+    assert done.code == 0, done
+    (tmp_path / "plans.json").write_text(done.stdout, encoding="utf-8")
+    return stage, str(tmp_path / "plans.json")
+
+
+def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
+    client = admin(stage.bootstrap)
+    for done in client.delete_records([TopicPartition(topic, 0, offset)]).values():
+        done.result(timeout=30)
+
+
+def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
+    kept: tuple[FaultScenario, str], tmp_path: Path
+) -> None:
+    stage, plans = kept
+    delete_before(stage, stage.topic, 350)
+    place = stage.bootstrap, stage.topic, stage.group
+    done = evaluate(*place, "--learner", CHALLENGER, "--json")
+    rows = rows_of(done)
+    worker, same = rows[0, "worker"], rows[0, CHALLENGER]
+    begin = worker["from"]
+    assert 350 <= begin <= 400
+    assert f"before offset {begin} are left out" in done.stderr
+    assert (worker["champions"], worker["rows"]) == ([LEARNER, CHALLENGER], ROWS - begin)
+    emitted = [json.loads(value) for value in written(stage, "predictions", 0)][begin:]
+    assert worker["accuracy"] == sum(one["prediction"] == one["y"] for one in emitted) / (ROWS - begin)
+    assert same["labels"] == ROWS - begin
+    scores = tmp_path / "scores"
+    done = evaluate(*place, "--plan", plans, "--scores", str(scores))
+    assert done.code == 0, done
+    assert scores.read_bytes().splitlines() == written(stage, "predictions", 0)[begin:]
+    history = json.loads(Path(plans).read_text())
+    history[1]["models"] = [{"learner": "pa1"}, {"learner": CHALLENGER}]
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(history))
+    done = evaluate(*place, "--plan", str(other))
+    assert done.code == 2, done
+    assert f"begins at offset {begin}, where the group has plan 2, {LEARNER}, {CHALLENGER}, and not" in done.stderr
+
+
+def test_a_file_of_plans_says_what_compaction_has_taken_away(kept: tuple[FaultScenario, str], tmp_path: Path) -> None:
+    """No snapshot of the first plan is left: the file says with which models the group began."""
+    stage, plans = kept
+    chunks = [one for one in read_all(stage.bootstrap, f"{stage.prefix}.snapshots") if one.key == b"0.0"]
+    delete_before(stage, f"{stage.prefix}.snapshots", chunks[-1].offset)
+    files = "--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points")
+    done = evaluate(stage.bootstrap, stage.topic, stage.group, "--plan", plans, *files)
+    assert done.code == 0, done
+    for file, name in (("scores", "predictions"), ("points", "accuracy")):
+        assert (tmp_path / file).read_bytes().splitlines() == written(stage, name, 0)
