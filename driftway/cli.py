@@ -162,6 +162,13 @@ def write_table(name: str, **request: Any) -> Any:
     return write(name, TableRequest(**request))
 
 
+def evaluate_topic(given: dict[str, Any]) -> Any:
+    """Evaluate on what a group's workers saw; `worker.evaluation` does not import `worker.admin` itself."""
+    from driftway.worker.admin.cli.evaluate_topic import evaluate_topic as evaluated
+
+    return evaluated(given)
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options.")
 @click.version_option(__version__, prog_name="driftway")
@@ -187,3 +194,4 @@ def main(ctx: click.Context, config: str | None) -> None:
     ctx.obj.setdefault("open_stream", open_stream)
     ctx.obj.setdefault("open_rows", open_rows)
     ctx.obj.setdefault("write_table", write_table)
+    ctx.obj.setdefault("evaluate_topic", evaluate_topic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shlex
 from pathlib import Path
 
@@ -140,12 +141,13 @@ def test_a_plan_that_cannot_be_does_not_keep_a_worker_from_starting(kafka: str) 
     require_expected(stage, ROWS)
 
 
-def test_the_page_works_as_it_is_typed(kafka: str) -> None:
+def test_the_page_works_as_it_is_typed(kafka: str, tmp_path: Path) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
-    renamed = {"EVENTS": stage.topic, "sea": stage.group}
+    files = {name: str(tmp_path / name) for name in ("plans.json", "predictions.jsonl", "points.jsonl")}
+    renamed = {"EVENTS": stage.topic, "sea": stage.group, **files}
     options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
     lines = [line for line in typed(PAGE) if line.startswith("driftway ")]
-    assert len(lines) == 9
+    assert len(lines) == 12
     with contextlib.ExitStack() as running:
         auditor = running.enter_context(stage.auditor())
         worker = running.enter_context(Driftway("worker", *options))
@@ -156,12 +158,17 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
             _, *words = shlex.split(line)
             done = driftway(*(renamed.get(word, word) for word in words), "--bootstrap", kafka)
             assert done.code == 0, done
+            if "--json" in words:  # the page redirects it
+                Path(files["plans.json"]).write_text(done.stdout, encoding="utf-8")
             taken += words[1] in CHANGING
             await_until(lambda taken=taken: worker.stderr.count("plan taken") == taken, 30, f"{taken} plans are taken")
         stage.fill(200, ROWS)
         auditor.await_all(ROWS)
         worker.terminate()
         assert worker.wait(30) == 0, worker.story()
+    assert {json.loads(line)["offset"] for line in Path(files["predictions.jsonl"]).read_bytes().splitlines()} == set(
+        range(200)
+    )
     done = driftway("audit", *options)
     assert done.code == 0, done
     assert [model["learner"] for model in history(stage)[-1]["models"]] == ["dfop", CHALLENGER]

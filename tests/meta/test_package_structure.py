@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "stream": {"errors", "processes", "wire", "kafka", "settings", "state"},
     "cli": {"errors", "wire", "warm_start", "kafka", "settings", "state", "stream"},
     "evaluation": {"errors", "processes", "wire", "warm_start", "kafka", "settings", "state", "plots", "cli"},
-    "admin": {"errors", "wire", "warm_start", "kafka", "settings", "state", "stream", "plots", "cli"},
+    "admin": {"errors", "wire", "warm_start", "kafka", "settings", "state", "stream", "plots", "cli", "evaluation"},
 }
 """Top-level folder or module of the worker -> those it may import, also lazily or for type checking."""
 

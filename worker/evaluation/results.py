@@ -102,7 +102,8 @@ def write_parquet(rows: Sequence[Row], path: str) -> None:
         for column, values in columns.items()
     }
     try:
-        pq.write_table(pa.table(arrays), path)
+        with open(path, "wb") as file:  # a path alone may be taken for a URI
+            pq.write_table(pa.table(arrays), file)
     except OSError as error:
         raise Failure(f"cannot write {path}: {error.strerror or error}") from None
 

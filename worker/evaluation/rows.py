@@ -91,6 +91,10 @@ class EventRowSource:
             yield self._rows(decoder, values, first)
             first += len(values)
 
+    def events(self) -> Iterator[BytesColumn]:
+        """The events themselves, in blocks, starting at the first."""
+        yield from self._file.blocks()
+
     def _rows(self, decoder: Decoder, values: BytesColumn, first: int) -> RowBlock:
         n, batch = len(values), decoder.decode(Records.of_values(values, first))
         self.reasons = {bad.offset: bad.reason for bad in batch.rejected}

@@ -10,6 +10,8 @@ MOST_WAITING = 100_000
 """Rows that may wait for labels at once if only a time is given."""
 MOST_ROWS = 10_000_000
 """Upper limit of waiting rows: memory for all of them is allocated at the start."""
+MOST_DIGITS = 10
+"""Of a number of rows, or of a time, so that it has 64 bits in ms."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 AVERAGE, GOSSIP = "average", "gossip"
@@ -49,7 +51,8 @@ class LabelWait:
             duration, rows = "", duration
         rows = rows or (str(MOST_WAITING) if duration and not slash else "")
         number, unit = duration[:-1], duration[-1:]
-        if (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
+        long = max(len(number), len(rows)) > MOST_DIGITS
+        if long or (duration and not (number.isdecimal() and int(number) and unit in SECONDS)) or not rows.isdecimal():
             raise UsageFailure(
                 f"label-wait {text!r}: write a number of rows, or a time as 90s, 30m, 12h or 7d, or 7d/ROWS"
             )

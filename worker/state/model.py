@@ -5,7 +5,7 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +73,9 @@ class Model:
     def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
         self.plan = first_plan(settings.specs, settings.warm) if plan is None else plan
         self.settings = settings if plan is None else plan.applied_to(settings)
-        self.partition = partition
-        self.group = group
-        self.rows = 0
+        self.partition, self.group, self.rows = partition, group, 0
+        self.observer: Callable[[OrderedBatch, list[NDArray[np.float64]]], None] | None = None
+        """Gets each batch as operations, with the scores emitted for their rows, f8[ops, k] for each learner."""
         self.decoder = make_decoder(self.settings, self._check_schema)
         self._pending: PendingRows | None = None
         self._imputer: Imputer | None = None
@@ -369,6 +369,8 @@ class Model:
         if self._pending is not None:
             scores = self._pending.scores_at_prediction(steps, scores)
             guesses = self._pending.cached_guesses.shared(len(batch), len(scores))
+        if self.observer is not None:
+            self.observer(steps, scores)
         alarms = self._drift_monitor.observe(batch, scores[0]) if self._drift_monitor is not None and len(batch) else []
         if outputs is not None:
             outputs.alarms = alarms

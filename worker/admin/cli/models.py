@@ -97,6 +97,8 @@ def show(as_json: bool, **given: Any) -> None:
 def history(as_json: bool, **given: Any) -> None:
     """List all plans, oldest first, with the offset at which each partition took them.
 
+    With --json it is what `driftway evaluate --plan FILE` repeats.
+
     \b
     Examples:
       driftway models history --input EVENTS --group sea
@@ -110,7 +112,9 @@ def history(as_json: bool, **given: Any) -> None:
     rows = []
     for plan in group.plans:
         taken = {str(p): found[plan.number].offset for p, found in places.items() if plan.number in found}
-        rows.append({**plan.as_dict(), "taken_at": taken})
+        of_plan = {p: found[plan.number].relearned for p, found in places.items() if plan.number in found}
+        relearned = {str(p): source.as_dict() for p, source in of_plan.items() if source is not None}
+        rows.append({**plan.as_dict(), "taken_at": taken, **({"relearned": relearned} if relearned else {})})
         if not as_json:
             _print(plan)
             if taken:

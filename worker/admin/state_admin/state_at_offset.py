@@ -29,8 +29,8 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import PlanPlace
+from driftway.worker.state.plans.plan_run import PlanRun
 from driftway.worker.state.snapshot import first_difference
 from driftway.worker.stream.relearning.from_log import followed_by, relearn
 from driftway.worker.wire.codec import JSON, PACKED
@@ -258,36 +258,45 @@ def advance(
     Failure, Unreachable
         The events cannot be read.
     """
-    model.decoder.set_aside_from = source.set_aside_from
-    changes = PlanChanges(source.partition)
-    changes.restart(places, end)
-    if first >= end:
-        return _with_plans(source, model, changes, end), 0
+    run = PlanRun(model, source.partition, places, follow=following(source))
     done, usable = 0, False
-    progress = bars("rows", end - first)
-    if model.exchange is not None:
-        model.exchange.replay(_exchange_records(source), first)
-    with translated_errors(source.settings), closing(rows(source, model.settings, first, end, base)) as batches:
-        for batch in batches:
-            records = batch
-            while len(records):
-                model = _with_plans(source, model, changes, int(records.offsets[0]))
-                n = changes.rows_before(model.plan.number, records.offsets)
-                outputs = model.advance(records.before(n), emit=False)
-                usable = usable or outputs.rows > 0
-                records = records.after(n)
+    progress = bars("rows", end - first) if first < end else no_progress("rows", 0)
+    with closing(replayed(source, run, first, end, base, progress)) as pieces:
+        for part in pieces:
+            usable = run.model.advance(part, emit=False).rows > 0 or usable
             if not usable:
-                require_form(model.settings, batch)
-            done += len(batch)
-            progress(len(batch))
-    return _with_plans(source, model, changes, end), done
+                require_form(model.settings, part)
+            done += len(part)
+    return run.model, done
 
 
-def _with_plans(source: GroupPartition, model: Model, changes: PlanChanges, following: int) -> Model:
-    """The model with the plans whose places are before the row at offset `following`."""
-    while (place := changes.due(model.plan.number, following, following, committing=False)) is not None:
-        model = followed_by(model, place, relearn(source.settings, model, place))
-    return model
+def following(source: GroupPartition) -> Callable[[Model, PlanPlace], Model]:
+    """Return how a partition's model takes a plan at a place: models that were relearned there are so once more."""
+    return lambda model, place: followed_by(model, place, relearn(source.settings, model, place))
+
+
+def replayed(
+    source: GroupPartition, run: PlanRun[Model], first: int, end: int, base: int | None, progress: Progress
+) -> Generator[Records, None, None]:
+    """Yield the rows from offset `first` up to, but excluding, `end`, cut where `run` takes plans.
+
+    The caller makes `run.model` learn each piece before it asks for the next one. `base` is as in `advance`.
+
+    Raises
+    ------
+    Failure, Unreachable
+        The rows cannot be read.
+    """
+    model = run.model
+    model.decoder.set_aside_from = source.set_aside_from
+    if first < end:
+        if model.exchange is not None:
+            model.exchange.replay(_exchange_records(source), first)
+        with translated_errors(source.settings), closing(rows(source, model.settings, first, end, base)) as batches:
+            for batch in batches:
+                yield from run.pieces(batch)
+                progress(len(batch))
+    run.take(end)
 
 
 def _exchange_records(source: GroupPartition) -> list[bytes | None]:

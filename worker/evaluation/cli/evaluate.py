@@ -23,6 +23,7 @@ from driftway.worker.evaluation.cli.plan_options import (
     plan,
     run_plans,
 )
+from driftway.worker.evaluation.cli.replay_options import check_replay_options, replay_options
 from driftway.worker.evaluation.cli.table_options import (
     check_table_options,
     run_the_grids,
@@ -124,6 +125,7 @@ if TYPE_CHECKING:
     help="Metric of --curves: accuracy, kappa_m, log_loss, ...  [default: the windowed one, or that of the holdout "
     "tests]",
 )
+@replay_options
 @table_options
 @click.pass_obj
 def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> None:
@@ -168,6 +170,11 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     --detector reports how soon an alarm follows each known change of the stream (within 1,000 rows, else it is
     missed), and how many alarms follow no change, per 100,000 rows.
 
+    --plan repeats a history of plans (`driftway models`): the models change at the offsets where a partition took them.
+    Predictions (--scores) and accuracy points (--points) are the worker's own, but for the times of a stream's rows.
+    With --topic it repeats them on the rows that the workers of --group saw, with late labels as late as they came.
+    --topic without --plan asks what other learners would have said there, beside what the workers said.
+
     --grid tries every combination of parameter values, under --protocol. --table measures a table of the papers again,
     with the streams and learners that are available; --table auto compares the default learner with the papers'
     figures, the best of the others and the peers. Both write Markdown and PNG to --out.
@@ -188,9 +195,15 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --map polynomial:degree=2 --learner arow --csv results.csv --parquet results.parquet
       driftway evaluate sea --learner arow --inject gradual:at=5000,width=1000,to=sea:thresholds=5
       driftway evaluate sea --protocol segments --grid dfop:mu=0.0001/0.001/0.01/0.1 --jobs 2 --out grid
+      driftway evaluate electricity --plan plans.json --partition 0 --group trades --scores predictions.jsonl
+      driftway evaluate --topic EVENTS --group sea --plan plans.json --points points.jsonl
+      driftway evaluate --topic EVENTS --group sea --learner dfop --learner arow:r=2 --from 10000
       driftway evaluate --table dfop --data-dir data --jobs 2 --out results
       driftway evaluate a.csv b.parquet --task regression --learner rls --json
     """
+    check_replay_options(streams, given)
+    if given["topic"] is not None:
+        return _write_and_show(obj["evaluate_topic"](given), given)
     check_options(given)
     check_table_options(streams, given)
     leave_to_the_stream(given)
@@ -199,6 +212,10 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     if given["grids"]:
         return run_the_grids(obj["open_stream"], streams, given)
     _check_files(given)
+    if given["plan"] is not None:
+        from driftway.worker.evaluation.cli.planned import evaluate_planned
+
+        return _write_and_show(evaluate_planned(obj["open_stream"], streams[0], given), given)
     from driftway.worker.evaluation.comparison import add_comparison
     from driftway.worker.evaluation.results import add_robustness
     from driftway.worker.wire.codec import write_json
@@ -216,6 +233,18 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
         show(results)
     require_used(read)
     _draw(drawings, given)
+
+
+def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any]) -> None:
+    """Write and print the results of --plan or --topic."""
+    from driftway.worker.evaluation.cli.replay_table import show_replay
+    from driftway.worker.wire.codec import write_json
+
+    _write_files(results, given)
+    if given["as_json"]:
+        click.echo(write_json(results))
+    else:
+        show_replay(results)
 
 
 def _check_files(given: dict[str, Any]) -> None:

@@ -157,6 +157,13 @@ def test_values_that_are_missing_stay_missing(tmp_path: Path) -> None:
     assert same["accuracy_values"] == [0.1 + 0.2, None]
 
 
+def test_a_files_name_is_never_taken_for_an_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    write_parquet(rows_of(outcome("a", 0.5)), "a:one-of=")
+    assert pq.read_table(tmp_path / "a:one-of=").num_rows == 1
+
+
 def test_files_that_cannot_be_written_are_found_out_early(tmp_path: Path) -> None:
     with pytest.raises(UsageFailure, match="no directory"):
         check_file(str(tmp_path / "no" / "r.csv"))

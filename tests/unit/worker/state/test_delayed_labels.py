@@ -228,7 +228,11 @@ def test_points_tell_how_late_labels_are() -> None:
     assert point["delay_ms"] == {"median": 10, "p95": 10}
 
 
-@pytest.mark.parametrize("text", ["", "0", "x", "7", "7d", "90s/10", "12h/0", "d", "-3", "1.5h", "10000001"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "0", "x", "7", "7d", "90s/10", "12h/0", "d", "-3", "1.5h", "10000001", "99999999999d",
+     pytest.param("9" * 5000, id="long"), pytest.param("9" * 5000 + "d", id="long time")],
+)  # fmt: skip
 def test_how_long_a_row_waits_is_read_or_refused_in_a_sentence(text: str) -> None:
     if text in ("7", "7d", "90s/10"):
         assert str(LabelWait.parse(str(LabelWait.parse(text)))) == str(LabelWait.parse(text))

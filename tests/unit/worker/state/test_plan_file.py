@@ -1,0 +1,184 @@
+"""A history of plans in a file, the models that follow it, and the figures of what they emit."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
+from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.emitted import EmittedFigures, Judged
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.plan_file import read_history
+from driftway.worker.state.plans.plan_run import PlanRun
+from tests.support.delayed_labels import late_stream
+from tests.unit.worker.rows import drifting, events, model_settings, pieces, records
+
+FIRST: dict[str, Any] = {"plan": 1, "models": [{"learner": "pa1"}], "taken_at": {}}
+SECOND: dict[str, Any] = {
+    "plan": 2, "models": [{"learner": "arow"}, {"learner": "pa1"}], "made_at": 7, "change": "add arow",
+    "taken_at": {"0": 40, "1": 50},
+}  # fmt: skip
+THIRD: dict[str, Any] = {"plan": 4, "models": [{"learner": "arow:r=2", "from": "arow"}], "taken_at": {"1": 50}}
+ROWS = records(events(120), partition=1)
+LATE = 600
+OF_POINTS = "labels", "accuracy", "window_accuracy", "kappa", "kappa_temporal", "no_change_accuracy"
+
+
+def written(folder: Path, *objects: dict[str, Any], lines: bool = False) -> str:
+    text = "\n".join(map(json.dumps, objects)) if lines else json.dumps(objects)
+    (folder / "plans.json").write_text(text, encoding="utf-8")
+    return str(folder / "plans.json")
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_a_history_is_read_as_the_command_prints_it_or_line_by_line(tmp_path: Path, lines: bool) -> None:
+    history = read_history(written(tmp_path, FIRST, THIRD, SECOND, lines=lines))
+    assert [plan.number for plan in history.plans] == [1, 2, 4]
+    assert [(place.offset, place.plan.names) for place in history.places(1)] == [
+        (50, ("arow", "pa1")), (50, ("arow:r=2",)),
+    ]  # fmt: skip
+    assert [place.plan.number for place in history.places(0)] == [2], "passed over, or not taken yet"
+    assert history.places(2) == []
+    assert history.partitions == [0, 1]
+
+
+def test_where_a_plan_was_taken_counts_before_where_it_was_to_be_taken(tmp_path: Path) -> None:
+    asked = {"plan": 2, "models": [{"learner": "arow"}], "at": {"0": 30, "1": 30}}
+    assert [one.offset for one in read_history(written(tmp_path, FIRST, asked)).places(1)] == [30]
+    taken = read_history(written(tmp_path, FIRST, asked | {"taken_at": {"1": 35}}))
+    assert [[one.offset for one in taken.places(p)] for p in (0, 1)] == [[], [35]]
+
+
+@pytest.mark.parametrize(
+    ("objects", "said"),
+    [
+        ([], "plan 1, with which every partition begins, is missing"),
+        ([SECOND], "the first one is plan 2"),
+        ([FIRST, SECOND, SECOND], "plan 2 is there twice"),
+        ([FIRST, SECOND, THIRD | {"taken_at": {"1": 49}}], "takes plan 4 at 49, which is before plan 2 at 50"),
+        ([FIRST, SECOND | {"taken_at": {"one": 3}}], "entry 2: taken_at is"),
+        ([FIRST, SECOND | {"taken_at": {"1": -3}}], "entry 2: taken_at is -3"),
+        ([FIRST, SECOND | {"taken_at": 3}], "entry 2: taken_at is 3"),
+        ([FIRST, SECOND | {"models": []}], "entry 2: it has 0 models"),
+        ([FIRST, SECOND | {"models": [{"learner": "pa1:C"}]}], "entry 2: learner"),
+        ([FIRST, 7], "entry 2 is"),
+    ],
+)  # fmt: skip
+def test_what_is_no_history_is_refused_with_the_reason(tmp_path: Path, objects: list[Any], said: str) -> None:
+    with pytest.raises(UsageFailure) as refused:
+        read_history(written(tmp_path, *objects))
+    assert said in str(refused.value), str(refused.value)
+    assert "models history --json" in str(refused.value)
+
+
+def test_a_file_that_is_not_there_or_no_json_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageFailure, match="cannot read"):
+        read_history(str(tmp_path / "none.json"))
+    (tmp_path / "text").write_text(json.dumps(FIRST) + "\nplan 2", encoding="utf-8")
+    with pytest.raises(UsageFailure, match="line 2 is not JSON"):
+        read_history(str(tmp_path / "text"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [("no_such_learner", "no learner"), ("pa1:C=-1", "C must be"), ("ogd_huber", "regression")],
+)  # fmt: skip
+def test_plans_are_checked_as_workers_do(tmp_path: Path, wrong: str, said: str) -> None:
+    history = read_history(written(tmp_path, FIRST, SECOND | {"models": [{"learner": wrong}]}))
+    with pytest.raises(UsageFailure) as refused:
+        history.require_possible(model_settings("pa1"))
+    assert "plan 2: " in str(refused.value)
+    assert said in str(refused.value)
+
+
+def test_a_run_takes_each_plan_at_its_place_however_the_rows_are_cut() -> None:
+    plans = [ModelPlan(n, (PlannedModel(Spec.parse(name)),)) for n, name in ((2, "arow"), (3, "dfop"), (4, "pa1"))]
+    places = [PlanPlace(offset, plan) for offset, plan in zip((40, 40, 90), plans, strict=True)]
+    settings = ModelSettings((Spec.parse("pa1"),))
+    model, expected = Model(settings, 1), list[bytes | None]()
+    for end, following in ((40, plans[:2]), (90, plans[2:]), (120, [])):
+        start = len(expected)
+        expected += model.advance(ROWS.before(end).after(start)).predictions.to_list()
+        for plan in following:
+            model = model.followed_by(plan)
+    draw = random.Random(1)
+    for _ in range(5):
+        told = list[int]()
+        run = PlanRun(Model(settings, 1), 1, places, lambda model, told=told: told.append(model.plan.number))
+        got = [
+            value
+            for part in pieces(ROWS, [draw.randrange(120) for _ in range(4)])
+            for piece in run.pieces(part)
+            for value in run.model.advance(piece).predictions.to_list()
+        ]
+        assert got == expected
+        assert told == [2, 3, 4]
+
+
+def listened(model: Model, figures: list[EmittedFigures], judged: list[Judged]) -> None:
+    """Let figures count what a model emits."""
+
+    def hear(steps: OrderedBatch, scores: list[Any]) -> None:
+        if not figures:
+            wait = model.settings.wait
+            figures.append(EmittedFigures(model.champion, model.settings.window, wait.rows if wait else 0))
+        judged.append(figures[0].observe(steps, scores[0]))
+
+    model.observer = hear
+
+
+@pytest.mark.parametrize("wait", [None, "50", "30"])
+def test_figures_of_what_was_emitted_are_those_of_accuracy_points(wait: str | None) -> None:
+    """Also where waiting rows use the same places again within a batch."""
+    settings = model_settings("dfop:mu=0.01", wait=None if wait is None else LabelWait.parse(wait))
+    values = late_stream(LATE, seed=3)
+    model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[Judged]()
+    listened(model, figures, judged)
+    outputs = [model.advance(part) for part in pieces(records(values), [7, 300, 301, 650])]
+    point, real = figures[0].point(), model.latest_points()["dfop:mu=0.01"]
+    assert {name: point[name] for name in OF_POINTS} == {name: real[name] for name in OF_POINTS}
+    assert figures[0].rows == sum(one.rows for one in outputs) == LATE
+    assert sum(len(one.y) for one in judged) == point["labels"] > (100 if wait else 10)
+
+
+def test_labels_of_rows_from_before_do_not_count() -> None:
+    settings = model_settings("dfop:mu=0.01", wait=LabelWait.parse("50"))
+    whole = records(late_stream(LATE, seed=4))
+    ids = [json.loads(value or b"").get("id") for value in whole.values]
+    cut = 500
+    before = {str(name) for name, value in zip(ids[:cut], whole.values, strict=False) if b'"x"' in (value or b"")}
+    for cuts in ([cut], [cut, cut + 3, cut + 90, 900]):
+        model, figures, judged = Model(settings, 3), list[EmittedFigures](), list[Judged]()
+        parts = pieces(whole, cuts)
+        model.advance(parts[0])
+        listened(model, figures, judged)
+        for part in parts[1:]:
+            model.advance(part)
+        counted = np.concatenate([one.offsets for one in judged]).tolist()
+        assert counted
+        assert all(str(ids[offset]) not in before for offset in counted)
+        assert any(str(ids[offset]) in before for offset in range(cut, cut + 60)), "there were such labels"
+
+
+def test_probabilities_of_different_kinds_have_no_common_loss() -> None:
+    logistic = Model(model_settings("ogd_logistic"), 1)
+    figures, judged = list[EmittedFigures](), list[Judged]()
+    listened(logistic, figures, judged)
+    logistic.advance(records(events(100), partition=1))
+    assert figures[0].point()["log_loss"] > 0.0
+    figures[0].follow(logistic.champion)
+    assert "log_loss" in figures[0].point()
+    other = Model(replace(logistic.settings, specs=(Spec.parse("pa1"),), n_features=drifting()[0].shape[1]), 1)
+    figures[0].follow(other.champion)
+    assert "log_loss" not in figures[0].point()

@@ -1,0 +1,214 @@
+"""What if: other learners over the rows that a group's workers saw, beside what the workers said.
+
+What the workers said is replayed, not read: their own models learn the same rows again, with the plans at their places
+and the labels in the recorded order. That gives the bits that they emitted, which the predictions' topic alone does
+not: it lacks late labels, and retention may have shortened it. A snapshot of the workers is compared on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from driftway.learners.metrics.e_process import SIDES, EProcess
+from driftway.learners.spec import Spec
+from driftway.worker.admin.state_admin.group_replay import Beginning, with_one_learner, worker_pieces
+from driftway.worker.admin.state_admin.listing import Progress
+from driftway.worker.admin.state_admin.state_at_offset import following
+from driftway.worker.errors import Failure
+from driftway.worker.evaluation.prequential import ORDERLESS
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
+from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.alarms import errors_of
+from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats, Judged
+from driftway.worker.state.plans.model_plan import PlannedModel
+from driftway.worker.state.plans.plan_run import PlanRun
+from driftway.worker.wire.events import Records
+
+WORKER = "worker"
+"""The name of what the workers said, among the learners."""
+OF_SEVERAL = ("labels", *ORDERLESS)
+"""Metrics that mean something of several partitions together."""
+
+
+@dataclass
+class Speaker:
+    """One side: the worker, or a learner that might have been in its place.
+
+    Parameters
+    ----------
+    name : str
+        WORKER, or the learner.
+    settings : ModelSettings
+        The group's.
+    total : Whole
+        Counts the predictions of all partitions.
+    """
+
+    name: str
+    settings: ModelSettings
+    total: Whole
+    figures: EmittedFigures | None = None
+    champions: list[str] = field(default_factory=list)
+    """Whose predictions they were, in this order."""
+    test: EProcess = field(default_factory=EProcess)
+    """Whether it is better than the worker."""
+    _judged: Judged | None = None
+    _model: Model | None = None
+
+    def attach(self, model: Model) -> None:
+        """Listen to a model, or to the one that follows it."""
+        self._model, model.observer = model, self._hear
+        self.champions += [model.plan.champion] * (self.champions[-1:] != [model.plan.champion])
+        if self.figures is not None:
+            self.figures.follow(model.champion)
+
+    def said(self, model: Model, part: Records) -> tuple[Judged | None, int]:
+        """Let its model learn a piece; return the predictions that were judged, and how many events were rejected."""
+        self._judged = None
+        outputs = model.advance(part, emit=False)
+        return self._judged, sum(not one.set_aside for one in outputs.rejected)
+
+    def errors(self, judged: Judged) -> Floats:
+        """Mistakes, or losses, of predictions: f8[m]."""
+        assert self._model is not None  # noqa: S101
+        return errors_of(judged.score, judged.y, self._model.champion.kind)
+
+    def _hear(self, steps: OrderedBatch, scores: list[Floats]) -> None:
+        if not scores:
+            return  # no good event yet
+        assert self._model is not None  # noqa: S101
+        if self.figures is None:
+            wait = self.settings.wait
+            self.figures = EmittedFigures(self._model.champion, self.settings.window, 0 if wait is None else wait.rows)
+        self._judged = self.figures.observe(steps, scores[0])
+        self.total.add(self._model, self._judged)
+
+
+@dataclass
+class Whole:
+    """The predictions of all partitions together."""
+
+    window: int
+    figures: EmittedFigures | None = None
+    rows: int = 0
+    won: int = 0
+    lost: int = 0
+    e_values: list[dict[str, float]] = field(default_factory=list)
+    """Of each partition: side -> e-value."""
+
+    def add(self, model: Model, judged: Judged) -> None:
+        """Count predictions of a model."""
+        if self.figures is None:
+            self.figures = EmittedFigures(model.champion, self.window)
+        self.figures.follow(model.champion)
+        self.figures.add(judged)
+
+
+@dataclass
+class WhatIf:
+    """The comparison of several learners with the workers of a group.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+        The learners.
+    settings : ModelSettings
+        The group's.
+    """
+
+    specs: Sequence[Spec]
+    settings: ModelSettings
+    wholes: dict[str, Whole] = field(init=False)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """A row for each partition and side."""
+
+    def __post_init__(self) -> None:
+        names = WORKER, *(spec.text for spec in self.specs)
+        self.wholes = {name: Whole(self.settings.window) for name in names}
+
+    def add(self, begin: Beginning, progress: Progress) -> None:
+        """Replay a partition.
+
+        Raises
+        ------
+        CannotRestore
+            The replay has come to another state than the workers.
+        Failure, UsageFailure
+            A learner does not fit the rows, or these cannot be read.
+        Unreachable
+            The broker does not answer.
+        """
+        source, model = begin.source, begin.state.model
+        worker = Speaker(WORKER, self.settings, self.wholes[WORKER])
+        others = [Speaker(spec.text, self.settings, self.wholes[spec.text]) for spec in self.specs]
+        made = [with_one_learner(model, PlannedModel(spec), source.set_aside_from) for spec in self.specs]
+        for speaker, one in zip(others, made, strict=True):
+            speaker.attach(one)
+        worker.attach(model)
+        run = PlanRun(model, source.partition, begin.history.places, worker.attach, following(source))
+        rejected = 0
+        with closing(worker_pieces(begin, run, progress)) as pieces:
+            for part in pieces:
+                judged, bad = worker.said(run.model, part)
+                rejected += bad
+                for speaker, one in zip(others, made, strict=True):
+                    compare(worker, judged, speaker, speaker.said(one, part)[0])
+        self._note(begin, [worker, *others], rejected)
+
+    def _note(self, begin: Beginning, speakers: Sequence[Speaker], rejected: int) -> None:
+        for speaker in speakers:
+            figures, whole = speaker.figures, self.wholes[speaker.name]
+            row = {
+                "partition": begin.source.partition,
+                "learner": speaker.name,
+                **({"champions": speaker.champions} if speaker.name == WORKER else {}),
+                "from": begin.first,
+                "to": begin.end,
+                "rows": 0 if figures is None else figures.rows,
+                "rejected": rejected,
+                **({} if figures is None else figures.point()),
+            }
+            whole.rows += row["rows"]
+            if speaker.name != WORKER:
+                won, lost = speaker.test.state["won"].tolist()
+                point = speaker.test.point()
+                row |= {"won": won, "lost": lost, **point}
+                whole.won, whole.lost = whole.won + won, whole.lost + lost
+                whole.e_values.append({side: math.exp(point[f"{side}_log_e"]) for side in SIDES})
+            self.rows.append(row)
+
+    def of_group(self) -> Iterator[dict[str, Any]]:
+        """A row for each side over all partitions; p of the mean of their e-values, as `driftway watch` has it."""
+        for name, whole in self.wholes.items():
+            point = {} if whole.figures is None else whole.figures.point()
+            row = {"learner": name, "rows": whole.rows, **{key: point[key] for key in OF_SEVERAL if key in point}}
+            if name != WORKER:
+                means = {side: math.fsum(e[side] for e in whole.e_values) / len(whole.e_values) for side in SIDES}
+                row |= {"won": whole.won, "lost": whole.lost}
+                row |= {f"{side}_p": min(1.0, 1.0 / mean) for side, mean in means.items()}
+            yield row
+
+
+def compare(worker: Speaker, said: Judged | None, other: Speaker, answer: Judged | None) -> None:
+    """Count on which rows a learner and the worker differ.
+
+    Raises
+    ------
+    Failure
+        They were not judged on the same rows.
+    """
+    if said is None or answer is None:
+        return
+    if not np.array_equal(said.offsets, answer.offsets):
+        raise Failure(
+            f"{other.name} cannot be compared: from offset {said.offsets.min(initial=0)} on its labels belong to other "
+            "rows than the worker's, as where an id was used again; begin at another offset"
+        )
+    other.test.counter(worker.errors(said), other.errors(answer), said.offsets)(0, len(said.y))

@@ -1,0 +1,148 @@
+"""Options of `driftway evaluate` that repeat a history of plans, or read what workers saw, and what goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from driftway.worker.cli.options import client_options, outputs_option, was_typed
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
+from driftway.worker.wire.codec import FORMATS, JSON
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+OF_TOPICS = (
+    "topic", "group", "outputs", "partition", "form", "registry", "registry_properties", "warm_start", "bootstrap",
+    "properties", "client_properties", "as_json", "csv", "parquet",
+)  # fmt: skip
+"""What goes with --topic, whose group has the other options."""
+OF_PLANS = ("plan", "scores", "points")
+NOT_OF_FILES = (
+    "learner", "warm_start", "frozen", "protocol", "skip", "label_delay", "share", "holdout_every", "holdout_rows",
+    "holdout_noisy", "regret", "jobs", "curves", "curve_metric", "grids", "table", "outputs", "form", "first",
+    "label_wait", "out", "topic", "bootstrap", "properties", "client_properties",
+)  # fmt: skip
+"""What does not go with --plan on a STREAM."""
+ONLY_HERE = {
+    "group": "--topic or --plan", "partition": "--topic or --plan", "first": "--topic", "points": "--plan",
+    "accuracy_every": "--plan",
+}  # fmt: skip
+"""Options that mean nothing without others."""
+
+
+def replay_options(command: F) -> F:
+    """--plan, --topic, --group, --partition, --from, --points, --accuracy-every, --format, and those of clients."""
+    options = [
+        click.option(
+            "--plan",
+            metavar="FILE",
+            help="Repeat a history of plans, as `driftway models history --json` prints it: the models change at its "
+            "offsets, row i of a STREAM being offset i.",
+        ),
+        click.option(
+            "--topic",
+            metavar="EVENTS",
+            help="Instead of a STREAM the rows that the workers of --group saw, with the group's options: what if "
+            "--learner had been in their place?",
+        ),
+        click.option("--group", help="With --topic: the workers' consumer group. With --plan: its name in points."),
+        click.option(
+            "--partition",
+            type=click.IntRange(0),
+            metavar="P",
+            help="With --topic: only this partition. With --plan: the partition whose offsets count.",
+        ),
+        click.option(
+            "--from",
+            "first",
+            multiple=True,
+            metavar="OFFSET|PARTITION:OFFSET",
+            help="With --topic: the row to begin at; repeatable.  [default: the first of the group]",
+        ),
+        click.option("--points", metavar="FILE", help="With --plan: write the accuracy points as a worker does."),
+        click.option(
+            "--accuracy-every",
+            type=click.IntRange(1),
+            default=500,
+            show_default=True,
+            help="With --plan: rows between two accuracy points of a partition.",
+        ),
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice((*FORMATS, *REGISTERED)),
+            default=JSON,
+            show_default=True,
+            help="With --topic: format of the events; the last three need --registry.",
+        ),
+        outputs_option,
+        client_options,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def check_replay_options(streams: tuple[str, ...], given: dict[str, Any]) -> None:
+    """Refuse options that do not go together.
+
+    Raises
+    ------
+    UsageFailure
+        The message names the option.
+    """
+    if given["topic"] is not None:
+        if streams:
+            raise UsageFailure("--topic takes the place of a STREAM: leave one of them out")
+        if given["group"] is None:
+            raise UsageFailure("--topic: name the workers' --group")
+        goes = (*OF_TOPICS, *OF_PLANS) if given["plan"] else (*OF_TOPICS, "learner", "first")
+        _refuse(lambda name: name not in goes, "--topic with --plan" if given["plan"] else "--topic")
+        if given["plan"] is None and not was_typed("learner"):
+            raise UsageFailure("--topic: name the learners to compare with the workers, --learner NAME")
+    elif given["plan"] is not None:
+        if len(streams) != 1:
+            raise UsageFailure("--plan: name one STREAM, or the --topic of a group")
+        _refuse(lambda name: name in NOT_OF_FILES, "--plan")
+        if given["partition"] is not None and given["partitions"] > 1:
+            raise UsageFailure("--partition says which partition a STREAM is: leave --partitions out")
+    else:
+        for name, needed in ONLY_HERE.items():
+            if was_typed(name):
+                raise UsageFailure(f"--{_option(name)} needs {needed}")
+
+
+def _refuse(is_wrong: Callable[[str], bool], mode: str) -> None:
+    """Refuse the typed options for whose names `is_wrong` holds."""
+    for parameter in click.get_current_context().command.params:
+        name = parameter.name
+        if isinstance(parameter, click.Option) and name is not None and is_wrong(name) and was_typed(name):
+            raise UsageFailure(f"{parameter.opts[0]} does not go with {mode}")
+
+
+def _option(name: str) -> str:
+    return "from" if name == "first" else name.replace("_", "-")
+
+
+def beginnings(given: tuple[str, ...]) -> Callable[[int], int | None]:
+    """Parse --from; return partition -> the offset to begin at, None: the first.
+
+    Raises
+    ------
+    UsageFailure
+        A value is neither OFFSET nor PARTITION:OFFSET, or two are for the same partition.
+    """
+    found = dict[int | None, int]()
+    for text in given:
+        partition, colon, offset = text.rpartition(":")
+        numbers = [offset, *([partition] if colon else [])]
+        if not all(number.isascii() and number.isdecimal() and len(number) < 19 for number in numbers):
+            raise UsageFailure(f"--from {text}: write OFFSET, or PARTITION:OFFSET as in 0:10000")
+        key = int(partition) if colon else None
+        if key in found:
+            raise UsageFailure(f"--from {text}: {'all partitions are' if key is None else f'{key} is'} given twice")
+        found[key] = int(offset)
+    return lambda partition: found.get(partition, found.get(None))

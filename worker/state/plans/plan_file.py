@@ -1,0 +1,162 @@
+"""A history of plans in a file, as `driftway models history --json` prints it: the plans, and where they were taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from driftway.worker.errors import UsageFailure
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
+from driftway.worker.state.plans.relearned_from import RelearnedFrom
+from driftway.worker.state.plans.transition import why_not
+from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, parse_stored, whole_number
+
+TAKEN_AT, AT, RELEARNED = "taken_at", "at", "relearned"
+
+
+@dataclass(frozen=True)
+class PlanHistory:
+    """Plans in the order of their numbers, and where each partition took them.
+
+    Parameters
+    ----------
+    name : str
+        The file, for messages.
+    plans : tuple of ModelPlan
+        The first plan, then the next ones.
+    taken_at : tuple of mapping
+        For each plan partition -> offset of the first row that its models predict; of the first plan empty.
+    relearned : tuple of mapping
+        For each plan partition -> from which rows its new models were relearned, where they were.
+    """
+
+    name: str
+    plans: tuple[ModelPlan, ...]
+    taken_at: tuple[Mapping[int, int], ...]
+    relearned: tuple[Mapping[int, RelearnedFrom], ...]
+
+    @property
+    def first(self) -> ModelPlan:
+        """The plan that every partition begins with."""
+        return self.plans[0]
+
+    @property
+    def partitions(self) -> list[int]:
+        """The partitions that take a plan."""
+        return sorted({partition for places in self.taken_at for partition in places})
+
+    def places(self, partition: int) -> list[PlanPlace]:
+        """Where a partition takes plans; those that it never took, or that were passed over, are left out."""
+        plans = zip(self.plans, self.taken_at, self.relearned, strict=True)
+        return [
+            PlanPlace(places[partition], plan, relearned.get(partition))
+            for plan, places, relearned in plans
+            if partition in places
+        ]
+
+    def require_possible(self, settings: ModelSettings) -> None:
+        """Check the plans as workers with these settings do.
+
+        Raises
+        ------
+        UsageFailure
+            A plan cannot be; the message says which one and why.
+        """
+        for plan in self.plans:
+            if (why := why_not(plan, settings)) is not None:
+                raise UsageFailure(f"{self.name}: plan {plan.number}: {why}")
+
+
+def read_history(path: str) -> PlanHistory:
+    """Read a history of plans from a file: a list of plans, or one plan a line.
+
+    Each has `plan`, `models` and, from the second on, `taken_at` or `at`: partition -> offset.
+
+    Raises
+    ------
+    UsageFailure
+        The file cannot be read, or is no such history.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise UsageFailure(f"cannot read {path}: {error.strerror}") from None
+    try:
+        return history_of(path, _objects(content))
+    except Malformed as error:
+        shape = "a history of plans, as `driftway models history --json` prints it"
+        raise UsageFailure(f"{path} is not {shape}: {error}") from None
+
+
+def _objects(content: bytes) -> list[Any]:
+    """The objects of a JSON list, of one object, or of lines of objects."""
+    try:
+        found = parse_stored(content, "it")
+    except Malformed:
+        return [parse_stored(line, f"line {i}") for i, line in enumerate(content.splitlines(), 1) if line.strip()]
+    return found if isinstance(found, list) else [found]
+
+
+def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
+    """Return the history that parsed objects hold.
+
+    Raises
+    ------
+    Malformed
+        One is no plan, a number is given twice, the first plan is missing, or a place lies before an earlier plan's.
+    """
+    found = dict[int, tuple[ModelPlan, dict[int, int], dict[int, RelearnedFrom]]]()
+    for i, one in enumerate(objects, 1):
+        fields = StoredFields(one, f"entry {i}")
+        try:
+            plan, places, relearned = ModelPlan.of_fields(fields), _places(fields), _relearned(fields)
+        except Malformed as error:
+            raise Malformed(f"entry {i}: {error}") from None
+        if plan.number in found:
+            raise Malformed(f"plan {plan.number} is there twice")
+        found[plan.number] = plan, places if plan.number > FIRST else {}, relearned
+    if FIRST not in found:
+        first = f", the first one is plan {min(found)}" if found else ""
+        raise Malformed(f"plan {FIRST}, with which every partition begins, is missing{first}")
+    ordered = [found[number] for number in sorted(found)]
+    last = dict[int, tuple[int, int]]()
+    for plan, places, _ in ordered:
+        for partition, offset in places.items():
+            number, before = last.get(partition, (FIRST, 0))
+            if offset < before:
+                raise Malformed(
+                    f"partition {partition} takes plan {plan.number} at {offset}, which is before plan {number} at "
+                    f"{before}: plans are taken in order"
+                )
+            last[partition] = plan.number, offset
+    plans, taken_at, relearned_from = zip(*ordered, strict=True)
+    return PlanHistory(name, plans, taken_at, relearned_from)
+
+
+def _places(fields: StoredFields) -> dict[int, int]:
+    """Where a plan was taken, or else is to be taken."""
+    name = TAKEN_AT if fields.has(TAKEN_AT) else AT
+    if not fields.has(name):
+        return {}
+    found = dict[int, int]()
+    for partition, offset in fields.object(name).plain.items():
+        found[_partition(partition, name)] = whole_number(offset, name)
+    return found
+
+
+def _relearned(fields: StoredFields) -> dict[int, RelearnedFrom]:
+    """From which rows the plan's new models were relearned in each partition."""
+    found = dict[int, RelearnedFrom]()
+    for partition, plain in fields.object(RELEARNED).plain.items() if fields.has(RELEARNED) else ():
+        source = RelearnedFrom.of_fields(StoredFields(plain, RELEARNED))
+        if source is not None:
+            found[_partition(partition, RELEARNED)] = source
+    return found
+
+
+def _partition(text: str, name: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else text
+    return whole_number(number, name, most=MOST_PARTITIONS)
