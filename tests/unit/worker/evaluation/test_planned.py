@@ -74,6 +74,18 @@ def test_row_i_is_offset_i_of_the_partition_that_is_named(tmp_path: Path, plans:
     assert challenger["labels"] == ROWS - 130
 
 
+def test_a_model_that_is_relearned_joins_as_if_it_had_always_been_there(tmp_path: Path) -> None:
+    scores, path = tmp_path / "scores", tmp_path / "plans.json"
+    joined = {"plan": 2, "models": [{"learner": "arow", "relearned": True}, {"learner": "pa1"}], "taken_at": {"0": 400}}
+    path.write_text(json.dumps([PLANS[0], joined]), encoding="utf-8")
+    done = evaluate(SEA, "--plan", str(path), "--partition", "0", "--scores", str(scores))
+    assert done.exit_code == 0, done.output
+    values = [value for one in open_stream(SEA, seed=1).blocks() for value in encode_events(one.X, one.y, 0)]
+    always = Model(model_settings("arow"), 0).advance(records(values, partition=0)).predictions.to_list()
+    want = [json.loads(value)["score"] for value in always]
+    assert [one["score"] for one in lines(scores)][400:] == want[400:]
+
+
 def test_a_stream_split_over_partitions_is_that_of_replay(tmp_path: Path, plans: str) -> None:
     scores = tmp_path / "scores"
     more = "--partitions", "2", "--group", "g", "--accuracy-every", str(EVERY), "--scores", str(scores)
