@@ -20,7 +20,7 @@ from tests.support.kafka import await_until, produce
 from tests.support.process import Driftway, driftway
 from tests.unit.test_readme import typed
 
-CHANGING = "add", "promote", "set", "rollback", "drop"
+CHANGING = "add", "promote", "set", "configure", "rollback", "drop"
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "change-models.md"
 ROWS = 400
 
@@ -145,7 +145,7 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
     renamed = {"EVENTS": stage.topic, "sea": stage.group}
     options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
     lines = [line for line in typed(PAGE) if line.startswith("driftway ")]
-    assert len(lines) == 8
+    assert len(lines) == 9
     with contextlib.ExitStack() as running:
         auditor = running.enter_context(stage.auditor())
         worker = running.enter_context(Driftway("worker", *options))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import TopicPartition
 
 from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.metrics.rolling import create_metrics
 from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
@@ -21,7 +22,9 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, scan_snapshots
 from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
+from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
+from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
@@ -85,7 +88,16 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
         plans = [file.plan]
     schema = file.saved.schema
     width = None if schema is None else schema.n_features
-    return GroupModels(settings, partitions, model, width, plans or [first_plan(model.specs)])
+    plans = _completed(plans or [first_plan(model.specs)], file.plan, model)
+    return GroupModels(settings, partitions, model, width, plans)
+
+
+def _completed(plans: Sequence[ModelPlan], taken: ModelPlan | None, model: ModelSettings) -> list[ModelPlan]:
+    """Return plans with what the workers' options say of monitoring, as far as `model`, of plan `taken`, tells it."""
+    options = plans[0].monitoring
+    if taken is None or taken.monitoring == AS_OPTIONS:
+        options = options.over(Monitoring.of(model))
+    return [replace(plan, monitoring=plan.monitoring.over(options)) for plan in plans]
 
 
 def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartition]) -> ModelFile:
@@ -171,6 +183,19 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     Raises
     ------
     UsageFailure
+        As `earlier_plan`.
+    """
+    found, newest = earlier_plan(plans, number), plans[-1]
+    followers = {model.origin: model.name for model in newest.models if model.origin}
+    return tuple(PlannedModel(model.spec, followers.get(model.name, "")) for model in found.models)
+
+
+def earlier_plan(plans: Sequence[ModelPlan], number: int | None) -> ModelPlan:
+    """Return an earlier plan than the newest, by default the one before it.
+
+    Raises
+    ------
+    UsageFailure
         There is no such plan, or none before.
     """
     *earlier, newest = plans
@@ -179,8 +204,7 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     found = earlier[-1] if number is None else next((plan for plan in earlier if plan.number == number), None)
     if found is None:
         raise UsageFailure(f"there is no plan {number} before plan {newest.number}")
-    followers = {model.origin: model.name for model in newest.models if model.origin}
-    return tuple(PlannedModel(model.spec, followers.get(model.name, "")) for model in found.models)
+    return found
 
 
 def _spec(learner: str) -> Spec:
@@ -216,7 +240,9 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
     made = {}
     for model in (*group.newest.models, *plan.models):
         with allocating(model.name, group.width):
-            made[model.name] = make_learner(model.spec, group.model, group.width)
+            made[model.name] = learner = make_learner(model.spec, group.model, group.width)
+            target, window = group.model.target, plan.monitoring.window or group.model.window
+            create_metrics(target.task, target.n_classes, learner.n_scores, window)
     for model in plan.models:
         origin = made.get(model.origin)
         if model.name not in group.newest.names and origin is not None and not is_of_one_kind(origin, made[model.name]):
@@ -229,8 +255,9 @@ def write_next(
     places: Mapping[int, int],
     change: str,
     tell: Callable[[str], None],
+    monitoring: Monitoring | None = None,
 ) -> ModelPlan:
-    """Write the next plan of a group.
+    """Write the next plan of a group; without `monitoring`, what watches the models stays.
 
     Raises
     ------
@@ -240,9 +267,12 @@ def write_next(
         Another command writes at the same time, the broker refuses, or does not answer.
     """
     _require_ahead(group, places)
-    plan = ModelPlan(group.next_number, tuple(models), dict(places), round(1000 * time.time()), change)
+    watched = group.newest.monitoring if monitoring is None else monitoring
+    plan = ModelPlan(group.next_number, tuple(models), dict(places), round(1000 * time.time()), change, watched)
     require_possible(group, plan)
     with translated_errors(group.settings):
+        if plan.monitoring.detectors:
+            require_alarm_topic(group.settings)
         writer = PlanWriter(group.settings)
         present = writer.read(tell)
         if present and present[-1].number != group.newest.number:

@@ -25,6 +25,7 @@ from driftway.worker.state.monitoring.alarms import DriftMonitor
 from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
+from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import PlannedState, carry_over
 from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
@@ -73,6 +74,7 @@ class Model:
     def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
         self.plan = first_plan(settings.specs) if plan is None else plan
         self.settings = settings if plan is None else plan.applied_to(settings)
+        self._options = Monitoring.of(settings)
         self.partition = partition
         self.group = group
         self.rows = 0
@@ -250,7 +252,7 @@ class Model:
         Failure, UsageFailure
             It cannot be: a learner does not fit the rows, or needs more memory than there is.
         """
-        following = Model(self.settings, self.partition, self.group, plan)
+        following = Model(self._options.applied_to(self.settings), self.partition, self.group, plan)
         following.rows = self.rows
         following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
         following.challenger_tests.enabled = self.challenger_tests.enabled
@@ -262,8 +264,7 @@ class Model:
             following._imputer.state.memory[:] = self._imputer.state.memory
         carry_over(self._planned, following._planned)
         if plan.champion == self.plan.champion and self._drift_monitor and following._drift_monitor:
-            for part, memory in zip(following._drift_monitor.parts(), self._drift_monitor.parts(), strict=True):
-                part[:] = memory
+            following._drift_monitor.continue_from(self._drift_monitor)
         return following
 
     def identity(self) -> dict[str, Any]:

@@ -221,8 +221,7 @@ class PartitionAudit:
         self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
         self.alarms: AlarmComparison | None = None
         if self._alarmed is not None:
-            detectors = [key_of(spec.text, self.target.partition) for spec in self.settings.model.detectors]
-            self.alarms = AlarmComparison(self._alarmed, str(self._input), span, detectors)
+            self.alarms = AlarmComparison(self._alarmed, str(self._input), span, self._alarm_keys())
             self._comparisons += (self.alarms,)
         self.shares: ExchangeComparison | None = None
         if self._shared is not None:
@@ -238,6 +237,9 @@ class PartitionAudit:
     def _point_keys(self) -> list[bytes]:
         return [key_of(name, self.target.partition) for name in self._model.settings.names]
 
+    def _alarm_keys(self) -> list[bytes]:
+        return [key_of(spec.text, self.target.partition) for spec in self._model.settings.detectors]
+
     # Lockstep.
 
     def _take_plans(self, following: int, most: int = LARGEST) -> None:
@@ -247,6 +249,8 @@ class PartitionAudit:
                 return
             self._model = self._model.followed_by(place.plan)
             self.points.rank(self._point_keys())
+            if self.alarms is not None:
+                self.alarms.rank(self._alarm_keys())
 
     def _batches(self) -> Iterator[Records]:
         """The input from the start of the recomputation to the committed offset."""

@@ -15,6 +15,7 @@ from driftway.worker.kafka.client_config import parse_properties
 if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
     from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
+    from driftway.worker.state.plans.monitoring import Monitoring
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +57,7 @@ def models() -> None:
       driftway models add pa1:C=1 --from pa1 --input EVENTS --group sea --at 0:10000 --at 1:12000
       driftway models promote dfop --input EVENTS --group sea
       driftway models set dfop mu=0.001 --input EVENTS --group sea
+      driftway models configure --detector ddm --window 500 --input EVENTS --group sea
       driftway models rollback --input EVENTS --group sea
     """
 
@@ -178,6 +180,51 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
 
 
 @models.command()
+@click.option(
+    "--detector",
+    "detectors",
+    multiple=True,
+    metavar="NAME[:PARAM=VALUE,...]",
+    help="Drift detector, as the workers' option; repeatable. Those that are not named end.",
+)
+@click.option("--no-detectors", is_flag=True, help="No drift detectors.")
+@click.option("--window", type=click.IntRange(1), metavar="ROWS", help="Rows of the rolling window.")
+@click.option("--accuracy-every", type=click.IntRange(1), metavar="ROWS", help="Rows between two accuracy points.")
+@change_options
+def configure(
+    detectors: tuple[str, ...], no_detectors: bool, window: int | None, accuracy_every: int | None, **given: Any
+) -> None:
+    """Change what watches the models: drift detectors, the rolling window, how often there is an accuracy point.
+
+    What is not named stays. A detector that stays keeps its state, another one begins. With a shorter window metrics go
+    on as if it had always been so; with a longer one they begin anew, since the rows that it lacks are gone.
+
+    \b
+    Examples:
+      driftway models configure --detector ddm --detector adwin --input EVENTS --group sea
+      driftway models configure --no-detectors --input EVENTS --group sea
+      driftway models configure --window 500 --accuracy-every 100 --input EVENTS --group sea --at 0:20000
+    """
+    from driftway.learners import ParameterError, Spec
+    from driftway.worker.state.plans.monitoring import Monitoring, changed
+
+    if no_detectors and detectors:
+        raise UsageFailure("give --detector or --no-detectors, not both")
+    try:
+        named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
+    except ParameterError as error:
+        raise UsageFailure(f"--detector: {error}") from None
+    asked = Monitoring(named, window, accuracy_every)
+    words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
+    words += [f"--window {window}"] * (window is not None)
+    words += [f"--accuracy-every {accuracy_every}"] * (accuracy_every is not None)
+    if not words:
+        raise UsageFailure("give --detector, --no-detectors, --window or --accuracy-every")
+    change = f"configure {' '.join(words)}"
+    _change(given, change, lambda g: g.newest.models, lambda g: changed(g.newest.monitoring, asked))
+
+
+@models.command()
 @click.argument("learner")
 @change_options
 def promote(learner: str, **given: Any) -> None:
@@ -197,7 +244,7 @@ def promote(learner: str, **given: Any) -> None:
 @click.option("--to", type=click.IntRange(1), metavar="PLAN", help="Number of the plan.  [default: the one before]")
 @change_options
 def rollback(to: int | None, **given: Any) -> None:
-    """Go back to the models of an earlier plan, as a new plan.
+    """Go back to the models of an earlier plan, and to what watched them, as a new plan.
 
     Models that are still there keep their states, and so does one whose parameters were changed since. One that was
     dropped begins empty.
@@ -207,9 +254,10 @@ def rollback(to: int | None, **given: Any) -> None:
       driftway models rollback --input EVENTS --group sea
       driftway models rollback --to 1 --input EVENTS --group sea
     """
-    from driftway.worker.admin.models import rolled_back
+    from driftway.worker.admin.models import earlier_plan, rolled_back
 
-    _change(given, "rollback" if to is None else f"rollback --to {to}", lambda g: rolled_back(g.plans, to))
+    change = "rollback" if to is None else f"rollback --to {to}"
+    _change(given, change, lambda g: rolled_back(g.plans, to), lambda g: earlier_plan(g.plans, to).monitoring)
 
 
 def _looked_up(given: dict[str, Any]) -> GroupModels:
@@ -225,9 +273,15 @@ def _looked_up(given: dict[str, Any]) -> GroupModels:
     return find_models(settings, lambda sentence: click.echo(sentence, err=True))
 
 
-def _change(given: dict[str, Any], change: str, models_of: Callable[[GroupModels], Sequence[PlannedModel]]) -> None:
-    """Write the next plan, with the models that a function makes of the present ones."""
+def _change(
+    given: dict[str, Any],
+    change: str,
+    models_of: Callable[[GroupModels], Sequence[PlannedModel]],
+    monitoring_of: Callable[[GroupModels], Monitoring] = lambda group: group.newest.monitoring,
+) -> None:
+    """Write the next plan, with the models and the monitoring that functions make of the present ones."""
     from driftway.worker.admin.models import offsets_at, write_next
+    from driftway.worker.state.plans.monitoring import described_change
 
     places = _places(given["places"])
     if places and given["at_time"] is not None:
@@ -236,13 +290,16 @@ def _change(given: dict[str, Any], change: str, models_of: Callable[[GroupModels
     if given["at_time"] is not None:
         at: datetime = given["at_time"]
         places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
-    plan = write_next(group, models_of(group), places, change, lambda sentence: click.echo(sentence, err=True))
+    parts = models_of(group), places, change, lambda sentence: click.echo(sentence, err=True), monitoring_of(group)
+    plan = write_next(group, *parts)
     where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
     at_commit = "each partition takes it at its next commit"
     if where:
         others = "" if len(places) == len(group.partitions) else ", the others at their next commit"
         at_commit = f"taken at {where}{others}"
-    click.echo(f"plan {plan.number}: champion {plan.champion}{_challengers(plan)}; {at_commit}", err=True)
+    said = [f"champion {plan.champion}{_challengers(plan)}"]
+    said += described_change(group.newest.monitoring, plan.monitoring)
+    click.echo(f"plan {plan.number}: {'; '.join([*said, at_commit])}", err=True)
 
 
 def _places(given: tuple[str, ...]) -> dict[int, int]:
@@ -265,6 +322,11 @@ def _print(plan: ModelPlan) -> None:
     for i, model in enumerate(plan.models):
         origin = f"  (from {model.origin})" if model.origin else ""
         click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
+    watching = plan.monitoring
+    if watching.detectors is not None:
+        click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
+    if watching.window is not None and watching.accuracy_every is not None:
+        click.echo(f"  window      {watching.window} rows, an accuracy point every {watching.accuracy_every}")
 
 
 def _challengers(plan: ModelPlan) -> str:

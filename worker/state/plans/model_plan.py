@@ -8,6 +8,8 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
 2. or begins with the state of the model that `origin` names, if the partition has one and its state has the same
    fields: then only parameters change;
 3. or begins empty.
+
+What watches the models belongs to a plan too, see `driftway.worker.state.plans.monitoring`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
 from driftway.worker.wire.codec import write_json
 
@@ -67,6 +70,8 @@ class ModelPlan:
         When it was written, in ms since 1970; 0: unknown.
     change : str
         What was changed, as typed after `driftway models`.
+    monitoring : Monitoring
+        Detectors, window and accuracy points; what it does not say is as the workers' options say.
     """
 
     number: int
@@ -74,6 +79,7 @@ class ModelPlan:
     places: Mapping[int, int] = field(default_factory=dict)
     made_at: int = 0
     change: str = ""
+    monitoring: Monitoring = AS_OPTIONS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,14 +92,14 @@ class ModelPlan:
         return self.models[0].name
 
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
-        """Return a worker's settings with the plan's models.
+        """Return a worker's settings, as its options say, with the plan's models and what watches them.
 
         Raises
         ------
         UsageFailure
             They do not go together.
         """
-        return replace(settings, specs=tuple(model.spec for model in self.models))
+        return replace(self.monitoring.applied_to(settings), specs=tuple(model.spec for model in self.models))
 
     def write(self) -> bytes:
         """The plan as stored, JSON."""
@@ -107,6 +113,7 @@ class ModelPlan:
             **({"at": {str(p): offset for p, offset in sorted(self.places.items())}} if self.places else {}),
             **({"made_at": self.made_at} if self.made_at else {}),
             **({"change": self.change} if self.change else {}),
+            **self.monitoring.as_dict(),
         }
 
     @classmethod
@@ -154,6 +161,7 @@ class ModelPlan:
             {_partition(p): whole_number(offset, "at") for p, offset in places.items()},
             fields.integer("made_at") if fields.has("made_at") else 0,
             fields.text("change") if fields.has("change") else "",
+            Monitoring.of_fields(fields),
         )
 
 
@@ -194,6 +202,6 @@ class PlanPlace:
         return cls(fields.integer("offset"), ModelPlan.of_fields(fields))
 
 
-def first_plan(specs: tuple[Spec, ...]) -> ModelPlan:
+def first_plan(specs: tuple[Spec, ...], monitoring: Monitoring = AS_OPTIONS) -> ModelPlan:
     """Return the plan of learners that workers were started with."""
-    return ModelPlan(FIRST, tuple(map(PlannedModel, specs)))
+    return ModelPlan(FIRST, tuple(map(PlannedModel, specs)), monitoring=monitoring)

@@ -12,6 +12,7 @@ from driftway.learners.metrics.rolling import Metrics
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.monitoring.alarms import make_detectors
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 
 
@@ -28,13 +29,15 @@ class PlannedState(NamedTuple):
 def carry_over(before: PlannedState, after: PlannedState) -> None:
     """Copy the states that the models of `after` keep, with their metrics; the others stay as they begin.
 
-    The test of a challenger goes on while its champion is the same.
+    Metrics with a longer window begin anew if it holds rows that the shorter one has dropped. The test of a challenger
+    goes on while its champion is the same.
     """
     present = dict(zip(before.plan.names, zip(before.learners, before.metrics, strict=True), strict=False))
     for model, learner, metrics in zip(after.plan.models, after.learners, after.metrics, strict=False):
         kept = present.get(model.name, present.get(model.origin))
         if kept is not None and is_of_one_kind(kept[0], learner):
-            learner.state.memory[:], metrics.state.memory[:] = kept[0].state.memory, kept[1].state.memory
+            learner.state.memory[:] = kept[0].state.memory
+            metrics.continue_from(kept[1])  # type: ignore[arg-type]  # of the same task
     if before.plan.champion == after.plan.champion:
         tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
         for name, test in zip(after.plan.names[1:], after.tests, strict=False):
@@ -53,7 +56,7 @@ def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
         return reason
     target = settings.target
     try:
-        plan.applied_to(settings)
+        make_detectors(plan.applied_to(settings).detectors, target.task)
         for model in plan.models:
             model.spec.min_features(target.n_classes, target.task)
     except (Failure, ParameterError, UnknownLearner) as error:

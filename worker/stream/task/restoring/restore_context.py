@@ -15,7 +15,7 @@ from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import ANY, open_reader
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import log_ends
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.model import Model
@@ -44,6 +44,8 @@ class RestoreContext:
         Ids that the input and the label topic have now.
     ended : dict
         Topic -> first record of a hanging transaction that this restore has ended.
+    has_alarms : bool
+        Whether the group has a topic of alarms, though its options name no detectors.
     """
 
     settings: WorkerSettings
@@ -55,6 +57,13 @@ class RestoreContext:
     uncommitted_reader: Consumer
     ids: TopicIds = UNKNOWN_IDS
     ended: dict[str, int] = field(default_factory=dict)
+    has_alarms: bool = False
+
+    @property
+    def topics(self) -> Topics:
+        """The group's topics, with that of alarms if there is one."""
+        ours = self.settings.topics
+        return ours.existing([ours.alarms] if self.has_alarms else [])
 
     @property
     def where(self) -> str:
@@ -78,7 +87,7 @@ class RestoreContext:
     def note_ends(self) -> dict[str, int]:
         """Record and return the present ends of the outputs' logs; the new producer writes behind them."""
         assert self.transactions is not None  # noqa: S101
-        outputs = self.settings.topics.outputs()
+        outputs = self.topics.outputs()
         self.checkpoint.ends = log_ends(self.uncommitted_reader, outputs, self.partition, self.deadline)
         return self.checkpoint.ends
 
@@ -120,4 +129,6 @@ def restore_context(
     with closing(open_reader(settings)) as reader, closing(open_reader(settings, ANY)) as uncommitted_reader:
         # As in `acquire`: load the metadata first, or the coordinator lookup is delayed.
         query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        yield RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader, ids)
+        context = RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader, ids)
+        topics = settings.topics
+        yield replace(context, has_alarms=not topics.watched and context.partitions_of(topics.alarms) > 0)

@@ -1,0 +1,31 @@
+"""The topic of alarms, which a group without detectors does not have until a plan names some."""
+
+from __future__ import annotations
+
+from driftway.worker.kafka.client_config import require_broker
+from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts
+from driftway.worker.settings import WorkerSettings
+
+
+def require_alarm_topic(settings: WorkerSettings) -> bool:
+    """Create the group's topic of alarms if it is missing, with as many partitions as the input has.
+
+    Returns
+    -------
+    bool
+        Whether it was missing.
+
+    Raises
+    ------
+    Failure, Unreachable
+        The broker refuses, or does not answer.
+    """
+    place, name = (settings.bootstrap, settings.passthrough), settings.topics.alarms
+    present = partition_counts(require_broker(*place))
+    wanted = present.get(settings.input, 1)
+    if name in present:
+        if present[name] < wanted:
+            grow_topics(*place, [name], wanted)
+        return False
+    plan = output_plan(settings.topics.existing([name]), wanted)
+    return bool(create_topics(*place, {name: plan[name]}, present=present))
