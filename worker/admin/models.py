@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.metrics.rolling import create_metrics
 from driftway.learners.spec import Spec
+from driftway.worker.admin.state_admin.from_file import from_file
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
@@ -46,6 +47,8 @@ class GroupModels:
         Features of a row; None if no event has come yet.
     plans : list of ModelPlan
         All plans, the first one included, by number.
+    snapshot : ModelFile
+        The newest snapshot.
     """
 
     settings: WorkerSettings
@@ -53,6 +56,7 @@ class GroupModels:
     model: ModelSettings
     width: int | None
     plans: list[ModelPlan]
+    snapshot: ModelFile
 
     @property
     def newest(self) -> ModelPlan:
@@ -89,7 +93,7 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
     schema = file.saved.schema
     width = None if schema is None else schema.n_features
     plans = _completed(plans or [first_plan(model.specs)], file.plan, model)
-    return GroupModels(settings, partitions, model, width, plans)
+    return GroupModels(settings, partitions, model, width, plans, file)
 
 
 def _completed(plans: Sequence[ModelPlan], taken: ModelPlan | None, model: ModelSettings) -> list[ModelPlan]:
@@ -130,6 +134,24 @@ def added(plan: ModelPlan, learner: str, origin: str = "") -> tuple[PlannedModel
     if spec.text in plan.names:
         raise UsageFailure(f"there is a model {spec.text} already")
     return *plan.models, PlannedModel(spec, _named(plan, origin).name if origin else "")
+
+
+def added_from_file(group: GroupModels, file: ModelFile) -> tuple[PlannedModel, ...]:
+    """Return the models of a group's newest plan with a challenger that begins with the state of a file's champion.
+
+    Raises
+    ------
+    UsageFailure
+        There is such a model already, or no event has come yet, or see `from_file`.
+    Failure
+        As `from_file`.
+    """
+    if group.width is None:
+        raise UsageFailure(f"group {group.settings.group} has had no good event yet: its features are not known")
+    model = from_file(file, group.snapshot.model())
+    if model.name in group.newest.names:
+        raise UsageFailure(f"there is a model {model.name} already")
+    return *group.newest.models, model
 
 
 def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
@@ -187,7 +209,7 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     """
     found, newest = earlier_plan(plans, number), plans[-1]
     followers = {model.origin: model.name for model in newest.models if model.origin}
-    return tuple(PlannedModel(model.spec, followers.get(model.name, "")) for model in found.models)
+    return tuple(replace(model, origin=followers.get(model.name, "")) for model in found.models)
 
 
 def earlier_plan(plans: Sequence[ModelPlan], number: int | None) -> ModelPlan:

@@ -26,7 +26,7 @@ from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.monitoring import Monitoring
-from driftway.worker.state.plans.transition import PlannedState, carry_over
+from driftway.worker.state.plans.transition import PlannedState, carry_over, named
 from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
@@ -336,7 +336,8 @@ class Model:
 
     @property
     def _planned(self) -> PlannedState:
-        return PlannedState(self.plan, self._learners, self._metrics, self.challenger_tests.processes)
+        tests = self.challenger_tests.processes
+        return PlannedState(self.plan, self._learners, self._metrics, tests, named(self.schema, self.columns))
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -41,6 +42,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import FIRST
+from driftway.worker.state.plans.plan_topic import with_state
 from driftway.worker.state.snapshot import Pointer, first_difference
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import JSON, PACKED, key_of
@@ -74,7 +76,7 @@ class PartitionAudit:
         self.pointer = Pointer.parse(target.metadata)
         self.report = AuditReport(target.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
-        self._snapshots = SnapshotReader(streams.chunks, settings.model)
+        self._snapshots = SnapshotReader(streams.chunks, settings.model, partial(with_state, settings=settings))
         self._model = Model(settings.model, target.partition, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)

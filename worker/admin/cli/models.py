@@ -120,7 +120,7 @@ def history(as_json: bool, **given: Any) -> None:
 
 
 @models.command()
-@click.argument("learner")
+@click.argument("learner", default="")
 @click.option(
     "--from",
     "origin",
@@ -128,17 +128,37 @@ def history(as_json: bool, **given: Any) -> None:
     metavar="LEARNER",
     help="Begin with the state of this model, if only parameters differ.  [default: empty]",
 )
+@click.option(
+    "--from-file",
+    "path",
+    metavar="FILE",
+    help="Add the champion of a model file, by `driftway train` or `driftway snapshot export`, with its state.",
+)
 @change_options
-def add(learner: str, origin: str, **given: Any) -> None:
+def add(learner: str, origin: str, path: str | None, **given: Any) -> None:
     """Add a challenger.
+
+    With --from-file its learner is that of the file. Its state goes through the topic of plans: workers never see the
+    file, which must have learned the same task from the same features, standardised in the same way.
 
     \b
     Examples:
       driftway models add dfop --input EVENTS --group sea
       driftway models add pa1:C=1 --from pa1 --input EVENTS --group sea
+      driftway models add --from-file sea.driftway --input EVENTS --group sea
     """
-    from driftway.worker.admin.models import added
+    from driftway.worker.admin.models import added, added_from_file
 
+    if bool(learner) == (path is not None) or (origin and path is not None):
+        raise UsageFailure("give a LEARNER, perhaps with --from, or --from-file")
+    if path is not None:
+        from pathlib import PurePath
+
+        from driftway.worker.state import model_file
+
+        file = model_file.load(path)
+        _change(given, f"add --from-file {PurePath(path).name}", lambda g: added_from_file(g, file))
+        return
     _change(given, f"add {learner}{f' --from {origin}' if origin else ''}", lambda g: added(g.newest, learner, origin))
 
 
@@ -320,7 +340,8 @@ def _print(plan: ModelPlan) -> None:
     when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
     click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
     for i, model in enumerate(plan.models):
-        origin = f"  (from {model.origin})" if model.origin else ""
+        begins = model.origin or ("" if model.file is None else f"file {model.file.name}")
+        origin = f"  (from {begins})" if begins else ""
         click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
     watching = plan.monitoring
     if watching.detectors is not None:

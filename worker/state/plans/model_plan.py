@@ -7,19 +7,21 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
 1. keeps its state, if the partition has a model of that name, whether as champion or as challenger;
 2. or begins with the state of the model that `origin` names, if the partition has one and its state has the same
    fields: then only parameters change;
-3. or begins empty.
+3. or begins with the state of a model file, see `driftway.worker.state.plans.file_state`;
+4. or begins empty.
 
 What watches the models belongs to a plan too, see `driftway.worker.state.plans.monitoring`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.file_state import FileState
 from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
 from driftway.worker.wire.codec import write_json
@@ -38,20 +40,40 @@ class PlannedModel:
     spec : Spec
         The learner with its parameters; its text is the model's name.
     origin : str
-        Name of the model whose state it begins with where it is new; empty: it begins empty.
+        Name of the model whose state it begins with where it is new; empty: with that of no model.
+    file : FileState or None
+        The state from a model file with which it begins where it is new, and there is no model `origin`.
     """
 
     spec: Spec
     origin: str = ""
+    file: FileState | None = None
 
     @property
     def name(self) -> str:
         """The model's name in outputs."""
         return self.spec.text
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """The model as stored."""
-        return {"learner": self.name, **({"from": self.origin} if self.origin else {})}
+        origin = {"from": self.origin} if self.origin else {}
+        return {"learner": self.name, **origin, **({} if self.file is None else {"file": self.file.as_dict()})}
+
+    @classmethod
+    def of_fields(cls, fields: StoredFields) -> PlannedModel:
+        """As `as_dict` has stored it.
+
+        Raises
+        ------
+        Malformed
+            It is something else.
+        """
+        try:
+            spec = Spec.parse(fields.text("learner"))
+        except ValueError as error:
+            raise Malformed(f"learner: {error}") from None
+        file = FileState.of_fields(fields.object("file")) if fields.has("file") else None
+        return cls(spec, fields.text("from") if fields.has("from") else "", file)
 
 
 @dataclass(frozen=True)
@@ -90,6 +112,23 @@ class ModelPlan:
     def champion(self) -> str:
         """Name of the model whose predictions are written."""
         return self.models[0].name
+
+    @property
+    def lacking(self) -> PlannedModel | None:
+        """A model whose state from a file has not been read, or cannot be; None: there is none."""
+        return next((one for one in self.models if one.file is not None and one.file.learner is None), None)
+
+    @property
+    def states(self) -> tuple[FileState, ...]:
+        """The states of its models from files."""
+        return tuple(model.file for model in self.models if model.file is not None)
+
+    def with_states(self, find: Callable[[FileState], FileState]) -> ModelPlan:
+        """Return the plan with the states of its models from files, as `find` returns them."""
+        if self.lacking is None:
+            return self
+        models = (one if one.file is None else replace(one, file=find(one.file)) for one in self.models)
+        return replace(self, models=tuple(models))
 
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
         """Return a worker's settings, as its options say, with the plan's models and what watches them.
@@ -144,14 +183,7 @@ class ModelPlan:
         items = fields.items("models")
         if not 1 <= len(items) <= MOST_MODELS:
             raise Malformed(f"it has {len(items)} models, not 1 to {MOST_MODELS}")
-        models = []
-        for item in items:
-            one = StoredFields(item, "models")
-            try:
-                spec = Spec.parse(one.text("learner"))
-            except ValueError as error:
-                raise Malformed(f"learner: {error}") from None
-            models.append(PlannedModel(spec, one.text("from") if one.has("from") else ""))
+        models = [PlannedModel.of_fields(StoredFields(item, "models")) for item in items]
         if len({model.name for model in models}) < len(models):
             raise Malformed("a model is named twice")
         places = fields.object("at").plain if fields.has("at") else {}

@@ -14,6 +14,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.monitoring.alarms import make_detectors
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
+from driftway.worker.wire.events import Schema
 
 
 class PlannedState(NamedTuple):
@@ -24,6 +25,13 @@ class PlannedState(NamedTuple):
     metrics: Sequence[Metrics]
     tests: Sequence[EProcess]
     """Of the challengers; empty where they are not tested."""
+    columns: tuple[str, ...] | None = None
+    """As `named` returns them."""
+
+
+def named(schema: Schema | None, columns: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names of learners' input columns; None if the features of the schema have none."""
+    return None if schema is None or schema.names is None else columns
 
 
 def carry_over(before: PlannedState, after: PlannedState) -> None:
@@ -31,6 +39,11 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
 
     Metrics with a longer window begin anew if it holds rows that the shorter one has dropped. The test of a challenger
     goes on while its champion is the same.
+
+    Raises
+    ------
+    Failure
+        The state of a model file is missing, or does not fit.
     """
     present = dict(zip(before.plan.names, zip(before.learners, before.metrics, strict=True), strict=False))
     for model, learner, metrics in zip(after.plan.models, after.learners, after.metrics, strict=False):
@@ -38,6 +51,8 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
         if kept is not None and is_of_one_kind(kept[0], learner):
             learner.state.memory[:] = kept[0].state.memory
             metrics.continue_from(kept[1])  # type: ignore[arg-type]  # of the same task
+        elif model.file is not None:
+            model.file.begin(learner, after.columns)
     if before.plan.champion == after.plan.champion:
         tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
         for name, test in zip(after.plan.names[1:], after.tests, strict=False):
@@ -54,7 +69,9 @@ def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
     """Return why workers with these settings cannot take a plan; None if they can, as far as that is known."""
     if plan.number > FIRST and (reason := settings.why_models_stay) is not None:
         return reason
-    target = settings.target
+    target, lacking = settings.target, plan.lacking
+    if lacking is not None and lacking.file is not None:
+        return f"the state of {lacking.name} from model file {lacking.file.name} is missing, or damaged"
     try:
         make_detectors(plan.applied_to(settings).detectors, target.task)
         for model in plan.models:

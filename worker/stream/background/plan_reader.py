@@ -13,7 +13,8 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, classify_failure, translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.plans.alarm_topic import require_alarm_topic
+from driftway.worker.state.plans.alarm_topic import require_alarm_topic, require_alarms_writable
+from driftway.worker.state.plans.file_state import StateChunks
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
@@ -48,6 +49,7 @@ class PlanReader:
         self._next_offset, self._newest = 0, 0
         """The next record to read, and the largest number read."""
         self._told = ""
+        self._chunks = StateChunks()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
 
@@ -132,7 +134,10 @@ class PlanReader:
             for message in reading.poll(POLL_SECONDS):
                 offset = message.offset() or 0
                 self._next_offset = offset + 1
+                if self._chunks.take(message.key(), message.value()):
+                    continue
                 plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{offset}", self._tell)
+                plan = None if plan is None else plan.with_states(self._chunks.of)
                 if plan is not None and plan.number > self._newest:
                     self._require_topics(plan)
                     self._newest = plan.number
@@ -171,10 +176,13 @@ class PlanReader:
         Raises
         ------
         Failure, Unreachable
-            The broker refuses, or does not answer.
+            The broker refuses, or does not answer, or alarms could not be written.
         """
-        if plan.monitoring.detectors and require_alarm_topic(self._settings):
+        if not plan.monitoring.detectors:
+            return
+        if require_alarm_topic(self._settings):
             self._event_log.event("created topic", topic=self._settings.topics.alarms)
+        require_alarms_writable(self._settings)
 
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""

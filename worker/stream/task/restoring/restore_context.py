@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from confluent_kafka import Consumer
 
+from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
@@ -19,7 +20,8 @@ from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.plan_topic import with_states
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 
@@ -83,6 +85,13 @@ class RestoreContext:
             return partition_counts(found).get(topic, 0)
 
         return min(map(count, (self.reader, self.uncommitted_reader)))
+
+    def with_states(self, places: Iterable[PlanPlace]) -> tuple[PlanPlace, ...] | None:
+        """As `driftway.worker.state.plans.plan_topic.with_states`; None if a state is gone."""
+        try:
+            return tuple(with_states(list(places), self.reader, self.settings, self.deadline))
+        except Failure:
+            return None
 
     def note_ends(self) -> dict[str, int]:
         """Record and return the present ends of the outputs' logs; the new producer writes behind them."""
