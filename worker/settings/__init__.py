@@ -29,6 +29,8 @@ REFUSE, REPLAY, FRESH = "refuse", "replay", "fresh"
 UNRESTORABLE = (REFUSE, REPLAY, FRESH)
 EARLIEST, LATEST = "earliest", "latest"
 OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
+NEWEST, FROM_OPTIONS = "newest", "from-options"
+PLANS = (NEWEST, FROM_OPTIONS)
 
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
@@ -304,6 +306,8 @@ class WorkerSettings:
         Topic of labels, with as many partitions as the input; empty: labels are in the input.
     unknown_fields : str
         What to do about fields that are not used: ``ignore``, or ``count``.
+    plan : str
+        What counts where the options name other models than the group's plan: ``newest``, or ``from-options``.
     """
 
     bootstrap: str
@@ -325,6 +329,7 @@ class WorkerSettings:
     label_topic: str = ""
     client: str = PYTHON
     unknown_fields: str = IGNORE
+    plan: str = NEWEST
 
     def __post_init__(self) -> None:
         for name, text in (("input", self.input), ("group", self.group)):

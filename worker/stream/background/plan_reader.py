@@ -12,13 +12,14 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, classify_failure, translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
-from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings import FROM_OPTIONS, WorkerSettings
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic, require_alarms_writable
 from driftway.worker.state.plans.file_state import StateChunks
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
 from driftway.worker.state.plans.transition import why_not
+from driftway.worker.stream.background.options_plan import write_options
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.warm_up import prepare_kernels
 
@@ -70,6 +71,9 @@ class PlanReader:
         Failure, Unreachable
             The plans cannot be read.
         """
+        if self._settings.plan == FROM_OPTIONS and (written := write_options(self._settings, self._tell)) is not None:
+            self._event_log.event("the options are the next plan", plan=written.number, learners=written.names)
+            has_plans = True
         if has_plans:
             self._read_present()
         if self.ready and self.ready[-1].number > FIRST:
