@@ -87,6 +87,26 @@ class ClassificationMetrics:
         """As `driftway.learners.learner.Learner.check_state`."""
         check_ranges(Hits, self._sizes, State(self.state.fields, memory))
 
+    def continue_from(self, before: "ClassificationMetrics") -> bool:
+        """Go on where other metrics of the same classes stand, and return whether that is possible.
+
+        The state is then the one that this window would have had from the first row on. It is not possible if the
+        window holds rows that the other one has dropped; then nothing changes.
+        """
+        labels = int(before.state["labels"][0])
+        if min(labels, self.window) > before.window:
+            return False
+        for name in self.state:
+            if name != "ring":
+                self.state[name][:] = before.state[name]
+        rows = window_rows(labels, self.window)
+        old, new = rows % before.window, rows % self.window
+        right = (before.state["ring"][old // WORD_BITS] >> (old % WORD_BITS).astype(np.uint64)) & np.uint64(1)
+        self.state["ring"][:] = 0
+        np.bitwise_or.at(self.state["ring"], new // WORD_BITS, right << (new % WORD_BITS).astype(np.uint64))
+        self.state["hits"][-1] = right.sum()
+        return True
+
     def observe(self, score: Array, y: Array) -> None:
         """Add a batch: score f8[n, k], y f8[n]; rows without a label are skipped.
 
@@ -148,6 +168,11 @@ def check_memory(window: int, fading: float) -> None:
         raise ValueError(f"window must be >= 1, got {window}")
     if not 0.0 < fading <= 1.0:
         raise ValueError(f"fading must be > 0 and <= 1, got {fading}")
+
+
+def window_rows(labels: int, window: int) -> Counts:
+    """Numbers of the labelled rows in a window after `labels` of them, i8[rows]; row t is at place t % window."""
+    return np.arange(labels - min(labels, window), labels)
 
 
 def ratio(part: float, whole: float) -> float | None:

@@ -10,7 +10,7 @@ from driftway.learners.contract import Array, Counts, field, kernel
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
 from driftway.learners.learner import as_behaved
-from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio
+from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio, window_rows
 
 TINY = 1e-300
 """Squared error of the running mean below which r2 is not defined: docs/algorithms/metrics.md#metrics."""
@@ -59,6 +59,20 @@ class RegressionMetrics:
     def check_state(self, memory: Bytes) -> None:
         """As `driftway.learners.learner.Learner.check_state`."""
         check_ranges(Errors, {"window": self.window}, State(self.state.fields, memory))
+
+    def continue_from(self, before: "RegressionMetrics") -> bool:
+        """As `driftway.learners.metrics.classification.ClassificationMetrics.continue_from`."""
+        labels = int(before.state["labels"][0])
+        if min(labels, self.window) > before.window:
+            return False
+        rows = window_rows(labels, self.window)
+        for name in self.state:
+            if name in ("errors", "mean_errors"):
+                self.state[name][:] = 0.0
+                self.state[name][rows % self.window] = before.state[name][rows % before.window]
+            else:
+                self.state[name][:] = before.state[name]
+        return True
 
     def observe(self, score: Array, y: Array) -> None:
         """Add a batch: score f8[n, 1], y f8[n]; rows without a label are skipped."""

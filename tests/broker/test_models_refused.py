@@ -21,7 +21,7 @@ from tests.support.kafka import await_until, produce
 from tests.support.process import Driftway, driftway
 from tests.unit.test_readme import typed
 
-CHANGING = "add", "promote", "set", "rollback", "drop"
+CHANGING = "add", "promote", "set", "configure", "rollback", "drop"
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "change-models.md"
 ROWS = 400
 
@@ -147,7 +147,7 @@ def test_the_page_works_as_it_is_typed(kafka: str, tmp_path: Path) -> None:
     renamed = {"EVENTS": stage.topic, "sea": stage.group, **files}
     options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
     lines = [line for line in typed(PAGE) if line.startswith("driftway ")]
-    assert len(lines) == 12
+    assert len(lines) == 13
     with contextlib.ExitStack() as running:
         auditor = running.enter_context(stage.auditor())
         worker = running.enter_context(Driftway("worker", *options))

@@ -163,6 +163,31 @@ def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted
     site.require_nothing()
 
 
+def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Secured, user: str) -> None:
+    seen: tuple[Grant, ...] = ("TOPIC", "INPUT.GROUP.models", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "DESCRIBE")
+    site = Site(guarded, user, more=seen)
+    assert site.worker().code == 0
+    place = "--input", site.topic, "--group", site.group, "--bootstrap", guarded.plain
+    detector = "ddm:min_n=5,warn=0.2,drift=0.5"
+    done = driftway("models", "configure", "--detector", detector, *place)
+    assert done.code == 0, done
+    produce(guarded.plain, site.topic, site.values[:500])
+    waits = site.worker()
+    assert waits.code == 0, waits
+    assert f"no permission to write to {site.topic}.{site.group}.alarms" in waits.stderr
+    assert "plan taken" not in waits.stderr
+    grant(guarded.plain, user, [site.named(one) for one in WATCHED])
+    produce(guarded.plain, site.topic, site.values[500:1000])
+    takes = site.worker()
+    assert takes.code == 0, takes
+    assert "plan taken" in takes.stderr
+    produce(guarded.plain, site.topic, site.values[:500])
+    assert site.worker().code == 0
+    assert read_all(guarded.plain, f"{site.topic}.{site.group}.alarms")
+    done = driftway("audit", *place, "--learner", LEARNER)
+    assert done.code == 0, done
+
+
 @pytest.mark.parametrize("granted", [SHARED, SHARED[1:]], ids=["both", "write"])
 def test_sharing_needs_its_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
     site = Site(guarded, user, more=granted)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 from confluent_kafka import TopicPartition
 
 from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.metrics.rolling import create_metrics
 from driftway.learners.spec import Spec
+from driftway.worker.admin.state_admin.from_file import from_file
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
@@ -21,7 +23,9 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, scan_snapshots
 from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
+from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
+from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
@@ -44,6 +48,8 @@ class GroupModels:
         Features of a row; None if no event has come yet.
     plans : list of ModelPlan
         All plans, the first one included, by number.
+    snapshot : ModelFile
+        The newest snapshot.
     """
 
     settings: WorkerSettings
@@ -51,6 +57,7 @@ class GroupModels:
     model: ModelSettings
     width: int | None
     plans: list[ModelPlan]
+    snapshot: ModelFile
 
     @property
     def newest(self) -> ModelPlan:
@@ -91,7 +98,16 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
         plans = [file.plan]
     schema = file.saved.schema
     width = None if schema is None else schema.n_features
-    return GroupModels(settings, partitions, model, width, plans or [first_plan(model.specs, model.warm)])
+    plans = _completed(plans or [first_plan(model.specs, model.warm)], file.plan, model)
+    return GroupModels(settings, partitions, model, width, plans, file)
+
+
+def _completed(plans: Sequence[ModelPlan], taken: ModelPlan | None, model: ModelSettings) -> list[ModelPlan]:
+    """Return plans with what the workers' options say of monitoring, as far as `model`, of plan `taken`, tells it."""
+    options = plans[0].monitoring
+    if taken is None or taken.monitoring == AS_OPTIONS:
+        options = options.over(Monitoring.of(model))
+    return [replace(plan, monitoring=plan.monitoring.over(options)) for plan in plans]
 
 
 def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartition]) -> ModelFile:
@@ -126,6 +142,24 @@ def added(plan: ModelPlan, learner: str, origin: str = "", relearned: bool = Fal
     if spec.text in plan.names:
         raise UsageFailure(f"there is a model {spec.text} already")
     return *plan.models, PlannedModel(spec, _named(plan, origin).name if origin else "", relearned=relearned)
+
+
+def added_from_file(group: GroupModels, file: ModelFile) -> tuple[PlannedModel, ...]:
+    """Return the models of a group's newest plan with a challenger that begins with the state of a file's champion.
+
+    Raises
+    ------
+    UsageFailure
+        There is such a model already, or no event has come yet, or see `from_file`.
+    Failure
+        As `from_file`.
+    """
+    if group.width is None:
+        raise UsageFailure(f"group {group.settings.group} has had no good event yet: its features are not known")
+    model = from_file(file, group.snapshot.model())
+    if model.name in group.newest.names:
+        raise UsageFailure(f"there is a model {model.name} already")
+    return *group.newest.models, model
 
 
 def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
@@ -180,6 +214,22 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     Raises
     ------
     UsageFailure
+        As `earlier_plan`.
+    """
+    found, newest = earlier_plan(plans, number), plans[-1]
+    followers = {model.origin: model.name for model in newest.models if model.origin}
+    return tuple(
+        replace(model, origin=followers.get(model.name, ""), relearned=model.relearned and model.name not in followers)
+        for model in found.models
+    )
+
+
+def earlier_plan(plans: Sequence[ModelPlan], number: int | None) -> ModelPlan:
+    """Return an earlier plan than the newest, by default the one before it.
+
+    Raises
+    ------
+    UsageFailure
         There is no such plan, or none before.
     """
     *earlier, newest = plans
@@ -188,15 +238,7 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
     found = earlier[-1] if number is None else next((plan for plan in earlier if plan.number == number), None)
     if found is None:
         raise UsageFailure(f"there is no plan {number} before plan {newest.number}")
-    followers = {model.origin: model.name for model in newest.models if model.origin}
-    return tuple(
-        replace(
-            model,
-            origin=followers.get(model.name, ""),
-            relearned=model.relearned and model.name not in followers,
-        )
-        for model in found.models
-    )
+    return found
 
 
 def _spec(learner: str) -> Spec:
@@ -235,7 +277,9 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
     made = {}
     for model in (*group.newest.models, *plan.models):
         with allocating(model.name, group.width):
-            made[model.name] = make_learner(model.spec, group.model, group.width)
+            made[model.name] = learner = make_learner(model.spec, group.model, group.width)
+            target, window = group.model.target, plan.monitoring.window or group.model.window
+            create_metrics(target.task, target.n_classes, learner.n_scores, window)
     for model in plan.models:
         origin = made.get(model.origin)
         if model.name not in group.newest.names and origin is not None and not is_of_one_kind(origin, made[model.name]):
@@ -248,8 +292,9 @@ def write_next(
     places: Mapping[int, int],
     change: str,
     tell: Callable[[str], None],
+    monitoring: Monitoring | None = None,
 ) -> ModelPlan:
-    """Write the next plan of a group.
+    """Write the next plan of a group; without `monitoring`, what watches the models stays.
 
     Raises
     ------
@@ -259,9 +304,12 @@ def write_next(
         Another command writes at the same time, the broker refuses, or does not answer.
     """
     _require_ahead(group, places)
-    plan = ModelPlan(group.next_number, tuple(models), dict(places), round(1000 * time.time()), change)
+    watched = group.newest.monitoring if monitoring is None else monitoring
+    plan = ModelPlan(group.next_number, tuple(models), dict(places), round(1000 * time.time()), change, watched)
     require_possible(group, plan)
     with translated_errors(group.settings):
+        if plan.monitoring.detectors:
+            require_alarm_topic(group.settings)
         writer = PlanWriter(group.settings)
         present = writer.read(tell)
         if present and present[-1].number != group.newest.number:

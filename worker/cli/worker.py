@@ -21,7 +21,9 @@ from driftway.worker.settings import (
     EARLIEST,
     EXACTLY_ONCE,
     GUARANTEES,
+    NEWEST,
     OFFSET_LOST,
+    PLANS,
     REFUSE,
     RELEARN_SHARE,
     UNRESTORABLE,
@@ -104,6 +106,14 @@ if TYPE_CHECKING:
     "there. If the topic was deleted and recreated, only earliest continues: it predicts all of the new topic.",
 )
 @click.option(
+    "--plan",
+    type=click.Choice(PLANS),
+    default=NEWEST,
+    show_default=True,
+    help="What counts where --learner, --detector, --window or --accuracy-every differ from the group's newest plan of "
+    "models (`driftway models`): newest, that plan; from-options, the options, which become the next plan.",
+)
+@click.option(
     "--max-rejected",
     metavar="SHARE[/WINDOW]",
     help="Commit and exit with code 1 once more than SHARE of a partition's last WINDOW (1000) events since this start "
@@ -176,6 +186,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
+      driftway worker --input EVENTS --group sea --learner arow --learner dfop --plan from-options
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --start 20000
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --frozen --learner dfop
     """
@@ -202,7 +213,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
         "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic", "client",
-        "unknown_fields", "relearn_share",
+        "unknown_fields", "relearn_share", "plan",
     )  # fmt: skip
     given["client"], why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])

@@ -53,7 +53,7 @@ class Topics:
     named : str
         Prefix of the outputs' names if the user has chosen one; empty for ``INPUT.GROUP``.
     watched : bool
-        Whether drift detectors watch the champion: only then is there a topic of alarms.
+        Whether there is a topic of alarms, because drift detectors watch the champion, or did once.
     labels : str
         The topic of labels; empty if labels arrive with their events, or among them.
     shared : bool
@@ -117,6 +117,10 @@ class Topics:
         alarms = (self.alarms,) if self.watched else ()
         shares = (self.shares,) if self.shared else ()
         return (self.predictions, self.accuracy, self.rejected, *alarms, *shares, self.snapshots)
+
+    def existing(self, present: Collection[str]) -> Topics:
+        """Return the same among the `present` topics: a plan may have had detectors, whatever the options say."""
+        return dataclasses.replace(self, watched=self.watched or self.alarms in present)
 
     def every_output(self) -> tuple[str, ...]:
         """Return all topics that workers of the group may write to, with whatever options."""

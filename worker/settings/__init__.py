@@ -29,6 +29,8 @@ REFUSE, REPLAY, FRESH = "refuse", "replay", "fresh"
 UNRESTORABLE = (REFUSE, REPLAY, FRESH)
 EARLIEST, LATEST = "earliest", "latest"
 OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
+NEWEST, FROM_OPTIONS = "newest", "from-options"
+PLANS = (NEWEST, FROM_OPTIONS)
 
 CONSUMER, CLASSIC = "consumer", "classic"
 """Group protocols."""
@@ -306,6 +308,8 @@ class WorkerSettings:
         What to do about fields that are not used: ``ignore``, or ``count``.
     relearn_share : float
         Share of a processor that relearned challengers take, 0 < share <= 1.
+    plan : str
+        What counts where the options name other models than the group's plan: ``newest``, or ``from-options``.
     """
 
     bootstrap: str
@@ -328,6 +332,7 @@ class WorkerSettings:
     client: str = PYTHON
     unknown_fields: str = IGNORE
     relearn_share: float = RELEARN_SHARE
+    plan: str = NEWEST
 
     def __post_init__(self) -> None:
         for name, text in (("input", self.input), ("group", self.group)):

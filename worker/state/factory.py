@@ -17,7 +17,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema
-from driftway.worker.wire.schema.feature import LAST, MEAN, REJECT
+from driftway.worker.wire.schema.feature import LAST, MEAN, REJECT, indicator_of
 
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
@@ -51,6 +51,16 @@ def make_imputer(settings: ModelSettings, schema: Schema) -> Imputer | None:
     if settings.warm is not None and settings.warm.filling:
         imputer.state.memory[:] = np.frombuffer(settings.warm.filling, np.uint8)
     return imputer
+
+
+def column_names(settings: ModelSettings, schema: Schema, imputed: bool) -> tuple[str, ...]:
+    """Names of the learners' input columns, in order; `imputed`: whether an imputer adds its indicators."""
+    names = schema.names or tuple(f"x[{j}]" for j in range(schema.n_features))
+    if not imputed:
+        return names
+    if settings.events is not None:
+        return (*names, *settings.events.indicator_names)
+    return (*names, *(map(indicator_of, names) if settings.indicators else ()))
 
 
 def make_learner(spec: Spec, settings: ModelSettings, d: int) -> Learner:

@@ -19,18 +19,18 @@ from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows, Segment
-from driftway.worker.state.factory import allocating, make_decoder, make_imputer, make_learner
+from driftway.worker.state.factory import allocating, column_names, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.alarms import DriftMonitor
 from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
-from driftway.worker.state.plans.transition import PlannedState, carry_over
+from driftway.worker.state.plans.monitoring import Monitoring
+from driftway.worker.state.plans.transition import PlannedState, carry_over, named
 from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
 from driftway.worker.wire.rejections import Flags, RejectionWindow
-from driftway.worker.wire.schema.feature import indicator_of
 
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
@@ -73,6 +73,7 @@ class Model:
     def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
         self.plan = first_plan(settings.specs, settings.warm) if plan is None else plan
         self.settings = settings if plan is None else plan.applied_to(settings)
+        self._options = Monitoring.of(settings)
         self.partition, self.group, self.rows = partition, group, 0
         self.observer: Callable[[OrderedBatch, list[NDArray[np.float64]]], None] | None = None
         """Gets each batch as operations, with the scores emitted for their rows, f8[ops, k] for each learner."""
@@ -98,15 +99,7 @@ class Model:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the learners' input columns, in order; empty before the schema is known."""
-        schema = self.schema
-        if schema is None:
-            return ()
-        names = schema.names or tuple(f"x[{j}]" for j in range(schema.n_features))
-        if self._imputer is None:
-            return names
-        if self.settings.events is not None:
-            return (*names, *self.settings.events.indicator_names)
-        return (*names, *(map(indicator_of, names) if self.settings.indicators else ()))
+        return () if self.schema is None else column_names(self.settings, self.schema, self._imputer is not None)
 
     @property
     def learners(self) -> tuple[Learner, ...]:
@@ -250,7 +243,7 @@ class Model:
         Failure, UsageFailure
             It cannot be: a learner does not fit the rows, or needs more memory than there is.
         """
-        following = Model(self.settings, self.partition, self.group, plan)
+        following = Model(self._options.applied_to(self.settings), self.partition, self.group, plan)
         following.rows = self.rows
         following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
         following.challenger_tests.enabled = self.challenger_tests.enabled
@@ -335,9 +328,9 @@ class Model:
     def planned(self) -> PlannedState:
         """The plan, with all that has a state under it."""
         tests, monitor = self.challenger_tests.processes, self._drift_monitor
-        return PlannedState(
-            self.plan, self.settings, self._learners, self._metrics, tests, monitor, self._pending, self.exchange
-        )
+        names = named(self.schema, self.columns)
+        states = self._learners, self._metrics, tests, monitor, self._pending, self.exchange
+        return PlannedState(self.plan, self.settings, names, *states)
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""

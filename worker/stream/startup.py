@@ -94,7 +94,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
             f"partition of its event: {_mend(name, present.get(name, 0), wanted)}"
         )
     _tell_compacted(settings, event_log)
-    plan = output_plan(settings.topics, wanted)
+    plan = output_plan(settings.topics.existing(present), wanted)
     _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:

@@ -189,3 +189,31 @@ def test_predicted_class():
     assert many.tolist() == [0, 1, 2]
     assert binary.dtype == many.dtype == np.int64
     assert predicted_class(np.array([[1.5], [-2.0]]), "regression").tolist() == [1.5, -2.0]
+
+
+@pytest.mark.parametrize("kind", ["binary", "multiclass", "regression"])
+@pytest.mark.parametrize(("before", "after"), [(100, 7), (100, 64), (130, 65), (65, 65), (1000, 400), (1, 1)])
+def test_a_shorter_window_goes_on_as_if_it_had_always_been_so(kind, before, after):
+    score, y = stream(kind, 400, 3)
+    task = "regression" if kind == "regression" else "classification"
+    whole, first = (create_metrics(task, 3, score.shape[1], window) for window in (after, before))
+    whole.observe(score, y)
+    first.observe(score[:250], y[:250])
+    following = create_metrics(task, 3, score.shape[1], after)
+    assert following.continue_from(first)
+    following.observe(score[250:], y[250:])
+    assert following.state.memory.tobytes() == whole.state.memory.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["binary", "regression"])
+def test_a_longer_window_goes_on_until_the_shorter_one_has_dropped_a_row(kind):
+    score, y = stream(kind, 400)
+    task = "regression" if kind == "regression" else "classification"
+    y[:200] = np.where(np.isnan(y[:200]), 1.0, y[:200])
+    for rows, goes_on in ((64, True), (65, False), (200, False)):
+        whole, first, following = (create_metrics(task, 2, 1, window) for window in (100, 64, 100))
+        first.observe(score[:rows], y[:rows])
+        new = following.state.memory.tobytes()
+        assert following.continue_from(first) == goes_on
+        whole.observe(score[:rows], y[:rows])
+        assert following.state.memory.tobytes() == (whole.state.memory.tobytes() if goes_on else new)

@@ -23,7 +23,7 @@ from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.log_reader.visibility import log_ends
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
 
 
@@ -50,7 +50,8 @@ class Deployment:
         counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
         if settings.input not in counts:
             raise UsageFailure(f"there is no topic {settings.input}")
-        for name in settings.topics.outputs():
+        self._topics = settings.topics.existing(counts)
+        for name in self._topics.outputs():
             if name not in counts:
                 more = " with --detector" if name == settings.topics.alarms else ""
                 raise UsageFailure(
@@ -79,7 +80,7 @@ class Deployment:
             The broker does not answer any more.
         """
         with translated_errors(self.settings):
-            reports = [audit_partition(self.settings, target, progress) for target in self.targets]
+            reports = [audit_partition(self.settings, self._topics, target, progress) for target in self.targets]
         if all(report.empty for report in reports):
             reasons = "; ".join(sentence for report in reports for sentence in report.unchecked)
             raise Failure(reasons or f"{self.settings.input}: there is nothing to check yet")
@@ -100,8 +101,8 @@ class Deployment:
         require_same_topics(settings, settings.label_topic, [target.last.read for target in self.targets])
 
 
-def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Progress) -> AuditReport:
-    """Recompute a partition up to its committed offset and compare.
+def audit_partition(settings: WorkerSettings, topics: Topics, target: AuditTarget, progress: Progress) -> AuditReport:
+    """Recompute a partition up to its committed offset and compare; `topics` are those that the group has.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def audit_partition(settings: WorkerSettings, target: AuditTarget, progress: Pro
     Failure
         The topics cannot be read.
     """
-    topics, model, p = settings.topics, settings.model, target.partition
+    model, p = settings.model, target.partition
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
         begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -42,6 +43,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import FIRST
+from driftway.worker.state.plans.plan_topic import with_state
 from driftway.worker.state.snapshot import Pointer, first_difference
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import JSON, PACKED, key_of
@@ -75,7 +77,7 @@ class PartitionAudit:
         self.pointer = Pointer.parse(target.metadata)
         self.report = AuditReport(target.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
-        self._snapshots = SnapshotReader(streams.chunks, settings.model)
+        self._snapshots = SnapshotReader(streams.chunks, settings.model, partial(with_state, settings=settings))
         self._model = Model(settings.model, target.partition, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)
@@ -222,8 +224,7 @@ class PartitionAudit:
         self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
         self.alarms: AlarmComparison | None = None
         if self._alarmed is not None:
-            detectors = [key_of(spec.text, self.target.partition) for spec in self.settings.model.detectors]
-            self.alarms = AlarmComparison(self._alarmed, str(self._input), span, detectors)
+            self.alarms = AlarmComparison(self._alarmed, str(self._input), span, self._alarm_keys())
             self._comparisons += (self.alarms,)
         self.shares: ExchangeComparison | None = None
         if self._shared is not None:
@@ -239,6 +240,9 @@ class PartitionAudit:
     def _point_keys(self) -> list[bytes]:
         return [key_of(name, self.target.partition) for name in self._model.settings.names]
 
+    def _alarm_keys(self) -> list[bytes]:
+        return [key_of(spec.text, self.target.partition) for spec in self._model.settings.detectors]
+
     # Lockstep.
 
     def _take_plans(self, following: int, most: int = LARGEST) -> None:
@@ -249,6 +253,8 @@ class PartitionAudit:
             self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
             self.report.unchecked += trusted
             self.points.rank(self._point_keys())
+            if self.alarms is not None:
+                self.alarms.rank(self._alarm_keys())
 
     def _batches(self) -> Iterator[Records]:
         """The input from the start of the recomputation to the committed offset."""

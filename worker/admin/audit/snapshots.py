@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,11 +66,18 @@ class SnapshotReader:
         The partition's records in the snapshot topic.
     settings : ModelSettings
         The model that the snapshots must belong to.
+    complete : callable
+        Adds the states of models that begin from a file to the place of a plan.
     """
 
-    def __init__(self, stream: MessageStream, settings: ModelSettings) -> None:
+    def __init__(
+        self,
+        stream: MessageStream,
+        settings: ModelSettings,
+        complete: Callable[[PlanPlace], PlanPlace] = lambda place: place,
+    ) -> None:
         self.stream = stream
-        self.settings = settings
+        self.settings, self._complete = settings, complete
         self.tests_challengers = True
         """Whether the states have tests of the challengers; not in a history that an earlier version began."""
         self.orphans: list[str] = []
@@ -122,7 +130,7 @@ class SnapshotReader:
         key, partition = message.key() or b"", self.stream.partition
         if is_plan_key(key, partition):
             try:
-                place = PlanPlace.parse(message.value())
+                place = self._complete(PlanPlace.parse(message.value()))
             except Malformed as error:
                 raise Mismatch(f"{self._at(message)}: expected where a plan was taken, found: {error}") from None
             self.places[place.plan.number] = place

@@ -15,6 +15,7 @@ from driftway.worker.kafka.client_config import parse_properties
 if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
     from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
+    from driftway.worker.state.plans.monitoring import Monitoring
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +57,7 @@ def models() -> None:
       driftway models add pa1:C=1 --from pa1 --input EVENTS --group sea --at 0:10000 --at 1:12000
       driftway models promote dfop --input EVENTS --group sea
       driftway models set dfop mu=0.001 --input EVENTS --group sea
+      driftway models configure --detector ddm --window 500 --input EVENTS --group sea
       driftway models rollback --input EVENTS --group sea
     """
 
@@ -124,7 +126,7 @@ def history(as_json: bool, **given: Any) -> None:
 
 
 @models.command()
-@click.argument("learner")
+@click.argument("learner", default="")
 @click.option(
     "--from",
     "origin",
@@ -137,18 +139,38 @@ def history(as_json: bool, **given: Any) -> None:
     is_flag=True,
     help="Begin with what it would have learned from the partition's log; workers learn that beside their loop first.",
 )
+@click.option(
+    "--from-file",
+    "path",
+    metavar="FILE",
+    help="Add the champion of a model file, by `driftway train` or `driftway snapshot export`, with its state.",
+)
 @change_options
-def add(learner: str, origin: str, relearned: bool, **given: Any) -> None:
+def add(learner: str, origin: str, relearned: bool, path: str | None, **given: Any) -> None:
     """Add a challenger.
+
+    With --from-file its learner is that of the file. Its state goes through the topic of plans: workers never see the
+    file, which must have learned the same task from the same features, standardised in the same way.
 
     \b
     Examples:
       driftway models add dfop --input EVENTS --group sea
       driftway models add pa1:C=1 --from pa1 --input EVENTS --group sea
       driftway models add arow --relearned --input EVENTS --group sea
+      driftway models add --from-file sea.driftway --input EVENTS --group sea
     """
-    from driftway.worker.admin.models import added
+    from driftway.worker.admin.models import added, added_from_file
 
+    if bool(learner) == (path is not None) or (path is not None and (origin or relearned)):
+        raise UsageFailure("give a LEARNER, perhaps with --from or --relearned, or --from-file")
+    if path is not None:
+        from pathlib import PurePath
+
+        from driftway.worker.state import model_file
+
+        file = model_file.load(path)
+        _change(given, f"add --from-file {PurePath(path).name}", lambda g: added_from_file(g, file))
+        return
     how = f"{f' --from {origin}' if origin else ''}{' --relearned' if relearned else ''}"
     _change(given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned))
 
@@ -191,6 +213,51 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
 
 
 @models.command()
+@click.option(
+    "--detector",
+    "detectors",
+    multiple=True,
+    metavar="NAME[:PARAM=VALUE,...]",
+    help="Drift detector, as the workers' option; repeatable. Those that are not named end.",
+)
+@click.option("--no-detectors", is_flag=True, help="No drift detectors.")
+@click.option("--window", type=click.IntRange(1), metavar="ROWS", help="Rows of the rolling window.")
+@click.option("--accuracy-every", type=click.IntRange(1), metavar="ROWS", help="Rows between two accuracy points.")
+@change_options
+def configure(
+    detectors: tuple[str, ...], no_detectors: bool, window: int | None, accuracy_every: int | None, **given: Any
+) -> None:
+    """Change what watches the models: drift detectors, the rolling window, how often there is an accuracy point.
+
+    What is not named stays. A detector that stays keeps its state, another one begins. With a shorter window metrics go
+    on as if it had always been so; with a longer one they begin anew, since the rows that it lacks are gone.
+
+    \b
+    Examples:
+      driftway models configure --detector ddm --detector adwin --input EVENTS --group sea
+      driftway models configure --no-detectors --input EVENTS --group sea
+      driftway models configure --window 500 --accuracy-every 100 --input EVENTS --group sea --at 0:20000
+    """
+    from driftway.learners import ParameterError, Spec
+    from driftway.worker.state.plans.monitoring import Monitoring, changed
+
+    if no_detectors and detectors:
+        raise UsageFailure("give --detector or --no-detectors, not both")
+    try:
+        named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
+    except ParameterError as error:
+        raise UsageFailure(f"--detector: {error}") from None
+    asked = Monitoring(named, window, accuracy_every)
+    words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
+    words += [f"--window {window}"] * (window is not None)
+    words += [f"--accuracy-every {accuracy_every}"] * (accuracy_every is not None)
+    if not words:
+        raise UsageFailure("give --detector, --no-detectors, --window or --accuracy-every")
+    change = f"configure {' '.join(words)}"
+    _change(given, change, lambda g: g.newest.models, lambda g: changed(g.newest.monitoring, asked))
+
+
+@models.command()
 @click.argument("learner")
 @change_options
 def promote(learner: str, **given: Any) -> None:
@@ -210,7 +277,7 @@ def promote(learner: str, **given: Any) -> None:
 @click.option("--to", type=click.IntRange(1), metavar="PLAN", help="Number of the plan.  [default: the one before]")
 @change_options
 def rollback(to: int | None, **given: Any) -> None:
-    """Go back to the models of an earlier plan, as a new plan.
+    """Go back to the models of an earlier plan, and to what watched them, as a new plan.
 
     Models that are still there keep their states, and so does one whose parameters were changed since. One that was
     dropped begins empty, or is relearned if it was relearned before.
@@ -220,9 +287,10 @@ def rollback(to: int | None, **given: Any) -> None:
       driftway models rollback --input EVENTS --group sea
       driftway models rollback --to 1 --input EVENTS --group sea
     """
-    from driftway.worker.admin.models import rolled_back
+    from driftway.worker.admin.models import earlier_plan, rolled_back
 
-    _change(given, "rollback" if to is None else f"rollback --to {to}", lambda g: rolled_back(g.plans, to))
+    change = "rollback" if to is None else f"rollback --to {to}"
+    _change(given, change, lambda g: rolled_back(g.plans, to), lambda g: earlier_plan(g.plans, to).monitoring)
 
 
 def _looked_up(given: dict[str, Any]) -> GroupModels:
@@ -238,9 +306,15 @@ def _looked_up(given: dict[str, Any]) -> GroupModels:
     return find_models(settings, lambda sentence: click.echo(sentence, err=True))
 
 
-def _change(given: dict[str, Any], change: str, models_of: Callable[[GroupModels], Sequence[PlannedModel]]) -> None:
-    """Write the next plan, with the models that a function makes of the present ones."""
+def _change(
+    given: dict[str, Any],
+    change: str,
+    models_of: Callable[[GroupModels], Sequence[PlannedModel]],
+    monitoring_of: Callable[[GroupModels], Monitoring] = lambda group: group.newest.monitoring,
+) -> None:
+    """Write the next plan, with the models and the monitoring that functions make of the present ones."""
     from driftway.worker.admin.models import offsets_at, write_next
+    from driftway.worker.state.plans.monitoring import described_change
 
     places = _places(given["places"])
     if places and given["at_time"] is not None:
@@ -249,7 +323,8 @@ def _change(given: dict[str, Any], change: str, models_of: Callable[[GroupModels
     if given["at_time"] is not None:
         at: datetime = given["at_time"]
         places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
-    plan = write_next(group, models_of(group), places, change, lambda sentence: click.echo(sentence, err=True))
+    parts = models_of(group), places, change, lambda sentence: click.echo(sentence, err=True), monitoring_of(group)
+    plan = write_next(group, *parts)
     where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
     at_commit = "each partition takes it at its next commit"
     if where:
@@ -257,7 +332,9 @@ def _change(given: dict[str, Any], change: str, models_of: Callable[[GroupModels
         at_commit = f"taken at {where}{others}"
     if plan.relearned_after(group.newest):
         at_commit += ", once it has relearned the log"
-    click.echo(f"plan {plan.number}: champion {plan.champion}{_challengers(plan)}; {at_commit}", err=True)
+    said = [f"champion {plan.champion}{_challengers(plan)}"]
+    said += described_change(group.newest.monitoring, plan.monitoring)
+    click.echo(f"plan {plan.number}: {'; '.join([*said, at_commit])}", err=True)
 
 
 def _places(given: tuple[str, ...]) -> dict[int, int]:
@@ -278,8 +355,15 @@ def _print(plan: ModelPlan) -> None:
     when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
     click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
     for i, model in enumerate(plan.models):
-        origin = f"  (from {model.origin})" if model.origin else "  (relearned)" if model.relearned else ""
+        begins = f"from {model.origin}" if model.origin else "relearned" if model.relearned else ""
+        begins = begins or ("" if model.file is None else f"from file {model.file.name}")
+        origin = f"  ({begins})" if begins else ""
         click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
+    watching = plan.monitoring
+    if watching.detectors is not None:
+        click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
+    if watching.window is not None and watching.accuracy_every is not None:
+        click.echo(f"  window      {watching.window} rows, an accuracy point every {watching.accuracy_every}")
 
 
 def _challengers(plan: ModelPlan) -> str:

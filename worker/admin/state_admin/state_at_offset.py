@@ -31,6 +31,7 @@ from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.plans.plan_run import PlanRun
+from driftway.worker.state.plans.plan_topic import with_state
 from driftway.worker.state.snapshot import first_difference
 from driftway.worker.stream.relearning.from_log import followed_by, relearn
 from driftway.worker.wire.codec import JSON, PACKED
@@ -127,7 +128,10 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # written before the first event, so it lacks the learners' warm start
         _require_records(source, model, history, CountedState(one.state_offset, one.read), offset)
-        model, relearned = advance(source, model, one.state_offset, offset, bars, places=history.places)
+        places = [
+            with_state(place, source.settings) for place in history.places if place.plan.number > model.plan.number
+        ]
+        model, relearned = advance(source, model, one.state_offset, offset, bars, places=places)
         return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 

@@ -89,6 +89,14 @@ class DriftMonitor:
         """The state: that of the detectors, and the alarms pending for the next accuracy point."""
         return [detector.state.memory for detector in self.detectors] + [self._pending.view(np.uint8)]
 
+    def continue_from(self, before: DriftMonitor) -> None:
+        """Go on with the states of the detectors that another monitor of the same champion has, too."""
+        earlier = dict(zip(before._names, before.detectors, strict=True))
+        for i, (name, detector) in enumerate(zip(self._names, self.detectors, strict=True)):
+            if name in earlier:
+                detector.state.memory[:] = earlier[name].state.memory
+                self._pending[i] = before._pending[before._names.index(name)]
+
     def observe(self, batch: Batch, score: NDArray[np.float64]) -> list[DriftAlarm]:
         """Observe the champion's errors on a batch; return the alarms in row order."""
         errors, alarms = errors_of(score, batch.y, self._kind), []

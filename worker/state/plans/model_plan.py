@@ -9,17 +9,23 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
    fields: then only parameters change;
 3. or begins with the state that it would have had if it had learned all rows before the place that the log held, if it
    is marked as `relearned`;
-4. or begins empty.
+4. or begins with the state of a model file: of one in the topic of plans, see `driftway.worker.state.plans.file_state`,
+   or of the one that the workers were started with;
+5. or begins empty.
+
+What watches the models belongs to a plan too, see `driftway.worker.state.plans.monitoring`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.plans.file_state import FileState
+from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
 from driftway.worker.warm_start import FROZEN, WARM, WarmStart
@@ -39,18 +45,21 @@ class PlannedModel:
     spec : Spec
         The learner with its parameters; its text is the model's name.
     origin : str
-        Name of the model whose state it begins with where it is new; empty: it begins empty.
+        Name of the model whose state it begins with where it is new; empty: with that of no model.
     start : str
         WARM or FROZEN: the model that the workers started with --warm-start, which begins with the file's state where
         it is new. Empty: any other.
     relearned : bool
         Whether it begins, where it is new, with what it would have learned from the partition's log.
+    file : FileState or None
+        The state from a model file with which it begins where it is new, and there is no model `origin`.
     """
 
     spec: Spec
     origin: str = ""
     start: str = ""
     relearned: bool = False
+    file: FileState | None = None
 
     @property
     def name(self) -> str:
@@ -64,7 +73,27 @@ class PlannedModel:
             **({"from": self.origin} if self.origin else {}),
             **({"start": self.start} if self.start else {}),
             **({"relearned": True} if self.relearned else {}),
+            **({} if self.file is None else {"file": self.file.as_dict()}),
         }
+
+    @classmethod
+    def of_fields(cls, fields: StoredFields) -> PlannedModel:
+        """As `as_dict` has stored it.
+
+        Raises
+        ------
+        Malformed
+            It is something else.
+        """
+        try:
+            spec = Spec.parse(fields.text("learner"))
+        except ValueError as error:
+            raise Malformed(f"learner: {error}") from None
+        origin, start = (fields.text(name) if fields.has(name) else "" for name in ("from", "start"))
+        if start not in ("", WARM, FROZEN):
+            raise Malformed(f"start is {start}, not {WARM} or {FROZEN}")
+        file = FileState.of_fields(fields.object("file")) if fields.has("file") else None
+        return cls(spec, origin, start, fields.has("relearned") and fields.flag("relearned"), file)
 
 
 @dataclass(frozen=True)
@@ -83,6 +112,8 @@ class ModelPlan:
         When it was written, in ms since 1970; 0: unknown.
     change : str
         What was changed, as typed after `driftway models`.
+    monitoring : Monitoring
+        Detectors, window and accuracy points; what it does not say is as the workers' options say.
     """
 
     number: int
@@ -90,6 +121,7 @@ class ModelPlan:
     places: Mapping[int, int] = field(default_factory=dict)
     made_at: int = 0
     change: str = ""
+    monitoring: Monitoring = AS_OPTIONS
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,8 +137,25 @@ class ModelPlan:
         """The models that must be relearned where a partition takes this plan after the plan `before`."""
         return tuple(model for model in self.models if model.relearned and model.name not in before.names)
 
+    @property
+    def lacking(self) -> PlannedModel | None:
+        """A model whose state from a file has not been read, or cannot be; None: there is none."""
+        return next((one for one in self.models if one.file is not None and one.file.learner is None), None)
+
+    @property
+    def states(self) -> tuple[FileState, ...]:
+        """The states of its models from files."""
+        return tuple(model.file for model in self.models if model.file is not None)
+
+    def with_states(self, find: Callable[[FileState], FileState]) -> ModelPlan:
+        """Return the plan with the states of its models from files, as `find` returns them."""
+        if self.lacking is None:
+            return self
+        models = (one if one.file is None else replace(one, file=find(one.file)) for one in self.models)
+        return replace(self, models=tuple(models))
+
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
-        """Return a worker's settings with the plan's models.
+        """Return a worker's settings, as its options say, with the plan's models and what watches them.
 
         Raises
         ------
@@ -114,7 +163,8 @@ class ModelPlan:
             They do not go together.
         """
         warm = next((number for number, model in enumerate(self.models) if model.start), None)
-        return replace(settings, specs=tuple(model.spec for model in self.models), warm_model=warm)
+        specs = tuple(model.spec for model in self.models)
+        return replace(self.monitoring.applied_to(settings), specs=specs, warm_model=warm)
 
     def write(self) -> bytes:
         """The plan as stored, JSON."""
@@ -128,6 +178,7 @@ class ModelPlan:
             **({"at": {str(p): offset for p, offset in sorted(self.places.items())}} if self.places else {}),
             **({"made_at": self.made_at} if self.made_at else {}),
             **({"change": self.change} if self.change else {}),
+            **self.monitoring.as_dict(),
         }
 
     @classmethod
@@ -158,17 +209,7 @@ class ModelPlan:
         items = fields.items("models")
         if not 1 <= len(items) <= MOST_MODELS:
             raise Malformed(f"it has {len(items)} models, not 1 to {MOST_MODELS}")
-        models = []
-        for item in items:
-            one = StoredFields(item, "models")
-            try:
-                spec = Spec.parse(one.text("learner"))
-            except ValueError as error:
-                raise Malformed(f"learner: {error}") from None
-            origin, start = (one.text(name) if one.has(name) else "" for name in ("from", "start"))
-            if start not in ("", WARM, FROZEN):
-                raise Malformed(f"start is {start}, not {WARM} or {FROZEN}")
-            models.append(PlannedModel(spec, origin, start, one.has("relearned") and one.flag("relearned")))
+        models = [PlannedModel.of_fields(StoredFields(item, "models")) for item in items]
         if sum(bool(model.start) for model in models) > 1:
             raise Malformed("two models start with the workers' file")
         if len({model.name for model in models}) < len(models):
@@ -180,6 +221,7 @@ class ModelPlan:
             {_partition(p): whole_number(offset, "at") for p, offset in places.items()},
             fields.integer("made_at") if fields.has("made_at") else 0,
             fields.text("change") if fields.has("change") else "",
+            Monitoring.of_fields(fields),
         )
 
 
@@ -234,8 +276,10 @@ class PlanPlace:
         return cls(fields.integer("offset"), ModelPlan.of_fields(fields), RelearnedFrom.of_fields(fields))
 
 
-def first_plan(specs: tuple[Spec, ...], warm: WarmStart | None = None) -> ModelPlan:
+def first_plan(
+    specs: tuple[Spec, ...], warm: WarmStart | None = None, monitoring: Monitoring = AS_OPTIONS
+) -> ModelPlan:
     """Return the plan of learners that workers were started with; `warm`: with what the champion began."""
     champion, *challengers = map(PlannedModel, specs)
     champion = replace(champion, start="" if warm is None else warm.start)
-    return ModelPlan(FIRST, (champion, *challengers))
+    return ModelPlan(FIRST, (champion, *challengers), monitoring=monitoring)

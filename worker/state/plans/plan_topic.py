@@ -1,5 +1,7 @@
 """The topic of a group's plans, PREFIX.models: one record per plan, compacted, in one partition.
 
+Before a plan with models that begin from a file there are the chunks of their states, in the same transaction.
+
 Two that write at once are kept apart by a transactional id: the second fences the first, which is told so. A plan is
 written behind those that its writer has read, so no number is given twice.
 """
@@ -15,11 +17,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, query, retry
+from driftway.worker.kafka.error_handling import TimedOut, query, retry, translated_errors
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader
 from driftway.worker.kafka.topics import create_topics, partition_counts
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.state.plans.file_state import FileState, StateChunks
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.stored_fields import Malformed
 
 PARTITION = 0
@@ -52,15 +55,55 @@ def read_plans(
     KafkaException, TimedOut
         The broker did not deliver in time.
     """
-    plans = dict[int, ModelPlan]()
+    plans, chunks = dict[int, ModelPlan](), StateChunks()
     place = settings.topics.models, PARTITION
     reading = MessageReader(reader, {place: 0}, on_error=ignore_out_of_range)
     what = f"the plans in {settings.topics.models} were"
     while (message := reading.next(deadline, what)) is not None:
+        if chunks.take(message.key(), message.value()):
+            continue
         plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{message.offset()}", on_error)
         if plan is not None:
-            plans[plan.number] = plan
+            plans[plan.number] = plan.with_states(chunks.of)
     return [plans[number] for number in sorted(plans)]
+
+
+def with_states(
+    places: Sequence[PlanPlace], reader: Consumer, settings: WorkerSettings, deadline: Deadline
+) -> list[PlanPlace]:
+    """Return places of plans, as found among the snapshots, with the states of models that begin from a file.
+
+    Raises
+    ------
+    Failure
+        One of these states is not in the topic of plans any more.
+    KafkaException, TimedOut
+        The broker did not deliver in time.
+    """
+    if all(place.plan.lacking is None for place in places):
+        return list(places)
+    known = list[ModelPlan]()
+    if topic_exists(reader, settings, deadline):
+        known = read_plans(reader, settings, deadline, lambda _: None)
+    states = {state.digest: state for plan in known for state in plan.states}
+
+    def find(state: FileState) -> FileState:
+        return states.get(state.digest, state)
+
+    found = [PlanPlace(place.offset, place.plan.with_states(find)) for place in places]
+    for place in found:
+        if (lacking := place.plan.lacking) is not None:
+            what = f"the state with which {lacking.name} began in plan {place.plan.number}"
+            raise Failure(f"{what} is gone from {settings.topics.models}, or damaged")
+    return found
+
+
+def with_state(place: PlanPlace, settings: WorkerSettings) -> PlanPlace:
+    """As `with_states`, of one place, with a client of its own."""
+    if place.plan.lacking is None:
+        return place
+    with translated_errors(settings), closing(open_reader(settings)) as reader:
+        return with_states([place], reader, settings, Deadline(WRITE_SECONDS))[0]
 
 
 def parse_plan(value: bytes | None, where: str, on_error: Callable[[str], None]) -> ModelPlan | None:
@@ -70,6 +113,10 @@ def parse_plan(value: bytes | None, where: str, on_error: Callable[[str], None])
     except Malformed as error:
         on_error(f"the plan at {where} cannot be read: {error}")
         return None
+
+
+class WrittenMeanwhile(Failure):
+    """Another one has begun to write plans since, so this one has written nothing."""
 
 
 class PlanWriter:
@@ -90,6 +137,8 @@ class PlanWriter:
 
     def __init__(self, settings: WorkerSettings) -> None:
         self._settings, self._deadline = settings, Deadline(WRITE_SECONDS)
+        self._stored = set[str]()
+        """Digests of the states in the topic."""
         topic = settings.topics.models
         create_topics(settings.bootstrap, settings.passthrough, {topic: (1, COMPACTED)})
         properties = without_membership(base_properties(settings.bootstrap, settings.passthrough))
@@ -104,14 +153,16 @@ class PlanWriter:
     def read(self, on_error: Callable[[str], None]) -> list[ModelPlan]:
         """As `read_plans`; nobody has written since, once `write` returns."""
         with closing(open_reader(self._settings)) as reader:
-            return read_plans(reader, self._settings, self._deadline, on_error)
+            plans = read_plans(reader, self._settings, self._deadline, on_error)
+        self._stored |= {state.digest for plan in plans for state in plan.states if state.learner is not None}
+        return plans
 
     def write(self, plans: Sequence[ModelPlan]) -> None:
-        """Write plans, all of them or none, and wait until everybody can read them.
+        """Write plans behind new states from files, all of it or nothing, and wait until everybody can read them.
 
         Raises
         ------
-        Failure
+        WrittenMeanwhile
             Another writer has begun since.
         KafkaException, TimedOut
             The broker did not take them in time.
@@ -119,12 +170,15 @@ class PlanWriter:
         topic, producer, deadline = self._settings.topics.models, self._producer, self._deadline
         try:
             producer.begin_transaction()
+            for state in {state.digest: state for plan in plans for state in plan.states}.values():
+                for key, value in state.records() if state.digest not in self._stored else ():
+                    producer.produce(topic, value, key=key, partition=PARTITION)
             for plan in plans:
                 producer.produce(topic, plan.write(), key=str(plan.number), partition=PARTITION)
             retry(lambda: producer.commit_transaction(deadline.remaining()), deadline)
         except KafkaException as error:
             if error.args[0].code() in FENCED:
-                raise Failure(
+                raise WrittenMeanwhile(
                     f"another command changes the models of group {self._settings.group} at the same time: nothing was "
                     "changed by this one; run it again if you still want the change"
                 ) from None

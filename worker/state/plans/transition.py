@@ -14,8 +14,9 @@ from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import PendingRows
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
-from driftway.worker.state.monitoring.alarms import DriftMonitor
+from driftway.worker.state.monitoring.alarms import DriftMonitor, make_detectors
 from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.wire.events import Schema
 
 
 class PlannedState(NamedTuple):
@@ -23,6 +24,8 @@ class PlannedState(NamedTuple):
 
     plan: ModelPlan
     settings: ModelSettings
+    columns: tuple[str, ...] | None
+    """As `named` returns them."""
     learners: Sequence[Learner]
     metrics: Sequence[Metrics]
     tests: Sequence[EProcess]
@@ -32,15 +35,21 @@ class PlannedState(NamedTuple):
     exchange: ModelExchange | None
 
 
+def named(schema: Schema | None, columns: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the names of learners' input columns; None if the features of the schema have none."""
+    return None if schema is None or schema.names is None else columns
+
+
 def carry_over(before: PlannedState, after: PlannedState) -> None:
     """Carry over what `after` keeps; the rest stays as it begins. `before` is used no more.
 
-    The test of a challenger and the drift detectors go on while the champion is the same.
+    Metrics with a longer window begin anew if it holds rows that the shorter one has dropped. The test of a challenger
+    and the drift detectors that stay go on while the champion is the same.
 
     Raises
     ------
     Failure
-        A model is to begin with the workers' file, which is not known here.
+        The state of a model file with which one is to begin is missing, or does not fit.
     """
     kept = _carry_models_over(before, after)
     warm, number = after.settings.warm, after.settings.warm_model
@@ -52,8 +61,7 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
             if name in tested:
                 test.state.memory[:] = tested[name].state.memory
         if before.drift_monitor is not None and after.drift_monitor is not None:
-            for part, memory in zip(after.drift_monitor.parts(), before.drift_monitor.parts(), strict=True):
-                part[:] = memory
+            after.drift_monitor.continue_from(before.drift_monitor)
     if before.pending is not None and after.pending is not None:
         after.pending.go_on_from(before.pending, after.learners, kept)
     if before.exchange is not None and after.exchange is not None:
@@ -61,7 +69,7 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
 
 
 def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | None]:
-    """Copy states and metrics of models that stay, or go on under other parameters.
+    """Copy states and metrics of models that stay, or go on under other parameters; give others those of their files.
 
     Returns for each learner of `after` the number of the one whose state it goes on with; None: it is new.
     """
@@ -73,7 +81,9 @@ def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | 
             number = None
         if number is not None:
             learner.state.memory[:] = before.learners[number].state.memory
-            metrics.state.memory[:] = before.metrics[number].state.memory
+            metrics.continue_from(before.metrics[number])  # type: ignore[arg-type]  # of the same task
+        elif model.file is not None:
+            model.file.begin(learner, after.columns)
         kept.append(number)
     return kept
 
@@ -95,9 +105,11 @@ def is_of_one_kind(one: Learner, other: Learner) -> bool:
 
 def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
     """Return why workers with these settings cannot take a plan; None if they can, as far as that is known."""
-    target = settings.target
+    target, lacking = settings.target, plan.lacking
+    if lacking is not None and lacking.file is not None:
+        return f"the state of {lacking.name} from model file {lacking.file.name} is missing, or damaged"
     try:
-        plan.applied_to(settings)
+        make_detectors(plan.applied_to(settings).detectors, target.task)
         for model in plan.models:
             model.spec.min_features(target.n_classes, target.task)
     except (Failure, ParameterError, UnknownLearner) as error:

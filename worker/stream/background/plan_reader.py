@@ -12,10 +12,14 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TaskError, classify_failure, translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
-from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings import FROM_OPTIONS, WorkerSettings
+from driftway.worker.state.plans.alarm_topic import require_alarm_topic, require_alarms_writable
+from driftway.worker.state.plans.file_state import StateChunks
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
+from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
 from driftway.worker.state.plans.transition import why_not
+from driftway.worker.stream.background.options_plan import write_options
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.relearning.from_log import why_not_relearned
 from driftway.worker.stream.warm_up import prepare_kernels
@@ -47,6 +51,7 @@ class PlanReader:
         self._next_offset, self._newest = 0, 0
         """The next record to read, and the largest number read."""
         self._told = ""
+        self._chunks = StateChunks()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
 
@@ -67,14 +72,18 @@ class PlanReader:
         Failure, Unreachable
             The plans cannot be read.
         """
+        if self._settings.plan == FROM_OPTIONS and (written := write_options(self._settings, self._tell)) is not None:
+            self._event_log.event("the options are the next plan", plan=written.number, learners=written.names)
+            has_plans = True
         if has_plans:
             self._read_present()
         if self.ready and self.ready[-1].number > FIRST:
             newest = self.ready[-1]
-            names = newest.applied_to(self._settings.model).names
-            other = {"note": "the options name other learners; the plan counts"}
-            note = other if names != self._settings.model.names else {}
-            self._event_log.event("newest plan", plan=newest.number, learners=names, **note)
+            planned, given = newest.applied_to(self._settings.model), self._settings.model
+            same = (planned.names, Monitoring.of(planned)) == (given.names, Monitoring.of(given))
+            note = {} if same else {"note": "the options say something else; the plan counts"}
+            facts = {"learners": planned.names, **newest.monitoring.as_dict()}
+            self._event_log.event("newest plan", plan=newest.number, **facts, **note)
             if (compiled := self._compiled(newest, cancelled)) is not None:
                 return compiled
         return prepare_kernels(self._settings.model, self._settings.client, self._event_log, cancelled)
@@ -82,8 +91,15 @@ class PlanReader:
     def _read_present(self) -> None:
         with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:
             plans = read_plans(reader, self._settings, Deadline(ASK_SECONDS), self._tell)
-        self.ready += [plan for plan in plans if self._is_possible(plan)]
-        self._newest = plans[-1].number if plans else 0
+        for plan in plans:
+            if self._is_possible(plan):
+                try:
+                    self._require_topics(plan)
+                except Failure as error:  # the thread tries again; until then tasks have the plan before
+                    self._tell(str(error))
+                    return
+                self.ready.append(plan)
+            self._newest = plan.number
 
     def begin(self) -> None:
         """Go on reading beside the loop."""
@@ -123,8 +139,12 @@ class PlanReader:
             for message in reading.poll(POLL_SECONDS):
                 offset = message.offset() or 0
                 self._next_offset = offset + 1
+                if self._chunks.take(message.key(), message.value()):
+                    continue
                 plan = parse_plan(message.value(), f"{place[0]}/{PARTITION}@{offset}", self._tell)
+                plan = None if plan is None else plan.with_states(self._chunks.of)
                 if plan is not None and plan.number > self._newest:
+                    self._require_topics(plan)
                     self._newest = plan.number
                     if self._is_possible(plan):
                         self._prepare(plan)
@@ -135,7 +155,7 @@ class PlanReader:
             compiled = self._compiled(plan, self._over.is_set)
             if compiled is None:
                 return
-            models = {"learners": plan.names, "compiled": compiled, "change": plan.change}
+            models = {"learners": plan.names, **plan.monitoring.as_dict(), "compiled": compiled, "change": plan.change}
             self._event_log.event("new plan", plan=plan.number, **models)
         self.ready.append(plan)
 
@@ -155,6 +175,20 @@ class PlanReader:
         if why is not None:
             self._event_log.event("plan passed over", plan=plan.number, error=why)
         return why is None
+
+    def _require_topics(self, plan: ModelPlan) -> None:
+        """Create the topic of alarms before any task takes a plan that has detectors.
+
+        Raises
+        ------
+        Failure, Unreachable
+            The broker refuses, or does not answer, or alarms could not be written.
+        """
+        if not plan.monitoring.detectors:
+            return
+        if require_alarm_topic(self._settings):
+            self._event_log.event("created topic", topic=self._settings.topics.alarms)
+        require_alarms_writable(self._settings)
 
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""

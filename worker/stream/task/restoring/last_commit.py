@@ -104,7 +104,7 @@ def _newest_record(context: RestoreContext) -> CommitRecord | None:
 def _require_partitions(context: RestoreContext) -> None:
     """Require the partition in the outputs, adding it if needed, and in the label topic."""
     settings, partition = context.settings, context.partition
-    for name in settings.topics.outputs():
+    for name in context.topics.outputs():
         _require_partition(context, name)
     for name in (settings.label_topic,) if settings.label_topic else ():  # an input: never altered here
         if (count := context.partitions_of(name)) <= partition:
@@ -116,7 +116,7 @@ def _require_partitions(context: RestoreContext) -> None:
 
 def _require_readable(context: RestoreContext) -> None:
     """Read from all outputs, so that a missing permission shows at the first start, not at the second."""
-    for topic in context.settings.topics.outputs():
+    for topic in context.topics.outputs():
         end = watermarks(context.reader, topic, context.partition, context.deadline)[1]
         first_visible(context.reader, topic, context.partition, end, context.deadline)
 

@@ -97,7 +97,7 @@ def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOu
     def is_compacted(topic: str) -> bool:
         return bool(compacted_topics(settings.bootstrap, settings.passthrough, [topic]))
 
-    check = OutputCheck(settings.topics, context.partition, readers, context.deadline, context.ended, is_compacted)
+    check = OutputCheck(context.topics, context.partition, readers, context.deadline, context.ended, is_compacted)
     return check.find_missing(last.record, suspected=(last.offset or 0) > last.record.offset)
 
 
@@ -107,7 +107,7 @@ class OutputCheck:
     Parameters
     ----------
     topics : Topics
-        The group's; topics no longer among its outputs, such as alarms without detectors, are not checked.
+        The group's; topics that are no longer there, such as alarms without detectors, are not checked.
     partition : int
         The partition's number.
     readers : tuple

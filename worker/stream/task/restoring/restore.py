@@ -131,7 +131,7 @@ def _begin_history(context: RestoreContext, found: RestoreResult) -> None:
     """
     settings, partition = context.settings, context.partition
     if found.new_topic:
-        ends = log_ends(context.uncommitted_reader, settings.topics.outputs(), partition, context.deadline)
+        ends = log_ends(context.uncommitted_reader, context.topics.outputs(), partition, context.deadline)
         append(
             settings, partition, new_topic_key(partition), NewTopic(context.ids.input, ends).write(), context.deadline
         )

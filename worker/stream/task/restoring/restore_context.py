@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from confluent_kafka import Consumer
 
+from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
 from driftway.worker.kafka.log_reader.reader import ANY, open_reader
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import log_ends
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.plan_topic import with_states
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
 
@@ -44,6 +46,8 @@ class RestoreContext:
         Ids that the input and the label topic have now.
     ended : dict
         Topic -> first record of a hanging transaction that this restore has ended.
+    has_alarms : bool
+        Whether the group has a topic of alarms, though its options name no detectors.
     """
 
     settings: WorkerSettings
@@ -55,6 +59,13 @@ class RestoreContext:
     uncommitted_reader: Consumer
     ids: TopicIds = UNKNOWN_IDS
     ended: dict[str, int] = field(default_factory=dict)
+    has_alarms: bool = False
+
+    @property
+    def topics(self) -> Topics:
+        """The group's topics, with that of alarms if there is one."""
+        ours = self.settings.topics
+        return ours.existing([ours.alarms] if self.has_alarms else [])
 
     @property
     def where(self) -> str:
@@ -75,10 +86,17 @@ class RestoreContext:
 
         return min(map(count, (self.reader, self.uncommitted_reader)))
 
+    def with_states(self, places: Iterable[PlanPlace]) -> tuple[PlanPlace, ...] | None:
+        """As `driftway.worker.state.plans.plan_topic.with_states`; None if a state is gone."""
+        try:
+            return tuple(with_states(list(places), self.reader, self.settings, self.deadline))
+        except Failure:
+            return None
+
     def note_ends(self) -> dict[str, int]:
         """Record and return the present ends of the outputs' logs; the new producer writes behind them."""
         assert self.transactions is not None  # noqa: S101
-        outputs = self.settings.topics.outputs()
+        outputs = self.topics.outputs()
         self.checkpoint.ends = log_ends(self.uncommitted_reader, outputs, self.partition, self.deadline)
         return self.checkpoint.ends
 
@@ -120,4 +138,6 @@ def restore_context(
     with closing(open_reader(settings)) as reader, closing(open_reader(settings, ANY)) as uncommitted_reader:
         # As in `acquire`: load the metadata first, or the coordinator lookup is delayed.
         query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
-        yield RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader, ids)
+        context = RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader, ids)
+        topics = settings.topics
+        yield replace(context, has_alarms=not topics.watched and context.partitions_of(topics.alarms) > 0)

@@ -15,7 +15,7 @@ from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
@@ -274,12 +274,12 @@ class RestorePlan:
         for place in (one for one in self._scan_older().candidates if one != self.pointer):
             try:
                 model, read = self._load(place)
-                places = self._later_places(model)
             except BadSnapshot:
                 continue
             note = f"{reason}; relearning from the older snapshot at offset {place.state_offset}"
-            older = model, place.state_offset, self.committed, None, note
-            return RestoreResult(*older, decided=True, read=read, places=places)
+            older = RestoreResult(model, place.state_offset, self.committed, None, note, decided=True, read=read)
+            if (found := self._with_places(older)) is not None:
+                return found
         return None
 
     def from_log_start(self, reason: str) -> RestoreResult | None:
@@ -290,8 +290,7 @@ class RestorePlan:
         if self.context.settings.if_unrestorable != REFUSE or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
-        model = self.context.make_model()
-        return RestoreResult(model, 0, self.committed, None, note, decided=True, places=self._later_places(model))
+        return self._with_places(RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True))
 
     def by_policy(self, reason: str) -> RestoreResult:
         """Apply --if-unrestorable."""
@@ -368,12 +367,14 @@ class RestorePlan:
             raise DamagedSnapshot(f"the snapshot is at offset {found.offset}, its pointer at {place.state_offset}")
         return found.model, None if found.header is None else found.header.read
 
-    def _later_places(self, model: Model) -> tuple[PlanPlace, ...]:
-        places = tuple(place for place in self._scan_older().places.values() if place.plan.number > model.plan.number)
-        if gone := next(filter(None, (place.why_gone(self.low) for place in places)), ""):
+    def _with_places(self, found: RestoreResult) -> RestoreResult | None:
+        """Add the places of later plans; None if what one of their models began with is gone."""
+        number, known = FIRST if found.model is None else found.model.plan.number, self._scan_older().places
+        later = [place for place in known.values() if place.plan.number > number]
+        if gone := next(filter(None, (place.why_gone(self.low) for place in later)), ""):
             self.gone = f"; no older one can be used: {gone}"
-            raise BadSnapshot(gone)
-        return places
+        places = None if gone else self.context.with_states(later)
+        return None if places is None else replace(found, places=places)
 
     def _scan_older(self) -> SnapshotScan:
         """Scan, once, for snapshots before the pointer's, or the complete topic if there is no pointer."""

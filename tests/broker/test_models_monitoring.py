@@ -1,0 +1,203 @@
+"""Detectors, window and accuracy points of a group change while workers run, whatever dies, and provably."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.settings import ModelSettings
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.plans.file_state import FileState
+from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.events import Records
+from tests.broker.test_models import EVERY, PLAIN, audit, change, columns, history, models
+from tests.broker.test_policies import learn
+from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
+from tests.support.kafka import admin, await_until, read_all
+from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
+
+ROWS = 1200
+DDM, HDDM = DETECTORS
+CHALLENGER = "arow"
+CHANGES = (
+    (("configure", "--detector", DDM), (200, 250)),
+    (("add", CHALLENGER), (300, 300)),
+    (("configure", "--detector", HDDM, "--detector", DDM, "--window", "100"), (400, 430)),
+    (("configure", "--accuracy-every", "20", "--window", "700"), (600, 600)),
+    (("promote", CHALLENGER), (700, 720)),
+    (("configure", "--no-detectors"), (850, 900)),
+    (("rollback", "--to", "4"), (1000, 1000)),
+)  # fmt: skip
+
+
+def undisturbed(
+    stage: FaultScenario, partition: int, rows: int, state: FileState | None = None
+) -> dict[str, list[bytes]]:
+    """Topic -> values of one run that takes the plans where the partition has taken them.
+
+    Models of a plan that begin from a file begin with `state`.
+    """
+    settings = ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY)
+    model, done, outputs = Model(settings, partition, stage.group), 0, list[Outputs]()
+    places = [
+        (plan["taken_at"][str(partition)], ModelPlan.parse(json.dumps(plan).encode()))
+        for plan in history(stage)
+        if str(partition) in plan["taken_at"]
+    ]
+    for end, plan in [*places, (rows, None)]:
+        if done < end:
+            piece = stage.events[partition][done:end]
+            outputs.append(model.advance(Records(partition, *columns(piece, done))))
+            done = end
+        model = model if plan is None else model.followed_by(plan.with_states(lambda named: state or named))
+    return {
+        "predictions": [value for one in outputs for value in one.predictions.to_list()],
+        "accuracy": [value for one in outputs for _, value in one.points],
+        "alarms": [alarm.value for one in outputs for alarm in one.alarms],
+    }
+
+
+def require_undisturbed(stage: FaultScenario, rows: int = ROWS, state: FileState | None = None) -> None:
+    """Compare all outputs with those of one undisturbed run, and let the audit do so from the first offset."""
+    for partition in range(stage.partitions):
+        for name, values in undisturbed(stage, partition, rows, state).items():
+            if name != "alarms" or has_alarms(stage):
+                records = read_all(stage.bootstrap, f"{stage.prefix}.{name}")
+                assert [one.value for one in records if one.partition == partition] == values != [], (name, partition)
+    done = audit(stage)
+    assert done.code == 0, done
+    assert "Not checked" not in done.stdout
+
+
+def has_alarms(stage: FaultScenario) -> bool:
+    client = admin(stage.bootstrap)  # keep a reference: a collected client never answers
+    return f"{stage.prefix}.alarms" in partition_counts(client.list_topics(timeout=10))
+
+
+@pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
+def test_detectors_window_and_points_change_at_offsets(kafka: str, client: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", client)) as worker:
+        stage.fill(0, 100)
+        auditor.await_all(200)
+        assert not has_alarms(stage)
+        for words, at in CHANGES:
+            change(stage, *words, at=at)
+        assert has_alarms(stage)
+        await_until(lambda: worker.stderr.count("plan plan=") == len(CHANGES), 30, "the worker has read all plans")
+        stage.fill(100, ROWS)
+        auditor.await_all(2 * ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    assert [tuple(plan["taken_at"].values()) for plan in history(stage)[1:]] == [at for _, at in CHANGES]
+    require_undisturbed(stage)
+
+
+@pytest.mark.parametrize("step", slow_but([Step.SNAPSHOT_PRODUCED, Step.COMMITTED], Step), ids=lambda step: step.value)
+def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, step: Step) -> None:
+    """The options never name a detector, and the last worker even names another window, which the plan overrules."""
+    stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100
+    options = stage.worker(*PLAIN)
+    with stage.auditor() as auditor:
+        learn(stage, 0, fed, *PLAIN)
+        change(stage, "configure", "--detector", DDM, "--detector", HDDM, "--window", "50")
+        with CrashingDriftway(step, 1, *options) as victim:
+            assert victim.wait(60) == -9
+        change(stage, "configure", "--detector", DDM, "--accuracy-every", "30", at=(400, 500))
+        change(stage, "configure", "--no-detectors", at=(700, 800))
+        for death in (9, 14):
+            with CrashingDriftway(step, death, *options) as victim:
+                victim.await_text("running")
+                while not victim.ended and fed < ROWS:
+                    stage.fill(fed, fed := fed + 50)
+                    await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
+                assert victim.ended, "its step was never reached"
+        stage.fill(fed, ROWS)
+        with Driftway(*options, "--stop-at-end", "--window", "77") as worker:
+            assert worker.wait(60) == 0, worker.story()
+            assert "the options say something else; the plan counts" in worker.stderr
+        auditor.await_all(2 * ROWS)
+    require_undisturbed(stage)
+
+
+def delete_alarms(stage: FaultScenario) -> None:
+    client, topic = admin(stage.bootstrap), f"{stage.prefix}.alarms"  # a collected client never answers
+    client.delete_topics([topic])[topic].result(timeout=20)
+    await_until(lambda: not has_alarms(stage), 30, "the topic is gone")
+
+
+def test_a_topic_of_alarms_that_is_gone_is_made_by_the_worker_that_takes_the_plan(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    learn(stage, 0, 100, *PLAIN)
+    change(stage, "configure", "--detector", DDM, at=(200, 200))
+    delete_alarms(stage)
+    assert f"created topic topic={stage.prefix}.alarms" in learn(stage, 100, ROWS, *PLAIN)
+    require_undisturbed(stage)
+
+
+def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
+    """The worker that restores has no detector among its options, but the last commit names what is missing."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 100, *PLAIN)
+    change(stage, "configure", "--detector", DDM, "--detector", HDDM, at=(200,))
+    learn(stage, 100, 600, *PLAIN)
+    first = [one.value for one in read_all(kafka, f"{stage.prefix}.alarms")]
+    assert len(first) > 5
+    delete_alarms(stage)
+    assert "writing the missing outputs again" in learn(stage, 600, ROWS, *PLAIN)
+    require_undisturbed(stage)
+
+
+def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 100, *PLAIN)
+    change(stage, "configure", "--window", "30", "--detector", DDM, at=(200,))
+    change(stage, "rollback", at=(350,))
+    learn(stage, 100, 500, *PLAIN)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    for offset, rows in ((180, 180), (300, 30), (480, 130)):
+        done = driftway("snapshot", "show", *place, "--at", str(offset), "--json")
+        assert done.code == 0, done
+        (learner,) = json.loads(done.stdout)["learners"]
+        assert learner["metrics"]["window"] == rows, learner
+        done = driftway("explain", *place, "--offset", str(offset), "--json")
+        assert json.loads(done.stdout)["emitted"]["verdict"] == "same", done
+
+
+def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 200, *PLAIN)
+    refused: tuple[tuple[tuple[str, ...], str], ...] = (
+        (("--detector", "no_such"), "no_such"),
+        (("--detector", "ddm:min_n=-1"), "min_n"),
+        (("--detector", "ddm", "--detector", "ddm"), "twice"),
+        (("--detector", "ddm", "--no-detectors"), "not both"),
+        (("--no-detectors",), "already"),
+        (("--window", "100000000000000"), "cannot be allocated"),
+        ((), "give --detector"),
+    )
+    for words, said in refused:
+        done = models(stage, "configure", *words)
+        assert done.code in (1, 2), done
+        assert said in done.stderr, done
+        assert done.stderr.count("\n") == 1, done
+    assert len(history(stage)) == 1
+    assert not has_alarms(stage)
+    done = models(stage, "configure", "--detector", DDM, "--window", "50")
+    assert f"plan 2: champion {LEARNER}; detectors {DDM}; window 50, of metrics that go on" in done.stderr, done
+    shown: dict[str, Any] = json.loads(models(stage, "show", "--json").stdout)
+    assert (shown["detectors"], shown["window"], shown["accuracy_every"]) == ([DDM], 50, EVERY)
+    text = models(stage, "show").stdout
+    assert f"detectors   {DDM}" in text
+    assert f"window      50 rows, an accuracy point every {EVERY}" in text
+    assert models(stage, "rollback").code == 0
+    assert [plan["window"] for plan in history(stage)] == [1000, 50, 1000]

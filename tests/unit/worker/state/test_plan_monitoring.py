@@ -1,0 +1,170 @@
+"""Plans that change detectors, window and accuracy points: how they are stored, and what goes on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.errors import UsageFailure
+from driftway.worker.state import snapshot
+from driftway.worker.state.model import Model
+from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
+from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring, changed, described_change
+from driftway.worker.state.plans.transition import why_not
+from driftway.worker.state.stored_fields import Malformed
+from tests.unit.worker.rows import events, model_settings, records
+
+QUICK, OTHER = (Spec.parse(text) for text in ("ddm:min_n=5,warn=0.2,drift=0.5", "hddm_w:drift_conf=0.5,warn_conf=0.6"))
+SETTINGS = model_settings("perceptron", "no_change", accuracy_every=10, window=40, detectors=(QUICK,))
+WHOLE, PLACE = records(events()), 157
+
+
+def plan(number: int, monitoring: Monitoring, *models: str) -> ModelPlan:
+    names = models or ("perceptron", "no_change")
+    return ModelPlan(number, tuple(PlannedModel(Spec.parse(name)) for name in names), monitoring=monitoring)
+
+
+def followed(*plans: ModelPlan, settings: Any = SETTINGS) -> tuple[Model, list[Outputs]]:
+    """The model that takes plans at PLACE, and what it emits before and behind."""
+    model = Model(settings, 3, "g")
+    outputs = [model.advance(WHOLE.before(PLACE))]
+    for one in plans:
+        model = model.followed_by(one)
+    return model, [*outputs, model.advance(WHOLE.after(PLACE))]
+
+
+def points(outputs: list[Outputs], *without: str) -> list[dict[str, Any]]:
+    found = [json.loads(value) for one in outputs for _, value in one.points]
+    return [{name: value for name, value in point.items() if name not in ("plan", *without)} for point in found]
+
+
+def alarms(outputs: list[Outputs], least: int = PLACE) -> list[tuple[int, str]]:
+    return [(one.offset, one.detector) for part in outputs for one in part.alarms if one.offset >= least]
+
+
+def test_what_a_plan_says_is_stored_and_the_rest_is_as_the_options_say() -> None:
+    full = plan(2, Monitoring((QUICK, OTHER), 20, 5))
+    assert ModelPlan.parse(full.write()) == full
+    assert Monitoring.of(full.applied_to(SETTINGS)) == full.monitoring
+    none = plan(2, Monitoring(()))
+    assert ModelPlan.parse(none.write()) == none
+    assert Monitoring.of(none.applied_to(SETTINGS)) == Monitoring((), 40, 10)
+    earlier = plan(2, AS_OPTIONS)
+    assert b"window" not in earlier.write()
+    assert ModelPlan.parse(earlier.write()) == earlier
+    assert earlier.applied_to(SETTINGS) == SETTINGS
+
+
+@pytest.mark.parametrize(
+    "more", ['"window":0', '"window":"9"', '"accuracy_every":0', '"detectors":"ddm"', '"detectors":["ddm:x"]',
+             '"detectors":["ddm","ddm"]', '"detectors":[1]'],
+)  # fmt: skip
+def test_what_is_no_plan_is_refused(more: str) -> None:
+    with pytest.raises(Malformed):
+        ModelPlan.parse(b'{"plan":2,"models":[{"learner":"pa1"}],%s}' % more.encode())
+
+
+@pytest.mark.parametrize(
+    ("detectors", "settings", "words"),
+    [
+        ("no_such", SETTINGS, "no_such"),
+        ("ddm:min_n=-1", SETTINGS, "min_n"),
+        ("ddm", model_settings("rls", task="regression"), "counts mistakes"),
+    ],
+)
+def test_detectors_that_cannot_be(detectors: str, settings: Any, words: str) -> None:
+    named = ModelPlan(2, tuple(map(PlannedModel, settings.specs)), monitoring=Monitoring((Spec.parse(detectors),)))
+    assert words in str(why_not(named, settings))
+
+
+def test_with_a_shorter_window_points_are_those_of_a_model_that_had_it_from_the_first_row_on() -> None:
+    _, outputs = followed(plan(2, Monitoring(window=25, accuracy_every=7)))
+    always = Model(replace(SETTINGS, window=25, accuracy_every=7), 3, "g")
+    always.advance(WHOLE.before(PLACE))
+    got, want = points(outputs[1:], "drift"), points([always.advance(WHOLE.after(PLACE))], "drift")
+    assert got == want != []
+
+
+def test_a_longer_window_begins_anew_and_learners_go_on() -> None:
+    model, outputs = followed(plan(2, Monitoring(window=1000)))
+    labels = json.loads(outputs[1].points[-1][1])["labels"]
+    assert 0 < labels <= len(WHOLE) - PLACE
+    undisturbed = Model(SETTINGS, 3, "g")
+    undisturbed.advance(WHOLE)
+    assert [one.state.memory.tobytes() for one in model.learners] == [
+        one.state.memory.tobytes() for one in undisturbed.learners
+    ]
+
+
+def test_a_detector_that_stays_goes_on_and_another_begins() -> None:
+    _, before = followed()
+    _, outputs = followed(plan(2, Monitoring((OTHER, QUICK))))
+    kept = [one for one in alarms(outputs) if one[1] == QUICK.text]
+    assert kept == alarms(before) != []
+    alone = Model(replace(SETTINGS, detectors=(OTHER,)), 3, "g")
+    alone.advance(WHOLE.before(PLACE))
+    begun = alone.followed_by(plan(2, Monitoring(()))).followed_by(plan(3, Monitoring((OTHER,))))
+    assert [one for one in alarms(outputs) if one[1] == OTHER.text] == alarms([begun.advance(WHOLE.after(PLACE))]) != []
+    _, off = followed(plan(2, Monitoring(())))
+    assert alarms(off) == []
+    assert {point["drift"] for point in points(off[1:])} == {None}
+
+
+def test_an_alarm_that_no_point_has_told_yet_is_told_by_the_next_one() -> None:
+    last = next(offset for offset, _ in alarms(followed()[1], 0) if (offset + 1) % 10)
+    model = Model(SETTINGS, 3, "g")
+    model.advance(WHOLE.before(last + 1))
+    following = model.followed_by(plan(2, Monitoring((OTHER, QUICK), accuracy_every=1)))
+    assert points([following.advance(WHOLE.after(last + 1))])[0]["drift"][QUICK.text] == last
+
+
+def test_with_another_champion_detectors_begin_anew() -> None:
+    _, outputs = followed(plan(2, AS_OPTIONS, "no_change", "perceptron"))
+    begun = Model(replace(SETTINGS, detectors=()), 3, "g")
+    begun.advance(WHOLE.before(PLACE))
+    swapped = begun.followed_by(plan(2, Monitoring((QUICK,)), "no_change", "perceptron"))
+    assert alarms(outputs) == alarms([swapped.advance(WHOLE.after(PLACE))])
+
+
+def test_a_plan_that_says_nothing_means_the_options_after_one_that_does() -> None:
+    """As a restore from a snapshot of it does, which knows the options and this plan only."""
+    silent = plan(3, AS_OPTIONS)
+    model, _ = followed(plan(2, Monitoring((), 5, 3)), silent)
+    assert Monitoring.of(model.settings) == Monitoring.of(SETTINGS)
+    blob = snapshot.write(model, model.save(), len(WHOLE))
+    assert snapshot.read(blob, Model(SETTINGS, 3, plan=silent))[1] == len(WHOLE)
+
+
+def test_a_snapshot_of_a_plan_is_read_by_its_model_whatever_the_options_say() -> None:
+    made = plan(2, Monitoring((QUICK, OTHER), 20, 5))
+    model, _ = followed(made)
+    found = snapshot.read_planned(
+        snapshot.write(model, model.save(), len(WHOLE)),
+        lambda planned: Model(replace(SETTINGS, window=9, detectors=()), 3, plan=planned),
+    )
+    assert [part.tobytes() for part in found.model.save().parts] == [part.tobytes() for part in model.save().parts]
+
+
+def test_what_changes_is_told() -> None:
+    present = Monitoring((QUICK,), 40, 10)
+    following = changed(present, Monitoring((OTHER, QUICK), 100))
+    assert following == Monitoring((OTHER, QUICK), 100, 10)
+    told = "; ".join(described_change(present, following))
+    assert f"{QUICK.text} keeps its state" in told
+    assert "begin anew where more than 40 rows" in told
+    assert described_change(present, present) == []
+    assert described_change(present, Monitoring((), 20, 5)) == [
+        "detectors none", "window 20, of metrics that go on", "an accuracy point every 5 rows",
+    ]  # fmt: skip
+    with pytest.raises(UsageFailure):
+        changed(present, Monitoring(window=40))
+
+
+def test_the_first_plan_may_say_it_too() -> None:
+    first = first_plan(SETTINGS.specs, Monitoring.of(SETTINGS))
+    assert ModelPlan.parse(first.write()) == first
