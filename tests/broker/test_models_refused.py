@@ -144,7 +144,7 @@ def test_the_page_works_as_it_is_typed(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     renamed = {"EVENTS": stage.topic, "sea": stage.group}
     options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", CHALLENGER
-    lines = [line for line in typed(PAGE) if line.startswith("driftway ")]
+    lines = [line for line in typed(PAGE) if line.startswith(("driftway models ", "driftway watch "))]
     assert len(lines) == 8
     with contextlib.ExitStack() as running:
         auditor = running.enter_context(stage.auditor())

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 
 from confluent_kafka import TopicPartition
 
-from driftway.learners.engine.parameters import ParameterError
-from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.deadline import Deadline
@@ -22,7 +20,8 @@ from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, scan_sna
 from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
-from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
+from driftway.worker.state.plans.next_plan import named, spec_of, write_after
+from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
 
@@ -114,10 +113,10 @@ def added(plan: ModelPlan, learner: str, origin: str = "") -> tuple[PlannedModel
     UsageFailure
         There is such a model already, or none named `origin`, or the text is no learner.
     """
-    spec = _spec(learner)
+    spec = spec_of(learner)
     if spec.text in plan.names:
         raise UsageFailure(f"there is a model {spec.text} already")
-    return *plan.models, PlannedModel(spec, _named(plan, origin).name if origin else "")
+    return *plan.models, PlannedModel(spec, named(plan, origin).name if origin else "")
 
 
 def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
@@ -128,24 +127,10 @@ def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
     UsageFailure
         There is no such model, or it is the champion.
     """
-    gone = _named(plan, learner)
+    gone = named(plan, learner)
     if gone.name == plan.champion:
         raise UsageFailure(f"{gone.name} is the champion, whose predictions are written: promote another model first")
     return tuple(model for model in plan.models if model is not gone)
-
-
-def promoted(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
-    """Return the models of a plan with another champion; the present one becomes a challenger.
-
-    Raises
-    ------
-    UsageFailure
-        There is no such model, or it is the champion.
-    """
-    champion = _named(plan, learner)
-    if champion.name == plan.champion:
-        raise UsageFailure(f"{champion.name} is the champion already")
-    return champion, *(model for model in plan.models if model is not champion)
 
 
 def with_parameters(plan: ModelPlan, learner: str, given: Mapping[str, str]) -> tuple[PlannedModel, ...]:
@@ -156,7 +141,7 @@ def with_parameters(plan: ModelPlan, learner: str, given: Mapping[str, str]) -> 
     UsageFailure
         There is no such model, one with these parameters already, or they are not valid.
     """
-    changed = _named(plan, learner)
+    changed = named(plan, learner)
     spec = replace(changed.spec, parameters=tuple((dict(changed.spec.parameters) | dict(given)).items()))
     if spec.text in plan.names:
         raise UsageFailure(f"there is a model {spec.text} already")
@@ -181,22 +166,6 @@ def rolled_back(plans: Sequence[ModelPlan], number: int | None) -> tuple[Planned
         raise UsageFailure(f"there is no plan {number} before plan {newest.number}")
     followers = {model.origin: model.name for model in newest.models if model.origin}
     return tuple(PlannedModel(model.spec, followers.get(model.name, "")) for model in found.models)
-
-
-def _spec(learner: str) -> Spec:
-    try:
-        return Spec.parse(learner)
-    except ParameterError as error:
-        raise UsageFailure(str(error)) from None
-
-
-def _named(plan: ModelPlan, learner: str) -> PlannedModel:
-    """The model of that name."""
-    name = _spec(learner).text
-    found = next((model for model in plan.models if model.name == name), None)
-    if found is None:
-        raise UsageFailure(f"there is no model {name} in plan {plan.number}: it has {', '.join(plan.names)}")
-    return found
 
 
 def require_possible(group: GroupModels, plan: ModelPlan) -> None:
@@ -243,13 +212,7 @@ def write_next(
     plan = ModelPlan(group.next_number, tuple(models), dict(places), round(1000 * time.time()), change)
     require_possible(group, plan)
     with translated_errors(group.settings):
-        writer = PlanWriter(group.settings)
-        present = writer.read(tell)
-        if present and present[-1].number != group.newest.number:
-            raise UsageFailure(
-                f"plan {present[-1].number} was written meanwhile: look at it with `driftway models show`"
-            )
-        writer.write([*([] if present else [group.newest]), plan])
+        write_after(group.settings, group.newest, plan, tell)
     return plan
 
 

@@ -11,7 +11,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.kafka.topics import Topics, require_prefix
-from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.settings.option_values import LabelWait, PromoteOption, SharingOption
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import FORMATS, JSON, PACKED, short_digest
 from driftway.worker.wire.events import REGRESSION, Schema, Target
@@ -304,6 +304,8 @@ class WorkerSettings:
         Topic of labels, with as many partitions as the input; empty: labels are in the input.
     unknown_fields : str
         What to do about fields that are not used: ``ignore``, or ``count``.
+    promote : PromoteOption or None
+        When the worker promotes a challenger; None: never.
     """
 
     bootstrap: str
@@ -325,6 +327,7 @@ class WorkerSettings:
     label_topic: str = ""
     client: str = PYTHON
     unknown_fields: str = IGNORE
+    promote: PromoteOption | None = None
 
     def __post_init__(self) -> None:
         for name, text in (("input", self.input), ("group", self.group)):
@@ -341,6 +344,10 @@ class WorkerSettings:
             raise UsageFailure(f"unknown-fields must be one of {', '.join(UNKNOWN_FIELDS)}")
         if self.unknown_fields != IGNORE and self.model.form == PACKED:
             raise UsageFailure("packed events have no fields: leave --unknown-fields out")
+        if self.promote is not None and self.guarantee != EXACTLY_ONCE:
+            raise UsageFailure("--promote needs --guarantee exactly-once: a plan is taken in a transaction")
+        if self.promote is not None and self.model.why_models_stay is not None:
+            raise UsageFailure(f"--promote: {self.model.why_models_stay}")
         require_prefix(self.outputs, self.input)
         for key, why in FORBIDDEN_PROPERTIES.items():
             if key in self.passthrough:

@@ -30,6 +30,7 @@ from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
 from driftway.worker.stream.background.commits import PendingCommits
 from driftway.worker.stream.background.plan_reader import PlanReader
+from driftway.worker.stream.background.promoter import Promoter
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
 from driftway.worker.stream.consumer.input_watch import InputWatch
@@ -86,6 +87,7 @@ class Worker:
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
         self._plans = PlanReader(settings, event_log)
+        self._promoter = Promoter(settings, event_log, metrics, self._plans, self.tasks)
         self._labels = LabelConsumer(settings, event_log, self.tasks)
         ids = TopicIdReader(settings, settings.input, settings.label_topic)
         self._inputs = InputWatch(ids, self.tasks)
@@ -123,6 +125,7 @@ class Worker:
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin(), session_ms)
         self._watchdog.begin()
         self._plans.begin()
+        self._promoter.begin()
         clean = False
         self._memory.begin()
         try:
@@ -391,6 +394,6 @@ class Worker:
         self.reporter.end()
         self._close_dirty(list(self.tasks), Deadline(0.0))
         self._leaving = True
-        for clients in (self._labels, self._shares, self._plans, self.consumer):
+        for clients in (self._labels, self._shares, self._promoter, self._plans, self.consumer):
             clients.close()
         self.event_log.event("left", group=self.settings.group)

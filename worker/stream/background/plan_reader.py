@@ -84,6 +84,11 @@ class PlanReader:
         self.ready += [plan for plan in plans if self._is_possible(plan)]
         self._newest = plans[-1].number if plans else 0
 
+    @property
+    def newest(self) -> int:
+        """Number of the newest plan that was read, possible or not; 0: none was."""
+        return self._newest
+
     def begin(self) -> None:
         """Go on reading beside the loop."""
         self._thread.start()
