@@ -119,11 +119,16 @@ class PromotionRule:
 
         Raises
         ------
-        KeyError, TypeError, AttributeError
+        KeyError, TypeError, AttributeError, OverflowError
             It is none.
         """
         partition, offset, learner = point["partition"], point["offset"], point["learner"]
         number = point.get("plan", FIRST)
+        if not all(isinstance(one, int) for one in (number, partition, offset)) or not isinstance(learner, str):
+            raise TypeError("its place is none")
+        if is_tested(point):
+            for side in SIDES:
+                mean_e_value([point], side, 1)  # raises now, not when it decides
         for since, first in self._first.items():
             if number >= since:
                 first[partition] = min(first.get(partition, offset), offset)

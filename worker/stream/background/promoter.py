@@ -122,6 +122,7 @@ class Promoter:
             if messages := reading.poll(POLL_SECONDS):
                 self._add(rule, messages)
                 promotion = rule.decide()
+                self._over.wait(POLL_SECONDS)  # points of many partitions are looked at together: the loop has the GIL
             if time.monotonic() > counted_at + GROWTH_SECONDS:
                 if self._count_partitions(reader) != partitions:
                     return
@@ -183,7 +184,7 @@ class Promoter:
         for message in messages:
             try:
                 rule.add(read_json(message.value() or b""))
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
                 where = f"{message.topic()}/{message.partition()}@{message.offset()}"
                 self._tell(f"the accuracy point at {where} cannot be read: {error}")
 

@@ -104,12 +104,20 @@ def test_points_of_champions_and_without_tests_promote_nobody() -> None:
     assert decided(point(0, learner="pa1"), point(5000, 10 * NEEDED, learner="pa1")) is None
 
 
-@pytest.mark.parametrize("wrong", [{}, [], None, 7, {"partition": 0, "offset": "x", "learner": "arow"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {}, [], None, 7, {**point(0), "offset": "x"}, {**point(0), "partition": []}, {**point(0), "plan": None},
+        {**point(0), "better_log_e": None}, {**point(0), "worse_log_e": 1e9},
+    ],
+)  # fmt: skip
 def test_what_is_no_point_is_an_error_that_the_reader_catches(wrong: Any) -> None:
     rule = PromotionRule(OPTION, (FIRST,), 1)
-    rule.add(point(0))
-    with pytest.raises((KeyError, TypeError, AttributeError)):
+    with pytest.raises((KeyError, TypeError, AttributeError, OverflowError)):
         rule.add(wrong)
+    rule.add(point(0))
+    rule.add(point(1000, 2 * NEEDED))
+    assert rule.decide() is not None
 
 
 def test_all_tests_ever_begun_share_alpha() -> None:
