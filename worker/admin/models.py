@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 
 from confluent_kafka import TopicPartition
 
-from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.metrics.rolling import create_metrics
-from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.from_file import from_file
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
@@ -26,7 +24,8 @@ from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
 from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
-from driftway.worker.state.plans.plan_topic import PlanWriter, read_plans, topic_exists
+from driftway.worker.state.plans.next_plan import named, spec_of, write_after
+from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.stream.relearning.from_log import why_not_relearned
@@ -138,10 +137,10 @@ def added(plan: ModelPlan, learner: str, origin: str = "", relearned: bool = Fal
     """
     if origin and relearned:
         raise UsageFailure("give --from or --relearned, not both")
-    spec = _spec(learner)
+    spec = spec_of(learner)
     if spec.text in plan.names:
         raise UsageFailure(f"there is a model {spec.text} already")
-    return *plan.models, PlannedModel(spec, _named(plan, origin).name if origin else "", relearned=relearned)
+    return *plan.models, PlannedModel(spec, named(plan, origin).name if origin else "", relearned=relearned)
 
 
 def added_from_file(group: GroupModels, file: ModelFile) -> tuple[PlannedModel, ...]:
@@ -170,24 +169,10 @@ def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
     UsageFailure
         There is no such model, or it is the champion.
     """
-    gone = _named(plan, learner)
+    gone = named(plan, learner)
     if gone.name == plan.champion:
         raise UsageFailure(f"{gone.name} is the champion, whose predictions are written: promote another model first")
     return tuple(model for model in plan.models if model is not gone)
-
-
-def promoted(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
-    """Return the models of a plan with another champion; the present one becomes a challenger.
-
-    Raises
-    ------
-    UsageFailure
-        There is no such model, or it is the champion.
-    """
-    champion = _named(plan, learner)
-    if champion.name == plan.champion:
-        raise UsageFailure(f"{champion.name} is the champion already")
-    return champion, *(model for model in plan.models if model is not champion)
 
 
 def with_parameters(plan: ModelPlan, learner: str, given: Mapping[str, str]) -> tuple[PlannedModel, ...]:
@@ -198,7 +183,7 @@ def with_parameters(plan: ModelPlan, learner: str, given: Mapping[str, str]) -> 
     UsageFailure
         There is no such model, one with these parameters already, or they are not valid.
     """
-    changed = _named(plan, learner)
+    changed = named(plan, learner)
     spec = replace(changed.spec, parameters=tuple((dict(changed.spec.parameters) | dict(given)).items()))
     following = replace(changed, spec=spec, origin=changed.name)
     if following.name in plan.names:
@@ -238,24 +223,6 @@ def earlier_plan(plans: Sequence[ModelPlan], number: int | None) -> ModelPlan:
     found = earlier[-1] if number is None else next((plan for plan in earlier if plan.number == number), None)
     if found is None:
         raise UsageFailure(f"there is no plan {number} before plan {newest.number}")
-    return found
-
-
-def _spec(learner: str) -> Spec:
-    try:
-        return Spec.parse(learner)
-    except ParameterError as error:
-        raise UsageFailure(str(error)) from None
-
-
-def _named(plan: ModelPlan, learner: str) -> PlannedModel:
-    """The model of that name."""
-    found = next((model for model in plan.models if model.name == learner), None)
-    if found is None:
-        name = _spec(learner).text
-        found = next((model for model in plan.models if model.name == name), None)
-    if found is None:
-        raise UsageFailure(f"there is no model {name} in plan {plan.number}: it has {', '.join(plan.names)}")
     return found
 
 
@@ -310,13 +277,7 @@ def write_next(
     with translated_errors(group.settings):
         if plan.monitoring.detectors:
             require_alarm_topic(group.settings)
-        writer = PlanWriter(group.settings)
-        present = writer.read(tell)
-        if present and present[-1].number != group.newest.number:
-            raise UsageFailure(
-                f"plan {present[-1].number} was written meanwhile: look at it with `driftway models show`"
-            )
-        writer.write([*([] if present else [group.newest]), plan])
+        write_after(group.settings, group.newest, plan, tell)
     return plan
 
 

@@ -29,6 +29,7 @@ from driftway.worker.settings import (
     UNRESTORABLE,
     WorkerSettings,
 )
+from driftway.worker.settings.option_values import NEVER, WHEN_BETTER, PromoteOption
 from driftway.worker.wire.rejections import RejectionLimit
 from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
@@ -136,6 +137,16 @@ if TYPE_CHECKING:
     help="Share of a processor that challengers of `driftway models add --relearned` take while they learn the log.",
 )
 @click.option(
+    "--promote",
+    default=NEVER,
+    show_default=True,
+    metavar=f"{NEVER}|{WHEN_BETTER}[=ALPHA,MIN-ROWS,COOL-DOWN]",
+    help=f"{WHEN_BETTER}: make a challenger the champion once the test against it says that it is better; with "
+    "probability 1 - ALPHA (0.99) or more, that is never wrong. Not before MIN-ROWS (1000) rows under the present plan "
+    "of models, and COOL-DOWN (10000) rows after the champion last changed. Give it to all workers of the group: the "
+    "owner of partition 0 decides, and writes the next plan as `driftway models promote` does.",
+)
+@click.option(
     "--give-up-after",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
@@ -185,6 +196,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input EVENTS --group sea --learner dfop:mu=0.0005 --share average:rows=100
       driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
+      driftway worker --input EVENTS --group sea --learner pa1 --learner arow --promote when-better=0.05,500,5000
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
       driftway worker --input EVENTS --group sea --learner arow --learner dfop --plan from-options
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --start 20000
@@ -218,8 +230,9 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     given["client"], why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
-        given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough
-    )
+        given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough,
+        promote=PromoteOption.parse(given["promote"]),
+    )  # fmt: skip
     if why is not None:
         event_log.event("python client", note=why)
     if model.warm is not None:

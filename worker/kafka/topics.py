@@ -104,7 +104,7 @@ class Topics:
 
     @property
     def models(self) -> str:
-        """Plans of the group's models, compacted, in one partition; only `driftway models` makes it."""
+        """Plans of the group's models, compacted, in one partition; made by the first change of them."""
         return f"{self.prefix}.models"
 
     @property

@@ -11,7 +11,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.kafka.topics import Topics, require_prefix
-from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.settings.option_values import LabelWait, PromoteOption, SharingOption
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import FORMATS, JSON, PACKED, short_digest
 from driftway.worker.wire.events import REGRESSION, Schema, Target
@@ -310,6 +310,8 @@ class WorkerSettings:
         Share of a processor that relearned challengers take, 0 < share <= 1.
     plan : str
         What counts where the options name other models than the group's plan: ``newest``, or ``from-options``.
+    promote : PromoteOption or None
+        When the worker promotes a challenger; None: never.
     """
 
     bootstrap: str
@@ -333,6 +335,7 @@ class WorkerSettings:
     unknown_fields: str = IGNORE
     relearn_share: float = RELEARN_SHARE
     plan: str = NEWEST
+    promote: PromoteOption | None = None
 
     def __post_init__(self) -> None:
         for name, text in (("input", self.input), ("group", self.group)):
@@ -351,6 +354,8 @@ class WorkerSettings:
             raise UsageFailure(f"unknown-fields must be one of {', '.join(UNKNOWN_FIELDS)}")
         if self.unknown_fields != IGNORE and self.model.form == PACKED:
             raise UsageFailure("packed events have no fields: leave --unknown-fields out")
+        if self.promote is not None and self.guarantee != EXACTLY_ONCE:
+            raise UsageFailure("--promote needs --guarantee exactly-once: a plan is taken in a transaction")
         require_prefix(self.outputs, self.input)
         for key, why in FORBIDDEN_PROPERTIES.items():
             if key in self.passthrough:

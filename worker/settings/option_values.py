@@ -1,4 +1,4 @@
-"""Options with a syntax of their own: how long a row waits for its label, how partitions share models."""
+"""Options with a syntax of their own: how long a row waits for its label, how partitions share models, promotions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 AVERAGE, GOSSIP = "average", "gossip"
 SHARE_ROWS = 100
 """Labelled rows between exchanges if only the method is given."""
+
+NEVER, WHEN_BETTER = "never", "when-better"
 
 
 @dataclass(frozen=True)
@@ -93,3 +95,52 @@ class SharingOption:
         if method not in (AVERAGE, GOSSIP) or not (rows.isascii() and rows.isdecimal() and int(rows)):
             raise UsageFailure(f"share {text!r}: write {AVERAGE}:rows=N or {GOSSIP}:rows=N, N >= 1")
         return cls(method, int(rows))
+
+
+@dataclass(frozen=True)
+class PromoteOption:
+    """When workers promote a challenger by themselves.
+
+    Parameters
+    ----------
+    alpha : float
+        Probability that they ever promote one that is not better, 0 < alpha < 1.
+    min_rows : int
+        Rows of all partitions under the present plan before they promote one, >= 0.
+    cool_down : int
+        Rows of all partitions since the champion last changed before they change it again, >= 0.
+    """
+
+    alpha: float = 0.01
+    min_rows: int = 1000
+    cool_down: int = 10_000
+
+    def __str__(self) -> str:
+        return f"{WHEN_BETTER}={self.alpha!r},{self.min_rows},{self.cool_down}"
+
+    @classmethod
+    def parse(cls, text: str) -> PromoteOption | None:
+        """Read ``when-better`` or ``when-better=0.01,1000,10000``; None for ``never``.
+
+        Raises
+        ------
+        UsageFailure
+            It is none of these.
+        """
+        word, equals, rest = text.strip().partition("=")
+        if word == NEVER and not equals:
+            return None
+        given = [part.strip() for part in rest.split(",")] if equals else []
+        if word != WHEN_BETTER or len(given) > 3 or not all(part.isascii() for part in given):
+            raise UsageFailure(
+                f"promote {text!r}: write {NEVER}, {WHEN_BETTER} or {WHEN_BETTER}=ALPHA,MIN-ROWS,COOL-DOWN"
+            )
+        try:
+            alpha = float(given[0]) if given else cls.alpha
+        except ValueError:
+            alpha = 0.0
+        if not 0.0 < alpha < 1.0:
+            raise UsageFailure(f"promote {text!r}: alpha is a probability between 0 and 1, as in {WHEN_BETTER}=0.01")
+        if not all(part.isdecimal() and len(part) < 19 for part in given[1:]):
+            raise UsageFailure(f"promote {text!r}: min-rows and cool-down are whole numbers of rows")
+        return cls(alpha, *map(int, given[1:]))

@@ -29,8 +29,7 @@ from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
 from driftway.worker.stream.background.commits import PendingCommits
-from driftway.worker.stream.background.plan_reader import PlanReader
-from driftway.worker.stream.background.relearners import Relearners
+from driftway.worker.stream.background.model_changes import ModelChanges
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
 from driftway.worker.stream.consumer.input_watch import InputWatch
@@ -86,7 +85,7 @@ class Worker:
         self._first = FirstEvents(settings, self.tasks)
         self._probe = probe
         self.consumer: PartitionConsumer  # the group member; made by `run`
-        self._plans, self._relearners = PlanReader(settings, event_log), Relearners(settings, event_log)
+        self._model_changes = ModelChanges(settings, event_log, metrics, self.tasks)
         self._labels = LabelConsumer(settings, event_log, self.tasks)
         ids = TopicIdReader(settings, settings.input, settings.label_topic)
         self._inputs = InputWatch(ids, self.tasks)
@@ -118,12 +117,12 @@ class Worker:
         cluster = prepare_topics(self.settings, self.event_log)
         self._restores.initial_partitions = cluster.initial_partitions
         # Before subscribing: a member that compiles does not poll.
-        compiled = self._plans.prepare(cluster.has_plans, lambda: self.stopping)
+        compiled = self._model_changes.prepare(cluster.has_plans, lambda: self.stopping)
         self.event_log.event("kernels are compiled", compiled=compiled)
         rebalances, session_ms = (self._assigned, self._revoked, self._lost), cluster.broker_session_ms
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin(), session_ms)
         self._watchdog.begin()
-        self._plans.begin()
+        self._model_changes.begin()
         clean = False
         self._memory.begin()
         try:
@@ -153,7 +152,7 @@ class Worker:
         self._collect_commits()
         self._retry_restores()
         self._apply_backpressure()
-        self._relearners.prepare(self.tasks.values())
+        self._model_changes.follow()
         if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
             # All at once, even those not due yet: a commit mostly waits for the broker, and they wait in parallel.
             self._begin_commits([task for task in self.tasks.values() if task.needs_commit()], self._commit_deadline())
@@ -197,7 +196,7 @@ class Worker:
 
     def _open_task(self, partition: int) -> None:
         checkpoint = self._make_checkpoint(partition)
-        task = self.tasks[partition] = Task(self.settings, partition, checkpoint, self._plans.ready)
+        task = self.tasks[partition] = Task(self.settings, partition, checkpoint, self._model_changes.plans)
         self.metrics.state(task)
         self._restores.submit(task, self._retries.restore_timeout(partition))
 
@@ -393,6 +392,6 @@ class Worker:
         self.reporter.end()
         self._close_dirty(list(self.tasks), Deadline(0.0))
         self._leaving = True
-        for clients in (self._labels, self._shares, self._plans, self._relearners, self.consumer):
+        for clients in (self._labels, self._shares, self._model_changes, self.consumer):
             clients.close()
         self.event_log.event("left", group=self.settings.group)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -133,10 +133,8 @@ class PartitionAudit:
 
     def _require_log(self) -> None:
         if self.committed > self._input.high:
-            raise Mismatch(
-                f"{self._input}@{self.committed} is committed: expected it in the log, found its end at "
-                f"{self._input.high}"
-            )
+            end = f"found its end at {self._input.high}"
+            raise Mismatch(f"{self._input}@{self.committed} is committed: expected it in the log, {end}")
 
     def _begin(self) -> bool:
         """Put the model at the first offset where its state is known; False if there is none."""
@@ -204,27 +202,26 @@ class PartitionAudit:
         for one in self._pair((0, self.committed)):
             first = one.first()
             if first is not None and first < start:
-                raise Mismatch(
-                    f"{self._input}@{first} has a {one.noun} in {one.stream}: expected none before offset "
-                    f"{start}, where the group is said to have started"
-                )
+                where = f"expected none before offset {start}, where the group is said to have started"
+                raise Mismatch(f"{self._input}@{first} has a {one.noun} in {one.stream}: {where}")
         return start
 
     def _pair(self, span: tuple[int, int]) -> tuple[PredictionComparison, RejectionComparison]:
-        more = str(self._input), span
-        return PredictionComparison(self._predicted, *more), RejectionComparison(
-            self._rejected, *more, self.settings.label_topic
-        )
+        place = str(self._input), span
+        rejections = RejectionComparison(self._rejected, *place, self.settings.label_topic)
+        return PredictionComparison(self._predicted, *place), rejections
 
     def _make_comparisons(self) -> None:
         span = self._position, self.committed
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
-        self.points = PointComparison(self._accuracy, str(self._input), span, self._point_keys())
+        self.points = PointComparison(self._accuracy, str(self._input), span, self._keys(self._model.settings.names))
         self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
         self.alarms: AlarmComparison | None = None
         if self._alarmed is not None:
-            self.alarms = AlarmComparison(self._alarmed, str(self._input), span, self._alarm_keys())
+            self.alarms = AlarmComparison(
+                self._alarmed, str(self._input), span, self._keys(spec.text for spec in self._model.settings.detectors)
+            )
             self._comparisons += (self.alarms,)
         self.shares: ExchangeComparison | None = None
         if self._shared is not None:
@@ -237,11 +234,11 @@ class PartitionAudit:
                 if until > self._position:
                     self._unchecked(f"{comparison.noun}s before offset {until} are no longer in {comparison.stream}")
 
-    def _point_keys(self) -> list[bytes]:
-        return [key_of(name, self.target.partition) for name in self._model.settings.names]
+    def _keys(self, names: Iterable[str]) -> list[bytes]:
+        return [key_of(name, self.target.partition) for name in names]
 
     def _alarm_keys(self) -> list[bytes]:
-        return [key_of(spec.text, self.target.partition) for spec in self._model.settings.detectors]
+        return self._keys(spec.text for spec in self._model.settings.detectors)
 
     # Lockstep.
 
@@ -252,7 +249,7 @@ class PartitionAudit:
                 return
             self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
             self.report.unchecked += trusted
-            self.points.rank(self._point_keys())
+            self.points.rank(self._keys(self._model.settings.names))
             if self.alarms is not None:
                 self.alarms.rank(self._alarm_keys())
 

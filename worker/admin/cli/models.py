@@ -268,7 +268,7 @@ def promote(learner: str, **given: Any) -> None:
       driftway models promote dfop --input EVENTS --group sea
       driftway models promote dfop --input EVENTS --group sea --at 0:20000 --at 1:20000
     """
-    from driftway.worker.admin.models import promoted
+    from driftway.worker.state.plans.next_plan import promoted
 
     _change(given, f"promote {learner}", lambda g: promoted(g.newest, learner))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from driftway.learners.metrics.e_process import LEVEL, SIDES
 from driftway.worker.admin.watch.dashboard import DashboardRow
+from driftway.worker.state.monitoring.evidence import is_tested, mean_e_value
 
 
 class Verdict(NamedTuple):
@@ -39,13 +39,13 @@ def of_group(rows: list[DashboardRow]) -> dict[str, Verdict]:
     then their champions may differ. See docs/decisions/0050.
     """
     found = dict[str, Verdict]()
-    tested = [row for row in rows if f"{SIDES[0]}_log_e" in row.point]
+    tested = [row for row in rows if is_tested(row.point)]
     if len({row.point.get("plan", 1) for row in tested}) > 1:
         return found
     for learner in dict.fromkeys(row.learner for row in tested):
         points = [row.point for row in tested if row.learner == learner]
         for side in SIDES:
-            mean = math.fsum(math.exp(point[f"{side}_log_e"]) for point in points) / len(points)
+            mean = mean_e_value(points, side, len(points))
             if len(points) > 1 and mean * LEVEL >= 1.0:
                 found[learner] = Verdict(side, 1.0 / mean, None)
     return found

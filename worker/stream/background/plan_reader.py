@@ -101,6 +101,11 @@ class PlanReader:
                 self.ready.append(plan)
             self._newest = plan.number
 
+    @property
+    def newest(self) -> int:
+        """Number of the newest plan that was read, possible or not; 0: none was."""
+        return self._newest
+
     def begin(self) -> None:
         """Go on reading beside the loop."""
         self._thread.start()

@@ -171,6 +171,9 @@ class WorkerMetrics:
         self.client_errors = self._of_worker(
             Counter, "client_errors", "Errors reported by the Kafka clients, by kind", "kind"
         )
+        self.promotions = self._of_worker(
+            Counter, "promotions", "Challengers that this worker has promoted, with --promote"
+        )
         self.throttled = self._of_worker(Counter, "throttled", "Requests that a broker has throttled")
         self.unknown_fields = self._of_worker(
             Counter, "unknown_fields", "Events with a field that is not read, with --unknown-fields count", "field"
@@ -314,6 +317,10 @@ class WorkerMetrics:
         """Count unknown fields, which are not read: field -> events that had it."""
         for field, count in fields.items():
             self.worker_metric(self.unknown_fields, field).inc(count)
+
+    def promoted(self) -> None:
+        """Count a challenger that this worker has promoted."""
+        self.worker_metric(self.promotions).inc()
 
     def client_error(self, kind: str) -> None:
         """Count an error that a client reported by itself."""

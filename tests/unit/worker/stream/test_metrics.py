@@ -28,7 +28,7 @@ NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_labels_set_aside",
     "driftway_offsets_passed",
     "driftway_wrong_offsets", "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
-    "driftway_plan", "driftway_relearn_left",
+    "driftway_plan", "driftway_relearn_left", "driftway_promotions",
     "driftway_delayed_labels", "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures",
     "driftway_aborts",
     "driftway_fences", "driftway_snapshot_bytes", "driftway_state_bytes", "driftway_snapshot_age_seconds",
@@ -248,6 +248,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     metrics.worker_metric(metrics.batch_seconds).observe(0.1)
     metrics.client_error("_TRANSPORT")
     metrics.request_throttled()
+    metrics.promoted()
     metrics.unknown_fields_seen({"note": 2})
     statistics = {
         "brokers": {"a": {"nodeid": 7, "rtt": {"avg": 1500}}},
