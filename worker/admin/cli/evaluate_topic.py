@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -20,8 +21,9 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.evaluation.cli.planned import RecordFiles, RepeatedPartition
 from driftway.worker.evaluation.cli.replay_options import beginnings
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import FIRST
+from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
 from driftway.worker.state.plans.plan_file import PlanHistory, read_history
+from driftway.worker.state.plans.plan_topic import with_state
 
 Row = dict[str, Any]
 REPLAYED = (
@@ -67,7 +69,9 @@ def repeated(
     Failure, Unreachable
         The rows cannot be read.
     """
-    rows, group = list[Row](), given["group"]
+    rows, group, settings = list[Row](), given["group"], begins[0].source.settings
+    plans = (with_state(PlanPlace(0, plan), settings).plan for plan in history.plans)
+    history = replace(history, plans=tuple(plans))
     with RecordFiles(given["scores"], given["points"]) as files:
         for begin in begins:
             source = begin.source

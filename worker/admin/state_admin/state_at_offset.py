@@ -128,10 +128,7 @@ def state_at(source: GroupPartition, offset: int | None, bars: ProgressFactory =
         if file.saved.schema is None and model.settings.warm is not None:
             continue  # written before the first event, so it lacks the learners' warm start
         _require_records(source, model, history, CountedState(one.state_offset, one.read), offset)
-        places = [
-            with_state(place, source.settings) for place in history.places if place.plan.number > model.plan.number
-        ]
-        model, relearned = advance(source, model, one.state_offset, offset, bars, places=places)
+        model, relearned = advance(source, model, one.state_offset, offset, bars, places=history.places)
         return RebuiltState(model, offset, one.state_offset, one.state_offset, relearned, tuple(notes))
     return _from_start(source, history, offset, tuple(notes), bars)
 
@@ -275,8 +272,12 @@ def advance(
 
 
 def following(source: GroupPartition) -> Callable[[Model, PlanPlace], Model]:
-    """Return how a partition's model takes a plan at a place: models that were relearned there are so once more."""
-    return lambda model, place: followed_by(model, place, relearn(source.settings, model, place))
+    """Return how a model of a partition takes a plan again: with states of files, and models relearned once more."""
+
+    def follow(model: Model, place: PlanPlace) -> Model:
+        return followed_by(model, with_state(place, source.settings), relearn(source.settings, model, place))
+
+    return follow
 
 
 def replayed(
