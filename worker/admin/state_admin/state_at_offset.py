@@ -255,7 +255,7 @@ def advance(
     Failure, Unreachable
         The events cannot be read.
     """
-    run = PlanRun(model, source.partition, places)
+    run = plan_run(source, model, places)
     done, usable = 0, False
     progress = bars("rows", end - first) if first < end else no_progress("rows", 0)
     with closing(replayed(source, run, first, end, base, progress)) as pieces:
@@ -265,6 +265,11 @@ def advance(
                 require_form(model.settings, part)
             done += len(part)
     return run.model, done
+
+
+def plan_run(source: GroupPartition, model: Model, places: Sequence[PlanPlace]) -> PlanRun[Model]:
+    """Return a run of a group's models, which take plans at `places` as its workers do."""
+    return PlanRun(model, source.partition, places)
 
 
 def replayed(

@@ -78,20 +78,18 @@ class RepeatedPartition:
 
     Parameters
     ----------
-    model : Model
-        The models at the first record.
-    places : sequence of PlanPlace
-        Where plans are taken.
+    run : PlanRun
+        Its models at the first record, and where they take plans.
     files : RecordFiles
         Where outputs are written.
     """
 
-    def __init__(self, model: Model, places: Sequence[PlanPlace], files: RecordFiles) -> None:
-        self.run = PlanRun(model, model.partition, places, self._attach)
+    def __init__(self, run: PlanRun[Model], files: RecordFiles) -> None:
+        self.run, run.taken = run, self._attach
         self._files, self._figures, self._seconds = files, list[EmittedFigures](), 0.0
         self._rows = self._rejected = 0
         self._champions = list[str]()
-        self._attach(model)
+        self._attach(run.model)
 
     def learn(self, part: Records) -> None:
         """Learn the next piece, as `run.pieces` cuts it, and write what it adds."""
@@ -147,8 +145,8 @@ def evaluate_planned(open_stream: Callable[..., Any], name: str, given: dict[str
     history.require_possible(settings)
     with RecordFiles(given["scores"], given["points"]) as files, bar(stream.name, planned.rows) as advance:
         parts = [
-            RepeatedPartition(Model(settings, p, given["group"] or "", history.first), history.places(p), files)
-            for p in partitions
+            RepeatedPartition(PlanRun(model, model.partition, history.places(model.partition)), files)
+            for model in (Model(settings, p, given["group"] or "", history.first) for p in partitions)
         ]
         first = 0
         for values in _events(stream, settings, given["limit"]):
