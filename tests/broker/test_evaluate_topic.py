@@ -17,6 +17,7 @@ from tests.support.delayed_labels import late_stream
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 
 CHANGES = ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2")
 PLACES = [(200, 250), (400, 430), (600, 600)]
@@ -150,7 +151,9 @@ def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str
 
 
 @pytest.mark.parametrize("labels", ["with the rows", "among the rows", "in a topic"])
-def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(kafka: str, labels: str) -> None:
+def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(
+    kafka: str, labels: str, tmp_path: Path
+) -> None:
     """And another one those of a group that really runs it, as far as the order of labels is the same."""
     topic, group, label_topic = unique("events"), unique("group"), unique("labels")
     create_topic(kafka, topic, 2)
@@ -171,6 +174,14 @@ def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(kafka:
     ended = driftway("worker", "--input", topic, "--group", group, "--learner", LEARNER, *options)
     assert ended.code == 0, ended
     rows = rows_of(evaluate(kafka, topic, group, "--learner", LEARNER, "--learner", CHALLENGER, "--json"))
+    listed = driftway("models", "history", "--input", topic, "--group", group, "--bootstrap", kafka, "--json")
+    (tmp_path / "plans.json").write_text(listed.stdout, encoding="utf-8")
+    files = "--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points")
+    repeated = evaluate(kafka, topic, group, "--plan", str(tmp_path / "plans.json"), *files)
+    assert repeated.code == 0, repeated
+    for file, name in (("scores", "predictions"), ("points", "accuracy")):
+        written_there = read_all(kafka, f"{topic}.{group}.{name}")
+        assert (tmp_path / file).read_bytes().splitlines() == [one.value for one in written_there]
     later = rows_of(evaluate(kafka, topic, group, "--learner", LEARNER, "--from", str(ROWS // 2), "--json"))
     real = {LEARNER: group, CHALLENGER: unique("group")}
     ended = driftway("worker", "--input", topic, "--group", real[CHALLENGER], "--learner", CHALLENGER, *options)
@@ -247,7 +258,7 @@ OTHER_OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("what", OTHER_OPTIONS)
+@pytest.mark.parametrize("what", slow_but(["detectors and missing values", "a schema"], OTHER_OPTIONS))
 def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, 1)

@@ -13,7 +13,7 @@ from driftway.learners.metrics.e_process import LEVEL, SIDES
 from driftway.worker.admin.cli.snapshot import asked
 from driftway.worker.admin.cli.snapshot_tables import bars
 from driftway.worker.admin.state_admin.group_replay import Beginning, beginning
-from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, following, replayed
+from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, plan_run, replayed
 from driftway.worker.admin.state_admin.what_if import WhatIf
 from driftway.worker.admin.watch.challengers import Verdict, verdict
 from driftway.worker.cli.model_options import make_model_settings
@@ -75,11 +75,11 @@ def repeated(
     with RecordFiles(given["scores"], given["points"]) as files:
         for begin in begins:
             source = begin.source
-            places = history.places(source.partition)
-            part = RepeatedPartition(_first_model(begin, history, group), places, files, following(source))
+            run = plan_run(source, _first_model(begin, history, group), history.places(source.partition))
+            part = RepeatedPartition(run, files)
             progress = bars("rows", begin.end - begin.first)
             span = begin.first, begin.end, begin.state.begin
-            with closing(replayed(source, part.run, *span, progress)) as pieces:
+            with closing(replayed(source, run, *span, progress)) as pieces:
                 for piece in pieces:
                     part.learn(piece)
             rows += [

@@ -259,7 +259,7 @@ def advance(
     Failure, Unreachable
         The events cannot be read.
     """
-    run = PlanRun(model, source.partition, places, follow=following(source))
+    run = plan_run(source, model, places)
     done, usable = 0, False
     progress = bars("rows", end - first) if first < end else no_progress("rows", 0)
     with closing(replayed(source, run, first, end, base, progress)) as pieces:
@@ -271,13 +271,16 @@ def advance(
     return run.model, done
 
 
-def following(source: GroupPartition) -> Callable[[Model, PlanPlace], Model]:
-    """Return how a model of a partition takes a plan again: with states of files, and models relearned once more."""
+def plan_run(source: GroupPartition, model: Model, places: Sequence[PlanPlace]) -> PlanRun[Model]:
+    """Return a run of a group's models, which take plans at `places` as its workers do.
+
+    States of files come from the topic of plans, and what was relearned is so once more.
+    """
 
     def follow(model: Model, place: PlanPlace) -> Model:
         return followed_by(model, with_state(place, source.settings), relearn(source.settings, model, place))
 
-    return follow
+    return PlanRun(model, source.partition, places, follow)
 
 
 def replayed(

@@ -19,7 +19,7 @@ from driftway.learners.metrics.e_process import SIDES, EProcess
 from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.group_replay import Beginning, with_one_learner, worker_pieces
 from driftway.worker.admin.state_admin.listing import Progress
-from driftway.worker.admin.state_admin.state_at_offset import following
+from driftway.worker.admin.state_admin.state_at_offset import plan_run
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.prequential import ORDERLESS
 from driftway.worker.settings import ModelSettings
@@ -28,7 +28,6 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.alarms import errors_of
 from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats, Judged
 from driftway.worker.state.plans.model_plan import PlannedModel
-from driftway.worker.state.plans.plan_run import PlanRun
 from driftway.worker.wire.events import Records
 
 WORKER = "worker"
@@ -152,7 +151,8 @@ class WhatIf:
         for speaker, one in zip(others, made, strict=True):
             speaker.attach(one)
         worker.attach(model)
-        run = PlanRun(model, source.partition, begin.history.places, worker.attach, following(source))
+        run = plan_run(source, model, begin.history.places)
+        run.taken = worker.attach
         rejected = 0
         with closing(worker_pieces(begin, run, progress)) as pieces:
             for part in pieces:

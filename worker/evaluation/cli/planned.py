@@ -75,8 +75,8 @@ class RecordFiles:
             raise UsageFailure(f"cannot write {path}: {error.strerror}") from None
 
 
-class RepeatedPartition:
-    """One partition whose models take plans.
+class BesideModels:
+    """The models of a partition that plans relearn: on a stream they learn every row beside the others until they join.
 
     Parameters
     ----------
@@ -84,32 +84,55 @@ class RepeatedPartition:
         The models at the first record.
     places : sequence of PlanPlace
         Where plans are taken.
-    files : RecordFiles
-        Where outputs are written.
-    follow : callable or None
-        As `PlanRun` takes it; None: models to relearn learn every row beside the others until they join.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        places: Sequence[PlanPlace],
-        files: RecordFiles,
-        follow: Callable[[Model, PlanPlace], Model] | None = None,
-    ) -> None:
-        self._beside = {} if follow is not None else _to_relearn(model, places)
-        self.run = PlanRun(model, model.partition, places, self._attach, follow or self._follow)
+    def __init__(self, model: Model, places: Sequence[PlanPlace]) -> None:
+        plans = [model.plan, *(place.plan for place in places)]
+        specs = {one.name: one.spec for before, plan in pairwise(plans) for one in plan.relearned_after(before)}
+        self._models = {
+            name: Model(replace(model.settings, specs=(spec,), detectors=()), model.partition)
+            for name, spec in specs.items()
+        }
+
+    def learn(self, part: Records) -> None:
+        """Learn the next piece."""
+        for model in self._models.values():
+            model.advance(part, emit=False)
+
+    def follow(self, model: Model, place: PlanPlace) -> Model:
+        """Return the model under a place's plan, with those that join there."""
+        following = model.followed_by(place.plan)
+        for name in (one.name for one in place.plan.relearned_after(model.plan)):
+            join(self._models[name].planned, following.planned, (name,))
+        return following
+
+
+class RepeatedPartition:
+    """One partition whose models take plans.
+
+    Parameters
+    ----------
+    run : PlanRun
+        Its models at the first record, and where they take plans.
+    files : RecordFiles
+        Where outputs are written.
+    beside : BesideModels or None
+        Those that join later, if `run` takes them from there.
+    """
+
+    def __init__(self, run: PlanRun[Model], files: RecordFiles, beside: BesideModels | None = None) -> None:
+        self.run, run.taken, self._beside = run, self._attach, beside
         self._files, self._figures, self._seconds = files, list[EmittedFigures](), 0.0
         self._rows = self._rejected = 0
         self._champions = list[str]()
-        self._attach(model)
+        self._attach(run.model)
 
     def learn(self, part: Records) -> None:
         """Learn the next piece, as `run.pieces` cuts it, and write what it adds."""
         started = time.perf_counter()
         outputs = self.run.model.advance(part)
-        for one in self._beside.values():
-            one.advance(part, emit=False)
+        if self._beside is not None:
+            self._beside.learn(part)
         self._seconds += time.perf_counter() - started
         self._rows += outputs.rows
         self._rejected += sum(not one.set_aside for one in outputs.rejected)
@@ -127,12 +150,6 @@ class RepeatedPartition:
         about = {"partition": model.partition, "plan": model.plan.number}
         return [{**place, **about, **counts, "labelled": row.get("labels", 0), **row, **spent} for row in rows]
 
-    def _follow(self, model: Model, place: PlanPlace) -> Model:
-        following = model.followed_by(place.plan)
-        for name in (one.name for one in place.plan.relearned_after(model.plan)):
-            join(self._beside[name].planned, following.planned, (name,))
-        return following
-
     def _attach(self, model: Model) -> None:
         model.observer = self._observe
         self._champions += [model.plan.champion] * (self._champions[-1:] != [model.plan.champion])
@@ -146,16 +163,6 @@ class RepeatedPartition:
             self._figures.append(EmittedFigures(self.run.model.champion, self.run.model.settings.window, waiting))
         if scores:
             self._figures[0].observe(steps, scores[0])
-
-
-def _to_relearn(model: Model, places: Sequence[PlanPlace]) -> dict[str, Model]:
-    """The models that plans relearn, each alone and empty."""
-    plans = [model.plan, *(place.plan for place in places)]
-    specs = {one.name: one.spec for before, plan in pairwise(plans) for one in plan.relearned_after(before)}
-    return {
-        name: Model(replace(model.settings, specs=(spec,), detectors=()), model.partition)
-        for name, spec in specs.items()
-    }
 
 
 def evaluate_planned(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> list[dict[str, Any]]:
@@ -175,10 +182,11 @@ def evaluate_planned(open_stream: Callable[..., Any], name: str, given: dict[str
     settings = _settings(job, given)
     history.require_possible(settings)
     with RecordFiles(given["scores"], given["points"]) as files, bar(stream.name, planned.rows) as advance:
-        parts = [
-            RepeatedPartition(Model(settings, p, given["group"] or "", history.first), history.places(p), files)
-            for p in partitions
-        ]
+        parts = []
+        for partition in partitions:
+            model, places = Model(settings, partition, given["group"] or "", history.first), history.places(partition)
+            beside = BesideModels(model, places)
+            parts.append(RepeatedPartition(PlanRun(model, partition, places, beside.follow), files, beside))
         first = 0
         for values in _events(stream, settings, given["limit"]):
             for part, records in zip(parts, _dealt(values, first, partitions), strict=True):

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from driftway.worker.cli.options import client_options, outputs_option, was_typed
+from driftway.worker.cli.options import client_options, outputs_option, was_given, was_typed
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.wire.codec import FORMATS, JSON
@@ -101,7 +101,7 @@ def check_replay_options(streams: tuple[str, ...], given: dict[str, Any]) -> Non
             raise UsageFailure("--topic: name the workers' --group")
         goes = (*OF_TOPICS, *OF_PLANS) if given["plan"] else (*OF_TOPICS, "learner", "first")
         _refuse(lambda name: name not in goes, "--topic with --plan" if given["plan"] else "--topic")
-        if given["plan"] is None and not was_typed("learner"):
+        if given["plan"] is None and not was_given("learner"):
             raise UsageFailure("--topic: name the learners to compare with the workers, --learner NAME")
     elif given["plan"] is not None:
         if len(streams) != 1:

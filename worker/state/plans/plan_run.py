@@ -24,6 +24,17 @@ class Planned(Protocol):
 M = TypeVar("M", bound=Planned)
 
 
+def followed(model: M, place: PlanPlace) -> M:
+    """Return what follows a model at a place.
+
+    Raises
+    ------
+    Failure, UsageFailure
+        The plan does not fit the rows.
+    """
+    return model.followed_by(place.plan)
+
+
 class PlanRun(Generic[M]):
     """A partition's model, and the places where it still has to take plans.
 
@@ -35,10 +46,8 @@ class PlanRun(Generic[M]):
         The partition.
     places : sequence of PlanPlace
         Where plans are taken; those that `model` has taken already do not count.
-    taken : callable
-        Called with each model that follows a plan, before its first row.
     follow : callable
-        Returns what follows a model at a place. Default: the model under the place's plan, without anything relearned.
+        Returns what follows a model at a place.
     """
 
     def __init__(
@@ -46,11 +55,12 @@ class PlanRun(Generic[M]):
         model: M,
         partition: int,
         places: Sequence[PlanPlace],
-        taken: Callable[[M], None] | None = None,
-        follow: Callable[[M, PlanPlace], M] = lambda model, place: model.followed_by(place.plan),
+        follow: Callable[[M, PlanPlace], M] = followed,
     ) -> None:
         self.model = model
-        self._changes, self._taken, self._follow = PlanChanges(partition), taken, follow
+        self.taken: Callable[[M], None] | None = None
+        """Called with each model that follows, before its first row."""
+        self._changes, self._follow = PlanChanges(partition), follow
         self._changes.restart(places, max((place.offset for place in places), default=0))
 
     def pieces(self, records: Records) -> Iterator[Records]:
@@ -72,6 +82,6 @@ class PlanRun(Generic[M]):
         changes = self._changes
         while (place := changes.due(self.model.plan.number, following, following, committing=False)) is not None:
             self.model = self._follow(self.model, place)
-            if self._taken is not None:
-                self._taken(self.model)
+            if self.taken is not None:
+                self.taken(self.model)
         return self.model

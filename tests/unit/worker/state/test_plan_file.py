@@ -115,7 +115,8 @@ def test_a_run_takes_each_plan_at_its_place_however_the_rows_are_cut() -> None:
     draw = random.Random(1)
     for _ in range(5):
         told = list[int]()
-        run = PlanRun(Model(settings, 1), 1, places, lambda model, told=told: told.append(model.plan.number))
+        run = PlanRun(Model(settings, 1), 1, places)
+        run.taken = lambda model, told=told: told.append(model.plan.number)  # type: ignore[misc]
         got = [
             value
             for part in pieces(ROWS, [draw.randrange(120) for _ in range(4)])
