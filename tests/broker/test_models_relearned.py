@@ -279,6 +279,31 @@ def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) 
     assert "the log begins at 60" in shown.stderr
 
 
+def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
+    """It is the one that had begun there, and the log may lack what came before."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 300, *PLAIN)
+    for begin in (301, 10):
+        delete_before(stage, stage.topic, 20)
+        done = models(stage, *ADD, "--from-offset", f"0:{begin}")
+        assert (done.code, "cannot relearn from offset" in done.stderr) == (2, True), done
+    assert models(stage, "add", CHALLENGER, "--from-offset", "0:50").code == 2
+    change(stage, *ADD, "--from-offset", "0:50")
+    with Driftway(*stage.worker(*PLAIN)) as worker:
+        await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
+        assert f"relearned={CHALLENGER} relearned_from=50 records=250" in worker.stderr
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    change(stage, "promote", CHALLENGER, at=[400])
+    learn(stage, 300, 500, *PLAIN)
+    one = Model(ModelSettings((Spec.parse(CHALLENGER),)), 0, stage.group)
+    wanted = one.advance(Records(0, *columns(stage.events[0][50:500], 50))).predictions.to_list()[350:]
+    found = [record.value or b"" for record in read_all(kafka, f"{stage.prefix}.predictions")][400:]
+    assert [FIRST_PLAN.sub(b"", value) for value in found] == [FIRST_PLAN.sub(b"", value) for value in wanted]
+    done = audit(stage)
+    assert done.code == 0, done
+
+
 def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(stage, 0, 200, *PLAIN)

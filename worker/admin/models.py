@@ -260,8 +260,9 @@ def write_next(
     change: str,
     tell: Callable[[str], None],
     monitoring: Monitoring | None = None,
+    relearn_from: Mapping[int, int] | None = None,
 ) -> ModelPlan:
-    """Write the next plan of a group; without `monitoring`, what watches the models stays.
+    """Write the next plan of a group; parameters as `ModelPlan` has them, without `monitoring` that of the newest.
 
     Raises
     ------
@@ -271,8 +272,10 @@ def write_next(
         Another command writes at the same time, the broker refuses, or does not answer.
     """
     _require_ahead(group, places)
-    watched = group.newest.monitoring if monitoring is None else monitoring
-    plan = ModelPlan(group.next_number, tuple(models), dict(places), round(1000 * time.time()), change, watched)
+    _require_behind(group, relearn_from or {})
+    watched, now = group.newest.monitoring if monitoring is None else monitoring, round(1000 * time.time())
+    after = group.next_number, tuple(models), dict(places), now, change, watched
+    plan = ModelPlan(*after, dict(relearn_from or {}))
     require_possible(group, plan)
     with translated_errors(group.settings):
         if plan.monitoring.detectors:
@@ -281,13 +284,29 @@ def write_next(
     return plan
 
 
+def _require_partition(group: GroupModels, partition: int) -> None:
+    if partition >= len(group.partitions):
+        raise UsageFailure(
+            f"there is no partition {partition} of {group.settings.input}: it has 0 to {len(group.partitions) - 1}"
+        )
+
+
+def _require_behind(group: GroupModels, begins: Mapping[int, int]) -> None:
+    """Check that the partitions are there, have passed the offsets, and that the log still has them."""
+    for partition, offset in begins.items():
+        _require_partition(group, partition)
+        one = group.partitions[partition]
+        if not one.low <= offset <= (one.committed or 0):
+            raise UsageFailure(
+                f"partition {partition} cannot relearn from offset {offset}: its log begins at {one.low}, and it has "
+                f"committed {one.committed or 0}"
+            )
+
+
 def _require_ahead(group: GroupModels, places: Mapping[int, int]) -> None:
     """Check that the partitions are there, and have not passed the offsets."""
     for partition, offset in places.items():
-        if partition >= len(group.partitions):
-            raise UsageFailure(
-                f"there is no partition {partition} of {group.settings.input}: it has 0 to {len(group.partitions) - 1}"
-            )
+        _require_partition(group, partition)
         if offset < (group.partitions[partition].committed or 0):
             raise UsageFailure(
                 f"partition {partition} has passed offset {offset}: it has committed "

@@ -140,13 +140,20 @@ def history(as_json: bool, **given: Any) -> None:
     help="Begin with what it would have learned from the partition's log; workers learn that beside their loop first.",
 )
 @click.option(
+    "--from-offset",
+    "begins",
+    multiple=True,
+    metavar="PARTITION:OFFSET",
+    help="With --relearned: learn that partition from this input offset on; repeatable.  [default: all its log]",
+)
+@click.option(
     "--from-file",
     "path",
     metavar="FILE",
     help="Add the champion of a model file, by `driftway train` or `driftway snapshot export`, with its state.",
 )
 @change_options
-def add(learner: str, origin: str, relearned: bool, path: str | None, **given: Any) -> None:
+def add(learner: str, origin: str, relearned: bool, begins: tuple[str, ...], path: str | None, **given: Any) -> None:
     """Add a challenger.
 
     With --from-file its learner is that of the file. Its state goes through the topic of plans: workers never see the
@@ -161,6 +168,8 @@ def add(learner: str, origin: str, relearned: bool, path: str | None, **given: A
     """
     from driftway.worker.admin.models import added, added_from_file
 
+    if begins and not relearned:
+        raise UsageFailure("--from-offset says from where a model is relearned: give --relearned")
     if bool(learner) == (path is not None) or (path is not None and (origin or relearned)):
         raise UsageFailure("give a LEARNER, perhaps with --from or --relearned, or --from-file")
     if path is not None:
@@ -172,7 +181,9 @@ def add(learner: str, origin: str, relearned: bool, path: str | None, **given: A
         _change(given, f"add --from-file {PurePath(path).name}", lambda g: added_from_file(g, file))
         return
     how = f"{f' --from {origin}' if origin else ''}{' --relearned' if relearned else ''}"
-    _change(given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned))
+    how += "".join(f" --from-offset {begin}" for begin in begins)
+    begin_at = _places(begins, "--from-offset")
+    _change(given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned), relearn_from=begin_at)
 
 
 @models.command()
@@ -303,7 +314,11 @@ def _looked_up(given: dict[str, Any]) -> GroupModels:
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = settings_for(given["bootstrap"], given["input_"], given["group"], passthrough, None, given["outputs"])
     settings = replace(settings, transactional_prefix=given.get("transactional_prefix", ""))
-    return find_models(settings, lambda sentence: click.echo(sentence, err=True))
+    return find_models(settings, _tell)
+
+
+def _tell(sentence: str) -> None:
+    click.echo(sentence, err=True)
 
 
 def _change(
@@ -311,6 +326,7 @@ def _change(
     change: str,
     models_of: Callable[[GroupModels], Sequence[PlannedModel]],
     monitoring_of: Callable[[GroupModels], Monitoring] = lambda group: group.newest.monitoring,
+    relearn_from: dict[int, int] | None = None,
 ) -> None:
     """Write the next plan, with the models and the monitoring that functions make of the present ones."""
     from driftway.worker.admin.models import offsets_at, write_next
@@ -323,8 +339,7 @@ def _change(
     if given["at_time"] is not None:
         at: datetime = given["at_time"]
         places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
-    parts = models_of(group), places, change, lambda sentence: click.echo(sentence, err=True), monitoring_of(group)
-    plan = write_next(group, *parts)
+    plan = write_next(group, models_of(group), places, change, _tell, monitoring_of(group), relearn_from)
     where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
     at_commit = "each partition takes it at its next commit"
     if where:
@@ -337,15 +352,15 @@ def _change(
     click.echo(f"plan {plan.number}: {'; '.join([*said, at_commit])}", err=True)
 
 
-def _places(given: tuple[str, ...]) -> dict[int, int]:
-    """Parse --at options."""
+def _places(given: tuple[str, ...], option: str = "--at") -> dict[int, int]:
+    """Parse options with the offsets of partitions."""
     places: dict[int, int] = {}
     for text in given:
         partition, colon, offset = text.partition(":")
         if not (colon and partition.isdecimal() and offset.isdecimal() and len(text) < 30):
-            raise UsageFailure(f"--at {text}: write PARTITION:OFFSET, as in 0:10000")
+            raise UsageFailure(f"{option} {text}: write PARTITION:OFFSET, as in 0:10000")
         if int(partition) in places:
-            raise UsageFailure(f"--at {text}: partition {int(partition)} is given twice")
+            raise UsageFailure(f"{option} {text}: partition {int(partition)} is given twice")
         places[int(partition)] = int(offset)
     return places
 

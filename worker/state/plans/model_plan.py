@@ -114,6 +114,8 @@ class ModelPlan:
         What was changed, as typed after `driftway models`.
     monitoring : Monitoring
         Detectors, window and accuracy points; what it does not say is as the workers' options say.
+    relearn_from : mapping
+        Partition -> input offset from which on its new models are relearned; the others relearn all that the log has.
     """
 
     number: int
@@ -122,6 +124,7 @@ class ModelPlan:
     made_at: int = 0
     change: str = ""
     monitoring: Monitoring = AS_OPTIONS
+    relearn_from: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +178,8 @@ class ModelPlan:
         return {
             "plan": self.number,
             "models": [model.as_dict() for model in self.models],
-            **({"at": {str(p): offset for p, offset in sorted(self.places.items())}} if self.places else {}),
+            **({"at": _stored(self.places)} if self.places else {}),
+            **({"relearn_from": _stored(self.relearn_from)} if self.relearn_from else {}),
             **({"made_at": self.made_at} if self.made_at else {}),
             **({"change": self.change} if self.change else {}),
             **self.monitoring.as_dict(),
@@ -214,20 +218,28 @@ class ModelPlan:
             raise Malformed("two models start with the workers' file")
         if len({model.name for model in models}) < len(models):
             raise Malformed("a model is named twice")
-        places = fields.object("at").plain if fields.has("at") else {}
         return cls(
             fields.integer("plan", least=FIRST),
             tuple(models),
-            {_partition(p): whole_number(offset, "at") for p, offset in places.items()},
+            _offsets(fields, "at"),
             fields.integer("made_at") if fields.has("made_at") else 0,
             fields.text("change") if fields.has("change") else "",
             Monitoring.of_fields(fields),
+            _offsets(fields, "relearn_from"),
         )
 
 
-def _partition(text: str) -> int:
-    """A partition's number, which JSON has as a text."""
-    return whole_number(int(text) if text.isdecimal() and len(text) < 11 else text, "at", most=MOST_PARTITIONS)
+def _stored(offsets: Mapping[int, int]) -> dict[str, int]:
+    """Offsets of partitions, whose numbers JSON has as texts."""
+    return {str(partition): offset for partition, offset in sorted(offsets.items())}
+
+
+def _offsets(fields: StoredFields, name: str) -> dict[int, int]:
+    """Parse offsets of partitions; none without such a field."""
+    plain = fields.object(name).plain if fields.has(name) else {}
+    numbers = [int(text) if text.isdecimal() and len(text) < 11 else text for text in plain]
+    partitions = [whole_number(number, name, most=MOST_PARTITIONS) for number in numbers]
+    return dict(zip(partitions, [whole_number(offset, name) for offset in plain.values()], strict=True))
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,7 @@ class Promoter:
             number=number,
             models=promoted(rule.plan, promotion.challenger),
             places={},
+            relearn_from={},
             made_at=round(1000 * time.time()),
             change=promotion.change,
         )

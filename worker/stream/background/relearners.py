@@ -8,7 +8,6 @@ from collections.abc import Iterable
 
 from confluent_kafka import KafkaException
 
-from driftway.worker.errors import Failure
 from driftway.worker.kafka.error_handling import TaskError, classify_failure
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.settings import WorkerSettings
@@ -43,6 +42,7 @@ class Relearners:
         self._thread = threading.Thread(target=self._run, name="relearners", daemon=True)
         self._used = 0.0
         """Processor time of the thread when it last rested, in seconds."""
+        self._told = ""
 
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Take what tasks want to have relearned; called between two batches."""
@@ -52,7 +52,7 @@ class Relearners:
             if one is not None and one not in self._waiting and not (one.over or one.failed):
                 self._waiting.append(one)
                 self._wake.set()
-                if not self._thread.is_alive():
+                if self._thread.ident is None:
                     self._thread.start()
 
     def close(self) -> None:
@@ -71,9 +71,10 @@ class Relearners:
             one = self._waiting[0]
             try:
                 self._relearn(one)
-            except (KafkaException, TaskError, Failure) as error:
-                sentence = str(error) if isinstance(error, Failure) else classify_failure(error)[1]
-                self._event_log.event("relearning interrupted", partition=one.partition, error=sentence)
+            except Exception as error:  # whatever it is, predictions go on, and it may be over the next time
+                self._tell(
+                    one, classify_failure(error)[1] if isinstance(error, KafkaException | TaskError) else str(error)
+                )
                 self._over.wait(RETRY_SECONDS)
                 self._waiting[:] = [*self._waiting[1:], one]  # one that is added meanwhile is added again
             if one.failed is not None:
@@ -81,6 +82,12 @@ class Relearners:
                 self._event_log.event("relearning failed", **what, error=one.failed)
             if one.over or one.failed is not None:
                 self._waiting.remove(one)
+
+    def _tell(self, one: Relearner, sentence: str) -> None:
+        """Log an error, unless it is the last one again."""
+        if sentence != self._told:
+            self._event_log.event("relearning interrupted", partition=one.partition, error=sentence)
+        self._told = sentence
 
     def _relearn(self, one: Relearner) -> None:
         """Relearn until the models have joined, or nobody needs them any more.
@@ -98,21 +105,27 @@ class Relearners:
             end = one.target if one.handed_from is None else one.handed_from
             if (one.began is None or one.position < end) and not self._read(one, end):
                 continue
+            if one.handed_from is not None:
+                what = {"plan": one.plan.number, "learners": one.names}
+                self._event_log.event("relearned", partition=one.partition, **what, offset=end)
             one.reached(end)
             if one.read:
                 self._follow(one)
 
     def _read(self, one: Relearner, end: int) -> bool:
         """Learn the log up to an offset; return whether that is done."""
-        settings, first = self._settings, None if one.began is None else one.position
+        settings = self._settings
+        first = one.plan.relearn_from.get(one.partition) if one.began is None else one.position
         topic, headers = (settings.input, one.partition), settings.model.reads_headers
         with RecordStream(settings, settings.client, *topic, end, headers, first) as stream:
-            if first is None or stream.low > first:  # or the rows in between are gone
-                one.begin(stream.low)
+            gone = first is not None and stream.low > first
+            if one.began is None or gone:
+                begin = stream.low if first is None or gone else min(first, end)
+                one.begin(begin)
                 what = {"plan": one.plan.number, "learners": one.names}
-                self._event_log.event("relearning", partition=one.partition, **what, offset=stream.low, end=end)
-                if first is not None:
-                    return False
+                self._event_log.event("relearning", partition=one.partition, **what, offset=begin, end=end)
+            if gone:
+                return False  # the stream begins before what is left
             while (records := stream.take(one.piece)) is not None:
                 began = time.monotonic()
                 one.learn(records)
@@ -126,12 +139,7 @@ class Relearners:
 
     def _follow(self, one: Relearner) -> None:
         """Learn the rows that the loop hands over, until the models join."""
-        told = False
         while one.read and not self._is_over(one):
-            if not told and one.ready:
-                told = True
-                what = {"plan": one.plan.number, "offset": one.position}
-                self._event_log.event("relearned", partition=one.partition, **what)
             began = time.monotonic()
             if one.learn_handed():
                 self._rest(began)

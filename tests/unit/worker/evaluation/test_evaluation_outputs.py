@@ -123,6 +123,14 @@ def test_robustness_is_summed_over_streams() -> None:
     assert [(row["robustness_ratio"], row["robustness_total"]) for row in rows] == [(None, None)] * 2
 
 
+def test_a_parquet_file_may_have_a_colon_in_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow takes a name such as `hashing:buckets=1e18` for the address of a file system."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    write_parquet([{"stream": "sea"}], "hashing:buckets=1e18")
+    assert pq.read_table(str(tmp_path / "hashing:buckets=1e18")).num_rows == 1
+
+
 def test_csv_and_parquet_hold_what_json_does(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     text, binary = tmp_path / "r.csv", tmp_path / "r.parquet"

@@ -202,7 +202,10 @@ def test_a_place_is_stored_with_what_was_relearned() -> None:
     for names in (None, ("a", "b")):
         place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2, names)))
         assert PlanPlace.parse(place.write()) == place
-    assert ModelPlan.parse(ADDED.write()) == ADDED
+    for made in (ADDED, replace(ADDED, relearn_from={0: 7, 12: 9})):
+        assert ModelPlan.parse(made.write()) == made
+    with pytest.raises(Malformed, match="relearn_from"):
+        ModelPlan.parse(b'{"plan":2,"models":[{"learner":"pa1"}],"relearn_from":{"0":-1}}')
     with pytest.raises(Malformed, match="relearned_names"):
         PlanPlace.parse(
             b'{"offset":1,"plan":2,"models":[{"learner":"pa1"}],"relearned_from":0,"relearned_records":1,'
