@@ -142,9 +142,10 @@ if TYPE_CHECKING:
     show_default=True,
     metavar=f"{NEVER}|{WHEN_BETTER}[=ALPHA,MIN-ROWS,COOL-DOWN]",
     help=f"{WHEN_BETTER}: make a challenger the champion once the test against it says that it is better; with "
-    "probability 1 - ALPHA (0.99) or more, that is never wrong. Not before MIN-ROWS (1000) rows under the present plan "
-    "of models, and COOL-DOWN (10000) rows after the champion last changed. Give it to all workers of the group: the "
-    "owner of partition 0 decides, and writes the next plan as `driftway models promote` does.",
+    f"probability 1 - ALPHA ({1 - PromoteOption.alpha}) or more, that is never wrong. Not before MIN-ROWS "
+    f"({PromoteOption.min_rows}) rows under the present plan of models, and COOL-DOWN ({PromoteOption.cool_down}) rows "
+    "after the champion last changed. Give it to all workers of the group: the owner of partition 0 decides, and "
+    "writes the next plan as `driftway models promote` does.",
 )
 @click.option(
     "--give-up-after",
