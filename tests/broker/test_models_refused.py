@@ -78,13 +78,6 @@ def test_a_group_without_any_commit_has_no_models_to_change(kafka: str, stage: F
     assert "no worker of group nobody has run" in done.stderr
 
 
-def test_groups_whose_labels_come_late_keep_their_models(kafka: str) -> None:
-    late = learned(kafka, 200, "--label-wait", "50")
-    done = models(late, "add", CHALLENGER)
-    assert done.code == 2, done
-    assert "--label-wait" in done.stderr
-
-
 def test_of_two_writers_at_once_the_first_is_told_that_nothing_was_changed(kafka: str) -> None:
     stage = learned(kafka)
     settings = settings_for(kafka, stage.topic, stage.group, {})
