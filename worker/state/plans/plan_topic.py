@@ -177,7 +177,8 @@ class PlanWriter:
                 producer.produce(topic, plan.write(), key=str(plan.number), partition=PARTITION)
             retry(lambda: producer.commit_transaction(deadline.remaining()), deadline)
         except KafkaException as error:
-            if error.args[0].code() in FENCED:
+            # A broker may answer a writer that loses the race at its commit with an unknown error.
+            if error.args[0].code() in FENCED or self._is_behind(plans[-1]):
                 raise WrittenMeanwhile(
                     f"another command changes the models of group {self._settings.group} at the same time: nothing was "
                     "changed by this one; run it again if you still want the change"
@@ -187,3 +188,7 @@ class PlanWriter:
             if deadline.passed:
                 raise TimedOut(f"the plan cannot be read from {topic} in time")
             time.sleep(VISIBLE_SECONDS)
+
+    def _is_behind(self, plan: ModelPlan) -> bool:
+        """Whether somebody else has written a plan of this number, or a later one."""
+        return any(one.number >= plan.number and one != plan for one in self.read(lambda _: None))
