@@ -17,6 +17,7 @@ from driftway.producers.streams import open_stream
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.wire.codec import encode_events
 from tests.support.audit import dealt
+from tests.support.fault_scenario import DETECTORS
 from tests.support.kafka import await_until, create_topic, produce, read_all, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.real_streams import RealStreams
@@ -30,7 +31,7 @@ CHANGES = (
     (0.44, ("promote", "arow")),
     (0.55, ("set", "arow", "r=2")),
     (0.66, ("rollback",)),
-    (0.77, ("configure", "--detector", "ddm:min_n=30")),
+    (0.77, ("configure", "--detector", DETECTORS[0])),
 )
 """At which part of the rows, and what is changed there."""
 LATE = 40
