@@ -53,7 +53,7 @@ class Life:
         self.place = "--input", self.topic, "--group", self.group, "--bootstrap", kafka
         own = {
             "plain": (),
-            "shared": ("--share", "average:rows=50"),
+            "sharing": ("--share", "average:rows=50"),
             "late": ("--label-wait", "1000"),
             "late, in a topic": ("--label-wait", "1000", "--label-topic", self.labels),
         }
@@ -161,7 +161,7 @@ def require_life(kafka: str, stream: str, kind: str, folder: Path) -> None:
     assert found["alarms"]
     audited = driftway("audit", *life.options)
     assert audited.code == 0, audited
-    if kind == "shared":  # only the audit has the models of the other partitions
+    if kind == "sharing":  # only the audit has the models of the other partitions
         return
     history, scores, points = (folder / name for name in ("plans.json", "scores.jsonl", "points.jsonl"))
     history.write_text(life.history().stdout)
@@ -173,11 +173,11 @@ def require_life(kafka: str, stream: str, kind: str, folder: Path) -> None:
         assert sorted(path.read_bytes().splitlines()) == sorted(found[name]), name
 
 
-@pytest.mark.parametrize("kind", ["plain", "shared", "late", "late, in a topic"])
+@pytest.mark.parametrize("kind", ["plain", "sharing", "late", "late, in a topic"])
 def test_generated_rows(kafka: str, kind: str, tmp_path: Path) -> None:
     require_life(kafka, "sea:rows=24000", kind, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["plain", "shared", "late", "late, in a topic"])
+@pytest.mark.parametrize("kind", ["plain", "sharing", "late", "late, in a topic"])
 def test_electricity(kafka: str, real_streams: RealStreams, kind: str, tmp_path: Path) -> None:
     require_life(kafka, str(real_streams.file("electricity")), kind, tmp_path)

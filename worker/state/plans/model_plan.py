@@ -165,7 +165,9 @@ class ModelPlan:
         UsageFailure
             They do not go together.
         """
-        warm = next((number for number, model in enumerate(self.models) if model.start), None)
+        warm = settings.warm_model
+        if settings.warm is not None:
+            warm = next((number for number, model in enumerate(self.models) if model.start), None)
         specs = tuple(model.spec for model in self.models)
         return replace(self.monitoring.applied_to(settings), specs=specs, warm_model=warm)
 

@@ -166,5 +166,5 @@ def test_what_changes_is_told() -> None:
 
 
 def test_the_first_plan_may_say_it_too() -> None:
-    first = first_plan(SETTINGS.specs, Monitoring.of(SETTINGS))
+    first = first_plan(SETTINGS.specs, monitoring=Monitoring.of(SETTINGS))
     assert ModelPlan.parse(first.write()) == first

@@ -11,7 +11,7 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import AT_LEAST_ONCE, WorkerSettings
-from driftway.worker.settings.option_values import LabelWait, PromoteOption
+from driftway.worker.settings.option_values import PromoteOption
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.state.plans.promotion import MOST_TOLD, PromotionRule, champion_since, levels
 from tests.unit.worker.rows import model_settings
@@ -202,8 +202,6 @@ def test_an_option_that_is_none_is_one_sentence(text: str, said: str) -> None:
         PromoteOption.parse(text)
 
 
-def test_groups_whose_models_stay_have_no_promotions() -> None:
-    with pytest.raises(UsageFailure, match=r"--promote: .*--label-wait"):
-        WorkerSettings("b", "E", "g", model_settings("pa1", wait=LabelWait(10)), promote=OPTION)
+def test_at_least_once_has_no_promotions() -> None:
     with pytest.raises(UsageFailure, match="--promote needs --guarantee exactly-once"):
         WorkerSettings("b", "E", "g", model_settings("pa1"), guarantee=AT_LEAST_ONCE, promote=OPTION)
