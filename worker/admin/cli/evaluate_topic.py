@@ -65,7 +65,8 @@ def repeated(
     Raises
     ------
     UsageFailure
-        A plan cannot be, or the replay begins behind the first plan with other models than the history has there.
+        A plan cannot be, or does not say what was relearned, or the replay begins behind the first plan with other
+        models than the history has there.
     Failure, Unreachable
         The rows cannot be read.
     """
@@ -75,6 +76,7 @@ def repeated(
     with RecordFiles(given["scores"], given["points"]) as files:
         for begin in begins:
             source = begin.source
+            history.require_relearned_from(source.partition)
             run = plan_run(source, _first_model(begin, history, group), history.places(source.partition))
             part = RepeatedPartition(run, files)
             progress = bars("rows", begin.end - begin.first)

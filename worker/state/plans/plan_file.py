@@ -57,6 +57,25 @@ class PlanHistory:
             if partition in places
         ]
 
+    def require_relearned_from(self, partition: int) -> None:
+        """Check that each place says from which rows of the log its models were relearned.
+
+        A model that the last plan lacks may have been given up before it was.
+
+        Raises
+        ------
+        UsageFailure
+            One does not.
+        """
+        places = self.places(partition)
+        for place, before in zip(places, [self.first, *(one.plan for one in places)], strict=False):
+            joined = [one.name for one in place.plan.relearned_after(before) if one.name in self.plans[-1].names]
+            if joined and place.relearned is None:
+                raise UsageFailure(
+                    f"{self.name}: plan {place.plan.number} relearns {joined[0]}, but does not say from which rows of "
+                    f"partition {partition}, as `driftway models history --json` does under {RELEARNED!r}"
+                )
+
     def require_possible(self, settings: ModelSettings) -> None:
         """Check the plans as workers with these settings do.
 

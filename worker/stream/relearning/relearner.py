@@ -83,7 +83,7 @@ class Relearner:
         self._records = 0
         self._cost = 0.0, 0.0
         """Rows and processor seconds of the latest pieces, each counted less than the next one; not of the first piece,
-        for which kernels are loaded."""
+        for which kernels are loaded, nor of small ones, of which a row costs more."""
 
     def _new_model(self) -> Model:
         return unlearned(self._live, self.plan, self.names, self._schema)
@@ -142,12 +142,12 @@ class Relearner:
             return records
 
     def _learn(self, records: Records) -> None:
-        began = time.thread_time()
+        whole, began = 2 * len(records) >= self.piece, time.thread_time()
         try:
             self.model.advance(records, emit=False)
         except Exception as error:  # whatever a learner says of the rows, it is the plan that cannot be taken
             self.failed = f"{', '.join(self.names)} cannot be relearned: {error or type(error).__name__}"
-        if self._records:
+        if self._records and whole:
             rows, seconds = self._cost
             self._cost = FORGETTING * rows + len(records), FORGETTING * seconds + time.thread_time() - began
         self._records += len(records)

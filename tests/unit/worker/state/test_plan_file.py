@@ -102,6 +102,21 @@ def test_plans_are_checked_as_workers_do(tmp_path: Path, wrong: str, said: str) 
     assert said in str(refused.value)
 
 
+def test_a_relearned_model_needs_the_rows_that_it_has_learned(tmp_path: Path) -> None:
+    joined = {"plan": 2, "models": [{"learner": "pa1"}, {"learner": "arow", "relearned": True}], "taken_at": {"0": 40}}
+    given_up = {"plan": 3, "models": [{"learner": "pa1"}], "taken_at": {"0": 60}}
+    source = {"relearned_models": ["arow"], "relearned_from": 0, "relearned_records": 40, "relearned_features": 3}
+    with pytest.raises(UsageFailure, match="plan 2 relearns arow, but does not say from which rows of partition 0"):
+        read_history(written(tmp_path, FIRST, joined)).require_relearned_from(0)
+    read_history(written(tmp_path, FIRST, joined)).require_relearned_from(1)
+    read_history(written(tmp_path, FIRST, joined, given_up)).require_relearned_from(0)
+    told = read_history(written(tmp_path, FIRST, joined | {"relearned": {"0": source}}))
+    told.require_relearned_from(0)
+    (place,) = told.places(0)
+    assert place.relearned is not None
+    assert (place.relearned.models, place.relearned.offset, place.relearned.records) == (("arow",), 0, 40)
+
+
 def test_a_run_takes_each_plan_at_its_place_however_the_rows_are_cut() -> None:
     plans = [ModelPlan(n, (PlannedModel(Spec.parse(name)),)) for n, name in ((2, "arow"), (3, "dfop"), (4, "pa1"))]
     places = [PlanPlace(offset, plan) for offset, plan in zip((40, 40, 90), plans, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -96,6 +97,24 @@ def test_a_relearned_challenger_has_the_bits_of_one_that_was_there_from_the_firs
     assert after.learners[1].state.memory.tobytes() == whole.learners[1].state.memory.tobytes()
     assert list(points(after)) == list(points(whole))
     assert after.latest_points()[NEW]["better_p"] > 0
+
+
+def test_small_pieces_do_not_make_it_look_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call costs as much for three rows as for a hundred: else a fast stream would not find it ready for minutes."""
+    clock = itertools.count(0.0, 0.0001)
+    monkeypatch.setattr(relearner.time, "thread_time", lambda: next(clock))
+    relearning = Relearning()
+    relearning.prepare(live(), ADDED, (NEW,), 0)
+    one = relearning.relearner
+    assert one is not None
+    one.begin(0)
+    for start in range(0, 200, 100):
+        one.learn(ROWS.before(start + 100).after(start))
+    fast = one.piece
+    assert fast > 900
+    for start in range(200, 290, 3):
+        one.learn(ROWS.before(start + 3).after(start))
+    assert one.piece == fast
 
 
 def test_its_test_against_the_champion_begins_where_it_joins() -> None:
