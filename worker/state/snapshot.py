@@ -29,8 +29,6 @@ MAGIC = b"DWT1"
 FORMAT = 2
 """States of format 1 were computed with the C library's exp, log and the like, whose bits differ between machines."""
 DIGEST_BYTES = 16
-CHUNK_BYTES = 900_000
-"""Below the broker's default limit of 1 MiB a record, with room for key and framing."""
 AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
@@ -358,8 +356,3 @@ def first_difference(written: SavedState, computed: SavedState) -> str | None:
             places = (theirs != ours).nonzero()[0] if theirs.shape == ours.shape else []
             return f"expected the recomputed state, found {len(places)} of {ours.nbytes} bytes of part {i} different"
     return None
-
-
-def split_chunks(blob: bytes) -> list[bytes]:
-    """The blob's chunks, at least one."""
-    return [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)]

@@ -19,6 +19,8 @@ MOST_SHOWN = 40
 """Characters of a bad value in a message."""
 
 Kind = TypeVar("Kind")
+CHUNK_BYTES = 900_000
+"""Below the broker's default limit of 1 MiB a record, with room for key and framing."""
 
 
 class Malformed(ValueError):
@@ -111,6 +113,18 @@ def whole_number(value: object, what: str, least: int = 0, most: int = LARGEST) 
     return value
 
 
+def partition_number(text: str, name: str) -> int:
+    """Parse a partition's number, which JSON has as a text where it is a key.
+
+    Raises
+    ------
+    Malformed
+        It is none.
+    """
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else text
+    return whole_number(number, name, most=MOST_PARTITIONS)
+
+
 def whole_numbers(value: object, what: str, count: int | None = None) -> tuple[int, ...]:
     """Return whole numbers that should be in a list, as many as `count`; raise `Malformed` if they are not."""
     numbers: Iterable[object] = _typed(value, list, what, "a list of whole numbers")
@@ -131,3 +145,8 @@ def _shown(value: object) -> str:
     part = value[:MOST_SHOWN] if isinstance(value, str | bytes | list) else value
     text = repr(part) if not isinstance(value, dict) else "an object"
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}.."
+
+
+def split_chunks(blob: bytes) -> list[bytes]:
+    """The blob's chunks, at least one."""
+    return [blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES)]

@@ -17,11 +17,9 @@ import numpy as np
 
 from driftway.learners.learner import Learner
 from driftway.worker.errors import Failure
-from driftway.worker.state.stored_fields import Malformed, StoredFields
+from driftway.worker.state.stored_fields import CHUNK_BYTES, Malformed, StoredFields, split_chunks
 from driftway.worker.wire.codec import read_json, write_json
 
-CHUNK_BYTES = 900_000
-"""As chunks of snapshots: below the broker's default limit of 1 MiB a record, and the client's of a million bytes."""
 MOST_CHUNKS = 256
 DIGEST_BYTES, DIGEST = 16, re.compile(r"[0-9a-f]{32}")
 KEY_PREFIX = b"state."
@@ -84,8 +82,7 @@ class FileState:
     def records(self) -> Iterable[tuple[bytes, bytes]]:
         """Keys and values of its chunks; none if the state has not been read."""
         blob = b"" if self.learner is None else _written(self.learner)
-        pieces = (blob[i : i + CHUNK_BYTES] for i in range(0, len(blob), CHUNK_BYTES))
-        return zip(self.chunk_keys(), pieces, strict=False)
+        return zip(self.chunk_keys(), split_chunks(blob), strict=False)
 
     def begin(self, learner: Learner, columns: tuple[str, ...] | None) -> None:
         """Let a learner with these input columns (None: without names) begin with the state.
@@ -132,7 +129,7 @@ def state_of(name: str, learner: StoredLearner) -> FileState:
         It has more than MOST_CHUNKS chunks.
     """
     blob = _written(learner)
-    chunks = len(range(0, len(blob), CHUNK_BYTES))
+    chunks = len(split_chunks(blob))
     if chunks > MOST_CHUNKS:
         most = MOST_CHUNKS * CHUNK_BYTES
         raise Failure(f"the state in {name} has {len(blob):,} bytes: a plan takes up to {most:,}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
@@ -85,17 +86,22 @@ def with_states(
     known = list[ModelPlan]()
     if topic_exists(reader, settings, deadline):
         known = read_plans(reader, settings, deadline, lambda _: None)
-    states = {state.digest: state for plan in known for state in plan.states}
-
-    def find(state: FileState) -> FileState:
-        return states.get(state.digest, state)
-
-    found = [PlanPlace(place.offset, place.plan.with_states(find)) for place in places]
+    found = with_states_of(places, known)
     for place in found:
         if (lacking := place.plan.lacking) is not None:
             what = f"the state with which {lacking.name} began in plan {place.plan.number}"
             raise Failure(f"{what} is gone from {settings.topics.models}, or damaged")
     return found
+
+
+def with_states_of(places: Sequence[PlanPlace], plans: Sequence[ModelPlan]) -> list[PlanPlace]:
+    """Return places with the states of files that plans of the topic have; those that none has are lacking still."""
+    states = {state.digest: state for plan in plans for state in plan.states}
+
+    def find(state: FileState) -> FileState:
+        return states.get(state.digest, state)
+
+    return [replace(place, plan=place.plan.with_states(find)) for place in places]
 
 
 def with_state(place: PlanPlace, settings: WorkerSettings) -> PlanPlace:

@@ -14,11 +14,13 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.file_state import CHUNK_BYTES, FileState, StateChunks, StoredLearner, state_of
-from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
+from driftway.worker.state.plans.file_state import FileState, StateChunks, StoredLearner, state_of
+from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace
+from driftway.worker.state.plans.plan_topic import with_states_of
+from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.plans.transition import why_not
-from driftway.worker.state.stored_fields import Malformed
-from driftway.worker.wire.events import CLASSIFICATION, Target
+from driftway.worker.state.stored_fields import CHUNK_BYTES, Malformed
+from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
 from tests.unit.worker.rows import events, model_settings, records
 
 WHOLE, PLACE = records(events()), 157
@@ -70,6 +72,18 @@ def test_a_state_is_stored_in_chunks_and_found_again_in_any_order() -> None:
         assert whole.states[0].learner == stored
     assert not StateChunks().take(b"2", made.write())
     assert not StateChunks().take(None, b"")
+
+
+def test_a_place_keeps_what_was_relearned_when_it_gets_the_states_of_files() -> None:
+    state = state_of("it.driftway", StoredLearner({"learner": "pa1"}, None, b"12345678"))
+    made = ModelPlan(2, (PlannedModel(Spec.parse("pa1"), file=state), PlannedModel(Spec.parse("arow"), relearned=True)))
+    source = RelearnedFrom(("arow",), 0, 40, Schema(3))
+    places = [PlanPlace(40, ModelPlan.parse(made.write()), source)]
+    (place,) = with_states_of(places, [made])
+    assert (place.offset, place.relearned) == (40, source)
+    assert place.plan.lacking is None
+    (lacks,) = with_states_of(places, [])
+    assert lacks == places[0]
 
 
 def test_a_state_with_a_chunk_that_lacks_or_was_altered_is_none() -> None:

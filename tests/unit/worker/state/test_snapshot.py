@@ -11,7 +11,8 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import CHUNK_BYTES, DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
+from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
+from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
 from driftway.worker.wire.codec import read_json, write_json
 from driftway.worker.wire.events import Target
 from tests.unit.worker.rows import events, model_settings, records, wire
@@ -161,7 +162,7 @@ def test_sealed_header_is_otherwise_accepted() -> None:
 def test_chunks_join_to_the_blob_and_fit_into_records() -> None:
     for size in (1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5):
         blob = bytes(size)
-        chunks = snapshot.split_chunks(blob)
+        chunks = split_chunks(blob)
         assert b"".join(chunks) == blob
         assert all(0 < len(chunk) <= CHUNK_BYTES for chunk in chunks)
     keys = [record_keys.chunk_key(p, c) for p in (1, 11, 2) for c in (0, 1, 11)]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.snapshot import CHUNK_BYTES, BadSnapshot, DamagedSnapshot
+from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot
+from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
 from tests.unit.worker.rows import events, model_settings, records, wire
 from tests.unit.worker.state.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
 
@@ -93,7 +94,7 @@ def test_anything_else_is_noticed(data: bytes) -> None:
 
 def test_chunks_that_are_swapped_missing_or_repeated_are_noticed() -> None:
     model = Model(model_settings("dfop:mu=0.01", window=16_000_000), 3)
-    chunks = snapshot.split_chunks(LONG)
+    chunks = split_chunks(LONG)
     assert len(chunks) == 3
     a, b, c = chunks
     for wrong in ([b, a, c], [a, c, b], [c, b, a], [a, b], [a, c], [b, c], [a], [a, a, c], [a, b, b], [a, b, c, c]):
@@ -110,7 +111,7 @@ def test_chunks_of_two_snapshots_do_not_make_one() -> None:
     later.advance(records(events(10, seed=6), first=170))
     other = blob_of(later)
     assert len(other) == len(LONG)
-    mixed = [*snapshot.split_chunks(LONG)[:1], *snapshot.split_chunks(other)[1:]]
+    mixed = [*split_chunks(LONG)[:1], *split_chunks(other)[1:]]
     require_damaged(b"".join(mixed), Model(settings, 3))
 
 

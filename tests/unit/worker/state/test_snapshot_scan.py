@@ -9,6 +9,7 @@ from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.changelog.record_keys import commit_record_key, is_mark_key, mark_key
 from driftway.worker.state.changelog.snapshot_scan import MAX_CANDIDATES, UNKNOWN, SnapshotScan
 from driftway.worker.state.snapshot import Pointer, SnapshotHeader
+from driftway.worker.state.stored_fields import split_chunks
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 
@@ -17,7 +18,7 @@ LONG = model_settings("dfop:mu=0.01", window=16_000_000)
 
 def written(search: SnapshotScan, at: int, blob: bytes, *skip: int, partition: int = 3) -> int:
     """Pass a snapshot's chunks except `skip` to `search`; return the offset after them and one control record."""
-    for number, chunk in enumerate(snapshot.split_chunks(blob)):
+    for number, chunk in enumerate(split_chunks(blob)):
         if number not in skip:
             search.take(at, record_keys.chunk_key(partition, number), chunk)
         at += 1
@@ -53,7 +54,7 @@ def test_state_beyond_the_committed_offset_or_before_the_log_is_no_candidate() -
 
 def test_only_complete_snapshots_are_found() -> None:
     search, blob = SnapshotScan(3, 0, 1000), blob_of(learned(LONG), 400)
-    assert len(snapshot.split_chunks(blob)) == 3
+    assert len(split_chunks(blob)) == 3
     at = 0
     for skip in (0, 1, 2):
         at = written(search, at, blob, skip)
@@ -65,7 +66,7 @@ def test_only_complete_snapshots_are_found() -> None:
 def test_chunks_left_behind_by_the_compactor_do_not_hide_the_next_snapshot() -> None:
     search, long, short = (
         SnapshotScan(3, 0, 1000),
-        snapshot.split_chunks(blob_of(learned(LONG), 400)),
+        split_chunks(blob_of(learned(LONG), 400)),
         blob_of(learned(), 500),
     )
     search.take(4, b"3.2", long[2])
