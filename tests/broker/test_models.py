@@ -13,6 +13,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan
+from driftway.worker.state.plans.plan_file import history_of
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
@@ -63,17 +64,17 @@ def columns(values: list[bytes], first: int) -> tuple[Any, ...]:
     return records.offsets, records.values, records.keys, [0] * len(values)
 
 
+def places(plans: Sequence[dict[str, Any]], partition: int) -> list[tuple[int, ModelPlan]]:
+    """Where a partition took plans, of a history as `driftway models history --json` prints it."""
+    return [(place.offset, place.plan) for place in history_of("the history", plans).places(partition)]
+
+
 def expected(stage: FaultScenario, partition: int, rows: int) -> tuple[list[bytes], list[bytes]]:
     """Predictions and accuracy points of one undisturbed run, in pieces of other sizes than any worker's."""
     model = Model(ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY), partition, stage.group)
     events = stage.events[partition][:rows]
     predictions, points, done = list[bytes](), list[bytes](), 0
-    places = [
-        (plan["taken_at"][str(partition)], ModelPlan.parse(json.dumps(plan).encode()))
-        for plan in history(stage)
-        if str(partition) in plan["taken_at"]
-    ]
-    for end, plan in [*places, (rows, None)]:
+    for end, plan in [*places(history(stage), partition), (rows, None)]:
         while done < end:
             piece = events[done : min(end, done + 77)]
             outputs = model.advance(Records(partition, *columns(piece, done)))
@@ -134,11 +135,7 @@ def test_a_worker_killed_while_it_takes_plans(kafka: str, step: Step) -> None:
             assert victim.wait(60) == -9
         change(stage, "promote", CHALLENGER, at=(500, 600))
         with CrashingDriftway(step, 12, *options) as victim:
-            victim.await_text("running")
-            while not victim.ended and fed < ROWS:
-                stage.fill(fed, fed := fed + 50)
-                await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
-            assert victim.ended, "its step was never reached"
+            fed = stage.feed_until_ended(auditor, victim, fed)
         stage.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end") as worker:
             assert worker.wait(60) == 0, worker.story()

@@ -15,9 +15,9 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.events import Records
+from tests.broker.test_models import places
 from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Driftway, Finished, driftway
@@ -90,19 +90,18 @@ class LateScenario:
         """Predictions, without their times, and accuracy points of one undisturbed run."""
         settings = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT), accuracy_every=int(EVERY))
         model, outputs = Model(settings, partition, self.group), []
-        plans = [plan for plan in self.history() if str(partition) in plan["taken_at"]]
-        places = [(plan["taken_at"][str(partition)], ModelPlan.parse(json.dumps(plan).encode())) for plan in plans]
+        ahead = places(self.history(), partition)
         for part in self.taken(partition, end):
             left = part
             while len(left):
-                at, plan = places[0] if places else (10**9, None)
+                at, plan = ahead[0] if ahead else (10**9, None)
                 n = int(left.offsets.searchsorted(at))
                 if n:
                     outputs.append(model.advance(left.before(n)))
                     left = left.after(n)
                 if len(left) and plan is not None:
                     model = model.followed_by(plan)
-                    places.pop(0)
+                    ahead.pop(0)
         predictions = [untimed(value) for one in outputs for value in one.predictions.to_list()]
         return predictions, [untimed(value) for one in outputs for _, value in one.points]
 

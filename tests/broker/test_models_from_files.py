@@ -24,7 +24,7 @@ from tests.broker.test_policies import learn
 from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import await_until, create_topic, read_all, unique
+from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
@@ -70,11 +70,7 @@ def test_a_challenger_begins_from_a_file_that_no_worker_ever_sees(kafka: str, st
         change(stage, "promote", LARGE, at=(400, 500))
         for death in (9, 12):
             with CrashingDriftway(step, death, *options) as victim:
-                victim.await_text("running")
-                while not victim.ended and fed < ROWS:
-                    stage.fill(fed, fed := fed + 50)
-                    await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 60, "rows predicted, or death")
-                assert victim.ended, "its step was never reached"
+                fed = stage.feed_until_ended(auditor, victim, fed, 60)
         stage.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end") as worker:
             assert worker.wait(60) == 0, worker.story()

@@ -14,10 +14,9 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.file_state import FileState
-from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.events import Records
-from tests.broker.test_models import EVERY, PLAIN, audit, change, columns, history, models
+from tests.broker.test_models import EVERY, PLAIN, audit, change, columns, history, models, places
 from tests.broker.test_policies import learn
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
@@ -48,12 +47,7 @@ def undisturbed(
     """
     settings = ModelSettings((Spec.parse(LEARNER),), accuracy_every=EVERY)
     model, done, outputs = Model(settings, partition, stage.group), 0, list[Outputs]()
-    places = [
-        (plan["taken_at"][str(partition)], ModelPlan.parse(json.dumps(plan).encode()))
-        for plan in history(stage)
-        if str(partition) in plan["taken_at"]
-    ]
-    for end, plan in [*places, (rows, None)]:
+    for end, plan in [*places(history(stage), partition), (rows, None)]:
         if done < end:
             piece = stage.events[partition][done:end]
             outputs.append(model.advance(Records(partition, *columns(piece, done))))
@@ -116,11 +110,7 @@ def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, ste
         change(stage, "configure", "--no-detectors", at=(700, 800))
         for death in (9, 14):
             with CrashingDriftway(step, death, *options) as victim:
-                victim.await_text("running")
-                while not victim.ended and fed < ROWS:
-                    stage.fill(fed, fed := fed + 50)
-                    await_until(lambda: victim.ended or auditor.seen >= 2 * fed, 30, "rows predicted, or death")
-                assert victim.ended, "its step was never reached"
+                fed = stage.feed_until_ended(auditor, victim, fed)
         stage.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end", "--window", "77") as worker:
             assert worker.wait(60) == 0, worker.story()

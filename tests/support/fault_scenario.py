@@ -144,6 +144,22 @@ class FaultScenario:
                 return fed
         raise AssertionError(f"nothing happened in {last} rows")
 
+    def feed_until_ended(self, auditor: Auditor, victim: Driftway, fed: int, seconds: float = 30.0) -> int:
+        """Produce rows from number `fed` on in pieces, each once the one before is predicted, until `victim` has ended.
+
+        Returns how many rows of each partition are produced then; fails if `victim` goes on to the last one.
+        """
+        victim.await_text("running")
+        while victim.process.poll() is None and fed < self.rows:
+            self.fill(fed, fed := fed + 50)
+            await_until(
+                lambda fed=fed: victim.process.poll() is not None or auditor.seen >= self.partitions * fed,
+                seconds,
+                "rows predicted, or death",
+            )
+        assert victim.process.poll() is not None, "its step was never reached"
+        return fed
+
     def worker(self, *more: str) -> tuple[str, ...]:
         """Arguments of a worker of the group with frequent commits and a short session timeout."""
         return (

@@ -26,7 +26,7 @@ from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.monitoring import Monitoring
-from driftway.worker.state.plans.transition import PlannedState, carry_over, named
+from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
 from driftway.worker.wire.codec import encode_point, key_of, short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
@@ -328,7 +328,7 @@ class Model:
     def planned(self) -> PlannedState:
         """The plan, with all that has a state under it."""
         tests, monitor = self.challenger_tests.processes, self._drift_monitor
-        names = named(self.schema, self.columns)
+        names = named_columns(self.schema, self.columns)
         states = self._learners, self._metrics, tests, monitor, self._pending, self.exchange
         return PlannedState(self.plan, self.settings, names, *states)
 

@@ -145,7 +145,4 @@ def _verdict(row: Row) -> str | None:
     else:
         sides = [side for side in SIDES if row.get(f"{side}_p", 1.0) <= LEVEL]
         found = Verdict(sides[0], row[f"{sides[0]}_p"], None) if sides else None
-    if found is None:
-        return None
-    since = "" if found.since is None else f" since {found.since:,}"
-    return f"{found.side}{since}, p <= {found.p:.1e}"
+    return None if found is None else found.text()

@@ -13,7 +13,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.file_state import StoredLearner, state_of, why_other
 from driftway.worker.state.plans.model_plan import PlannedModel
-from driftway.worker.state.plans.transition import named
+from driftway.worker.state.plans.transition import named_columns
 from driftway.worker.wire.codec import read_json, write_json
 from driftway.worker.wire.events import Target
 
@@ -41,9 +41,11 @@ def from_file(file: ModelFile, group: Model) -> PlannedModel:
     spec = theirs.settings.specs[0]
     _require_same(file.name, theirs.settings, group.settings)
     identity = read_json(write_json(theirs.champion.identity()))
-    stored = StoredLearner(identity, named(theirs.schema, theirs.columns), theirs.champion.state.memory.tobytes())
+    stored = StoredLearner(
+        identity, named_columns(theirs.schema, theirs.columns), theirs.champion.state.memory.tobytes()
+    )
     learner = make_learner(spec, group.settings, len(group.columns))
-    if (why := why_other(stored, learner, named(group.schema, group.columns))) is not None:
+    if (why := why_other(stored, learner, named_columns(group.schema, group.columns))) is not None:
         if theirs.settings.standardize != group.settings.standardize:
             has, lacks = ("the file", "the group") if theirs.settings.standardize else ("the group", "the file")
             why = f"{has} has a standardiser in front of the learners, {lacks} has none"

@@ -7,7 +7,6 @@ not: it lacks late labels, and retention may have shortened it. A snapshot of th
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.alarms import errors_of
 from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats, Judged
+from driftway.worker.state.monitoring.evidence import mean_e_value
 from driftway.worker.state.plans.model_plan import PlannedModel
 from driftway.worker.wire.events import Records
 
@@ -99,8 +99,8 @@ class Whole:
     rows: int = 0
     won: int = 0
     lost: int = 0
-    e_values: list[dict[str, float]] = field(default_factory=list)
-    """Of each partition: side -> e-value."""
+    points: list[dict[str, Any]] = field(default_factory=list)
+    """The test of each partition."""
 
     def add(self, model: Model, judged: Judged) -> None:
         """Count predictions of a model."""
@@ -181,7 +181,7 @@ class WhatIf:
                 point = speaker.test.point()
                 row |= {"won": won, "lost": lost, **point}
                 whole.won, whole.lost = whole.won + won, whole.lost + lost
-                whole.e_values.append({side: math.exp(point[f"{side}_log_e"]) for side in SIDES})
+                whole.points.append(point)
             self.rows.append(row)
 
     def of_group(self) -> Iterator[dict[str, Any]]:
@@ -190,7 +190,7 @@ class WhatIf:
             point = {} if whole.figures is None else whole.figures.point()
             row = {"learner": name, "rows": whole.rows, **{key: point[key] for key in OF_SEVERAL if key in point}}
             if name != WORKER:
-                means = {side: math.fsum(e[side] for e in whole.e_values) / len(whole.e_values) for side in SIDES}
+                means = {side: mean_e_value(whole.points, side, len(whole.points)) for side in SIDES}
                 row |= {"won": whole.won, "lost": whole.lost}
                 row |= {f"{side}_p": min(1.0, 1.0 / mean) for side, mean in means.items()}
             yield row

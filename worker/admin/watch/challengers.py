@@ -18,11 +18,10 @@ class Verdict(NamedTuple):
     since: int | None
     """Offset at which it was first found; None: it is of several partitions."""
 
-    @property
-    def text(self) -> str:
-        """The finding as words."""
+    def text(self, than: str = "") -> str:
+        """The finding as words; `than` names the other side, as ` than the champion`."""
         since = "" if self.since is None else f" since {self.since:,}"
-        return f"{self.side} than the champion{since}, p <= {self.p:.1e}"
+        return f"{self.side}{than}{since}, p <= {self.p:.1e}"
 
 
 def verdict(point: dict[str, Any]) -> Verdict | None:

@@ -15,6 +15,7 @@ from driftway.worker.wire.rejections import format_counts
 
 SPARKLINE_WIDTH = 24
 LEAST_NAME = 8
+OTHER = " than the champion"
 WIDE_COLUMNS = 115
 """Terminals at least this wide have room for the sparkline and for wider gaps."""
 HEADINGS = {
@@ -110,7 +111,7 @@ def clocks(rows: list[DashboardRow]) -> list[str]:
 
 def together(rows: list[DashboardRow]) -> list[str]:
     """A line on each challenger that all partitions together find better or worse than the champion."""
-    return [f"all partitions: {learner} is {found.text}" for learner, found in of_group(rows).items()]
+    return [f"all partitions: {learner} is {found.text(OTHER)}" for learner, found in of_group(rows).items()]
 
 
 def silence(seconds: float | None) -> str | None:
@@ -129,7 +130,7 @@ def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         texts.append(
             f"partition {row.partition}  {row.learner or '-'}  offsets {done}  offsets/s {rate}  lag {lag}  "
-            + "  ".join(drift + ([found.text] if (found := verdict(row.point)) else []) + metrics)
+            + "  ".join(drift + ([found.text(OTHER)] if (found := verdict(row.point)) else []) + metrics)
         )
     return texts
 

@@ -27,7 +27,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.plans.file_state import FileState
 from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
-from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, whole_number
+from driftway.worker.state.stored_fields import Malformed, StoredFields, partition_number, whole_number
 from driftway.worker.warm_start import FROZEN, WARM, WarmStart
 from driftway.worker.wire.codec import write_json
 
@@ -223,11 +223,11 @@ class ModelPlan:
         return cls(
             fields.integer("plan", least=FIRST),
             tuple(models),
-            _offsets(fields, "at"),
+            offsets_of(fields, "at"),
             fields.integer("made_at") if fields.has("made_at") else 0,
             fields.text("change") if fields.has("change") else "",
             Monitoring.of_fields(fields),
-            _offsets(fields, "relearn_from"),
+            offsets_of(fields, "relearn_from"),
         )
 
 
@@ -236,12 +236,10 @@ def _stored(offsets: Mapping[int, int]) -> dict[str, int]:
     return {str(partition): offset for partition, offset in sorted(offsets.items())}
 
 
-def _offsets(fields: StoredFields, name: str) -> dict[int, int]:
+def offsets_of(fields: StoredFields, name: str) -> dict[int, int]:
     """Parse offsets of partitions; none without such a field."""
     plain = fields.object(name).plain if fields.has(name) else {}
-    numbers = [int(text) if text.isdecimal() and len(text) < 11 else text for text in plain]
-    partitions = [whole_number(number, name, most=MOST_PARTITIONS) for number in numbers]
-    return dict(zip(partitions, [whole_number(offset, name) for offset in plain.values()], strict=True))
+    return {partition_number(text, name): whole_number(offset, name) for text, offset in plain.items()}
 
 
 @dataclass(frozen=True)

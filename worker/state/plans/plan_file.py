@@ -9,10 +9,10 @@ from typing import Any
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace, offsets_of
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.plans.transition import why_not
-from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, StoredFields, parse_stored, whole_number
+from driftway.worker.state.stored_fields import Malformed, StoredFields, parse_stored, partition_number
 
 TAKEN_AT, AT, RELEARNED = "taken_at", "at", "relearned"
 
@@ -157,13 +157,7 @@ def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
 
 def _places(fields: StoredFields) -> dict[int, int]:
     """Where a plan was taken, or else is to be taken."""
-    name = TAKEN_AT if fields.has(TAKEN_AT) else AT
-    if not fields.has(name):
-        return {}
-    found = dict[int, int]()
-    for partition, offset in fields.object(name).plain.items():
-        found[_partition(partition, name)] = whole_number(offset, name)
-    return found
+    return offsets_of(fields, TAKEN_AT if fields.has(TAKEN_AT) else AT)
 
 
 def _relearned(fields: StoredFields) -> dict[int, RelearnedFrom]:
@@ -172,10 +166,5 @@ def _relearned(fields: StoredFields) -> dict[int, RelearnedFrom]:
     for partition, plain in fields.object(RELEARNED).plain.items() if fields.has(RELEARNED) else ():
         source = RelearnedFrom.of_fields(StoredFields(plain, RELEARNED))
         if source is not None:
-            found[_partition(partition, RELEARNED)] = source
+            found[partition_number(partition, RELEARNED)] = source
     return found
-
-
-def _partition(text: str, name: str) -> int:
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 11 else text
-    return whole_number(number, name, most=MOST_PARTITIONS)

@@ -25,7 +25,7 @@ class PlannedState(NamedTuple):
     plan: ModelPlan
     settings: ModelSettings
     columns: tuple[str, ...] | None
-    """As `named` returns them."""
+    """As `named_columns` returns them."""
     learners: Sequence[Learner]
     metrics: Sequence[Metrics]
     tests: Sequence[EProcess]
@@ -35,7 +35,7 @@ class PlannedState(NamedTuple):
     exchange: ModelExchange | None
 
 
-def named(schema: Schema | None, columns: tuple[str, ...]) -> tuple[str, ...] | None:
+def named_columns(schema: Schema | None, columns: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the names of learners' input columns; None if the features of the schema have none."""
     return None if schema is None or schema.names is None else columns
 
