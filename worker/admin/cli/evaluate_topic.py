@@ -27,8 +27,8 @@ from driftway.worker.state.plans.plan_topic import with_state
 
 Row = dict[str, Any]
 REPLAYED = (
-    "worker: what the workers said, replayed from {topic} with the group's own plans and options, and found to be the "
-    "state of its snapshots on the way"
+    "worker: what the workers predicted, replayed from {topic} with the group's own plans and options, and found to be "
+    "the state of its snapshots on the way"
 )
 
 

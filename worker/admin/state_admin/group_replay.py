@@ -137,8 +137,8 @@ def worker_pieces(begin: Beginning, run: PlanRun[Model], progress: Progress) -> 
         found = first_difference(read_snapshot(source, place).saved, run.model.save())
         if found is not None:
             raise CannotRestore(
-                f"what the workers said cannot be repeated: at offset {place.state_offset} of {source} the replay has "
-                f"another state than their snapshot: {found}"
+                f"what the workers predicted cannot be repeated: at offset {place.state_offset} of {source} the replay "
+                f"has another state than their snapshot: {found}"
             )
         first = base = place.state_offset
     yield from replayed(source, run, first, begin.end, base, progress)

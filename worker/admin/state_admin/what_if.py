@@ -1,8 +1,8 @@
-"""What if: other learners over the rows that a group's workers saw, beside what the workers said.
+"""What if: other learners over the rows that a group's workers saw, beside what the workers predicted.
 
-What the workers said is replayed, not read: their own models learn the same rows again, with the plans at their places
-and the labels in the recorded order. That gives the bits that they emitted, which the predictions' topic alone does
-not: it lacks late labels, and retention may have shortened it. A snapshot of the workers is compared on the way.
+What the workers predicted is replayed, not read: their own models learn the same rows again, with the plans at their
+places and the labels in the recorded order. That gives the bits that they emitted, which the predictions' topic alone
+does not: it lacks late labels, and retention may have shortened it. A snapshot of the workers is compared on the way.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from driftway.worker.state.plans.model_plan import PlannedModel
 from driftway.worker.wire.events import Records
 
 WORKER = "worker"
-"""The name of what the workers said, among the learners."""
+"""The name of what the workers predicted, among the learners."""
 OF_SEVERAL = ("labels", *ORDERLESS)
 """Metrics that mean something of several partitions together."""
 
 
 @dataclass
-class Speaker:
-    """One side: the worker, or a learner that might have been in its place.
+class Candidate:
+    """The worker, or a learner that might have been in its place.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ class Speaker:
     _model: Model | None = None
 
     def attach(self, model: Model) -> None:
-        """Listen to a model, or to the one that follows it."""
-        self._model, model.observer = model, self._hear
+        """Observe a model, or the one that follows it."""
+        self._model, model.observer = model, self._observe
         self.champions += [model.plan.champion] * (self.champions[-1:] != [model.plan.champion])
         if self.figures is not None:
             self.figures.follow(model.champion)
 
-    def said(self, model: Model, part: Records) -> tuple[Judged | None, int]:
+    def judged(self, model: Model, part: Records) -> tuple[Judged | None, int]:
         """Let its model learn a piece; return the predictions that were judged, and how many events were rejected."""
         self._judged = None
         outputs = model.advance(part, emit=False)
@@ -79,7 +79,7 @@ class Speaker:
         assert self._model is not None  # noqa: S101
         return errors_of(judged.score, judged.y, self._model.champion.kind)
 
-    def _hear(self, steps: OrderedBatch, scores: list[Floats]) -> None:
+    def _observe(self, steps: OrderedBatch, scores: list[Floats]) -> None:
         if not scores:
             return  # no good event yet
         assert self._model is not None  # noqa: S101
@@ -126,7 +126,7 @@ class WhatIf:
     settings: ModelSettings
     wholes: dict[str, Whole] = field(init=False)
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """A row for each partition and side."""
+    """A row for each partition and candidate."""
 
     def __post_init__(self) -> None:
         names = WORKER, *(spec.text for spec in self.specs)
@@ -142,33 +142,33 @@ class WhatIf:
         Failure, UsageFailure
             A learner does not fit the rows, or these cannot be read.
         Unreachable
-            The broker does not answer.
+            The broker does not replayed.
         """
         source, model = begin.source, begin.state.model
-        worker = Speaker(WORKER, self.settings, self.wholes[WORKER])
-        others = [Speaker(spec.text, self.settings, self.wholes[spec.text]) for spec in self.specs]
+        worker = Candidate(WORKER, self.settings, self.wholes[WORKER])
+        others = [Candidate(spec.text, self.settings, self.wholes[spec.text]) for spec in self.specs]
         made = [with_one_learner(model, PlannedModel(spec), source.set_aside_from) for spec in self.specs]
-        for speaker, one in zip(others, made, strict=True):
-            speaker.attach(one)
+        for candidate, one in zip(others, made, strict=True):
+            candidate.attach(one)
         worker.attach(model)
         run = plan_run(source, model, begin.history.places)
         run.taken = worker.attach
         rejected = 0
         with closing(worker_pieces(begin, run, progress)) as pieces:
             for part in pieces:
-                judged, bad = worker.said(run.model, part)
+                judged, bad = worker.judged(run.model, part)
                 rejected += bad
-                for speaker, one in zip(others, made, strict=True):
-                    compare(worker, judged, speaker, speaker.said(one, part)[0])
+                for candidate, one in zip(others, made, strict=True):
+                    compare(worker, judged, candidate, candidate.judged(one, part)[0])
         self._note(begin, [worker, *others], rejected)
 
-    def _note(self, begin: Beginning, speakers: Sequence[Speaker], rejected: int) -> None:
-        for speaker in speakers:
-            figures, whole = speaker.figures, self.wholes[speaker.name]
+    def _note(self, begin: Beginning, candidates: Sequence[Candidate], rejected: int) -> None:
+        for candidate in candidates:
+            figures, whole = candidate.figures, self.wholes[candidate.name]
             row = {
                 "partition": begin.source.partition,
-                "learner": speaker.name,
-                **({"champions": speaker.champions} if speaker.name == WORKER else {}),
+                "learner": candidate.name,
+                **({"champions": candidate.champions} if candidate.name == WORKER else {}),
                 "from": begin.first,
                 "to": begin.end,
                 "rows": 0 if figures is None else figures.rows,
@@ -176,16 +176,16 @@ class WhatIf:
                 **({} if figures is None else figures.point()),
             }
             whole.rows += row["rows"]
-            if speaker.name != WORKER:
-                won, lost = speaker.test.state["won"].tolist()
-                point = speaker.test.point()
+            if candidate.name != WORKER:
+                won, lost = candidate.test.state["won"].tolist()
+                point = candidate.test.point()
                 row |= {"won": won, "lost": lost, **point}
                 whole.won, whole.lost = whole.won + won, whole.lost + lost
                 whole.points.append(point)
             self.rows.append(row)
 
     def of_group(self) -> Iterator[dict[str, Any]]:
-        """A row for each side over all partitions; p of the mean of their e-values, as `driftway watch` has it."""
+        """A row for each candidate over all partitions; p of the mean of their e-values, as `driftway watch` has it."""
         for name, whole in self.wholes.items():
             point = {} if whole.figures is None else whole.figures.point()
             row = {"learner": name, "rows": whole.rows, **{key: point[key] for key in OF_SEVERAL if key in point}}
@@ -196,7 +196,7 @@ class WhatIf:
             yield row
 
 
-def compare(worker: Speaker, said: Judged | None, other: Speaker, answer: Judged | None) -> None:
+def compare(worker: Candidate, emitted: Judged | None, other: Candidate, replayed: Judged | None) -> None:
     """Count on which rows a learner and the worker differ.
 
     Raises
@@ -204,11 +204,11 @@ def compare(worker: Speaker, said: Judged | None, other: Speaker, answer: Judged
     Failure
         They were not judged on the same rows.
     """
-    if said is None or answer is None:
+    if emitted is None or replayed is None:
         return
-    if not np.array_equal(said.offsets, answer.offsets):
+    if not np.array_equal(emitted.offsets, replayed.offsets):
         raise Failure(
-            f"{other.name} cannot be compared: from offset {said.offsets.min(initial=0)} on its labels belong to other "
-            "rows than the worker's, as where an id was used again; begin at another offset"
+            f"{other.name} cannot be compared: from offset {emitted.offsets.min(initial=0)} on its labels belong to "
+            "other rows than the worker's, as where an id was used again; begin at another offset"
         )
-    other.test.counter(worker.errors(said), other.errors(answer), said.offsets)(0, len(said.y))
+    other.test.counter(worker.errors(emitted), other.errors(replayed), emitted.offsets)(0, len(emitted.y))

@@ -173,7 +173,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     --plan repeats a history of plans (`driftway models`): the models change at the offsets where a partition took them.
     Predictions (--scores) and accuracy points (--points) are the worker's own, but for the times of a stream's rows.
     With --topic it repeats them on the rows that the workers of --group saw, with late labels as late as they came.
-    --topic without --plan asks what other learners would have said there, beside what the workers said.
+    --topic without --plan asks what other learners would have predicted there, beside what the workers did.
 
     --grid tries every combination of parameter values, under --protocol. --table measures a table of the papers again,
     with the streams and learners that are available; --table auto compares the default learner with the papers'

@@ -72,7 +72,7 @@ class FileState:
         """
         digest = fields.text("digest")
         if not DIGEST.fullmatch(digest):
-            raise Malformed("digest is none")
+            raise Malformed("digest is not 32 hexadecimal digits")
         return cls(fields.text("name"), digest, fields.integer("chunks", least=1, most=MOST_CHUNKS))
 
     def chunk_keys(self) -> Iterable[bytes]:

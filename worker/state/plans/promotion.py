@@ -125,7 +125,7 @@ class PromotionRule:
         partition, offset, learner = point["partition"], point["offset"], point["learner"]
         number = point.get("plan", FIRST)
         if not all(isinstance(one, int) for one in (number, partition, offset)) or not isinstance(learner, str):
-            raise TypeError("its place is none")
+            raise TypeError("its plan, partition, offset or learner is not valid")
         if is_tested(point):
             for side in SIDES:
                 mean_e_value([point], side, 1)  # raises now, not when it decides
