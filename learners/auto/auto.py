@@ -50,9 +50,8 @@ class Auto(Learner):
         In regression, its current weight in the mean.
         """
         asked = self.rule().parameters
-        names = regression.names(asked) if self.task == REGRESSION else classification.names(asked)
-        shares = self.state["stacking.share" if self.task == REGRESSION else "mixing.share"]
-        return dict(zip(names, shares.tolist(), strict=True))
+        of = regression if self.task == REGRESSION else classification
+        return dict(zip(of.names(asked), of.shares(asked, self.state).tolist(), strict=True))
 
     def rule(self) -> UpdateRule:
         if self.task == REGRESSION:
@@ -61,6 +60,6 @@ class Auto(Learner):
 
     def initialise(self) -> None:
         if self.task == REGRESSION:
-            regression.begin(self.state)
+            regression.begin(self.state, self.parameters.seed)
         else:
             classification.begin(self.state, self.parameters.seed)

@@ -18,8 +18,12 @@ from driftway.learners.auto import (
 )
 from driftway.learners.auto.bounds import clip_row
 from driftway.learners.auto.budget import affordable
+from driftway.learners.auto.forests import class_forest, trees
+from driftway.learners.auto.forests.class_forest import CAREFUL, EAGER, MODERATE, ClassForest
+from driftway.learners.auto.forests.usage import PATIENCE, Usage, judge
+from driftway.learners.auto.first_order import sigmoid
 from driftway.learners.auto.label_history import LabelHistory
-from driftway.learners.auto.mixing import MixingState, mix, update_mixing
+from driftway.learners.auto.mixing import SUREST, MixingState, mix, update_mixing
 from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
@@ -27,6 +31,8 @@ from driftway.learners.auto.second_order import Filters
 from driftway.learners.contract import Array, UpdateRule, field, fragment, kernel, part, scratch
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.multiclass.margins import best_wrong
+from driftway.learners.numeric.random import seed as seed_words
 
 LINEAR_RATE = 0.05
 WAVE_RATE = 0.3
@@ -36,12 +42,26 @@ FILTERS_WORTH = 1.25
 0.04 (docs/decisions/0031)."""
 
 
+FOREST_NAMES = "forest_careful", "forest_moderate", "forest_eager"
+FORESTS = len(FOREST_NAMES)
+FORESTS_WORTH = 1.0
+"""Their value in `affordable`."""
+SUREST_ABOVE = 35.0
+"""Limit of a class's distance from the best class in the second mixture."""
+WORTH = 0.005
+"""Share of the squared loss that the forests must gain to be used."""
+COUNTS = 2**20
+"""Largest number of counts of a forest; with many classes its leaves have fewer slots."""
+SLOTS = 64
+
+
 class ClassificationNumbers(NamedTuple):
     """Which of the more expensive experts are included."""
 
     waves: bool
     filters: bool
     near: bool
+    forests: bool
 
 
 class ClassificationState(NamedTuple):
@@ -53,9 +73,16 @@ class ClassificationState(NamedTuple):
     filters: Any = part(Filters, "experts of second order")
     bells: Any = part(DiagonalGaussians, "experts by naive Bayes")
     near: Any = part(NearestNeighbours, "experts by neighbours")
-    mixing: Any = part(MixingState, "what makes one judgement of all")
+    mixing: Any = part(MixingState, "what makes one judgement of all those above")
+    careful: Any = part(ClassForest, "forest whose leaves split late")
+    moderate: Any = part(ClassForest, "forest in between")
+    eager: Any = part(ClassForest, "forest whose leaves split early")
+    above: Any = part(MixingState, "the second mixture, of the first one's score and the forests'", E="F", M="G")
+    usage: Any = part(Usage, "whether the forests are used")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
-    S: Array = scratch("f8[K]", "the mixture's score of each class")
+    S: Array = scratch("f8[K]", "the score of each class")
+    without: Array = scratch("f8[K]", "the same without the forests")
+    bins: Array = scratch("f8[n]", "bins of the row's features")
     now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
 
 
@@ -68,9 +95,12 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
             (waves.WAVES * (n + 2 * first_order.EXPERTS * C), 1.0),
             (2 * second_order.EXPERTS * (n + 1) * (n + 1), FILTERS_WORTH),
             (neighbours.WINDOW * n, 1.0),
+            (class_forest.cost(n, K) * FORESTS, FORESTS_WORTH),
         )
     )
-    E, (R, H) = len(names(asked)), label_history.contexts(K)
+    E, (R, H) = len(names(asked)) - FORESTS * asked.forests, label_history.contexts(K)
+    m, T = min(n, trees.OBSERVED), class_forest.TREES * asked.forests
+    A = min(max(COUNTS // (class_forest.TREES * m * class_forest.BINS * K), 1), SLOTS)
     sizes: Sizes = {
         "w": n + 1,
         "C": C,
@@ -83,7 +113,15 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "H": H,
         "E": E,
         "M": 2 * E,
-        "o": E * C + label_history.EXPERTS,
+        "T": T,
+        "N": min(trees.NODES, 16 * A),
+        "A": A,
+        "m": m,
+        "c": n,
+        "B": class_forest.BINS,
+        "F": 1 + FORESTS,
+        "G": 2 * (1 + FORESTS),
+        "o": E * C + label_history.EXPERTS + FORESTS * K,
     }
     return UpdateRule(
         score,
@@ -106,14 +144,20 @@ def begin(state: State, seed: int) -> None:
     np.fill_diagonal(state["mixing.P"], mixing.FIRST)
     for P in state["filters.P"]:
         np.fill_diagonal(P, second_order.FIRST)
+    state["above.weight"][0] = 1.0  # the other experts' score as it is
+    np.fill_diagonal(state["above.P"], mixing.FIRST)
+    state["above.share"][0] = 1.0
+    state["usage.fails"][0] = PATIENCE - 3
     waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
+    for place, name in enumerate(("careful", "moderate", "eager")):
+        seed_words(state[f"{name}.trees.words"], np.uint64((seed + 1 + place) % 2**64))
 
 
 def names(asked: ClassificationNumbers) -> tuple[str, ...]:
     """Return the names of the experts, in order."""
     found: tuple[str, ...] = label_history.NAMES + first_order.NAMES + naive_bayes.NAMES
     found += tuple(f"waves_{name}" for name in first_order.NAMES) * asked.waves
-    return found + second_order.NAMES * asked.filters + neighbours.NAMES * asked.near
+    return found + second_order.NAMES * asked.filters + neighbours.NAMES * asked.near + FOREST_NAMES * asked.forests
 
 
 @fragment
@@ -133,7 +177,25 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
     if p.near:
         neighbours.search(memory.near, z)
         neighbours.vote(memory.near, raw, e)
-    mix(memory.mixing, memory.S)
+    mix(memory.mixing, memory.S, SUREST)
+    if p.forests:
+        for c in range(memory.S.shape[0]):
+            memory.without[c] = memory.S[c]
+        if memory.usage.used[0] == 1:
+            ask_forests(memory)
+            mix(memory.above, memory.S, SUREST_ABOVE)
+
+
+@kernel
+def ask_forests(memory: ClassificationState) -> None:
+    """Write the second mixture's inputs: the first one's score, and the forests' log-probabilities."""
+    raw = memory.above.raw
+    trees.quantize(memory.z, memory.bins, class_forest.BINS)
+    for c in range(memory.without.shape[0]):
+        raw[0, c] = memory.without[c]
+    class_forest.predict(memory.careful, memory.bins, raw[1])
+    class_forest.predict(memory.moderate, memory.bins, raw[2])
+    class_forest.predict(memory.eager, memory.bins, raw[3])
 
 
 @fragment
@@ -141,9 +203,37 @@ def learn(
     _x: Array, y: int, _omega: float, _finite: bool, p: ClassificationNumbers, memory: ClassificationState
 ) -> None:
     """Update the mixture by the experts' scores, then update each expert."""
-    update_mixing(memory.mixing, memory.S, y)
+    if p.forests:
+        update_mixing(memory.mixing, memory.without, y)
+        both = memory.usage.used[0] == 1
+        if both:
+            update_mixing(memory.above, memory.S, y)
+        teach_forests(y, both, memory)
+    else:
+        update_mixing(memory.mixing, memory.S, y)
     label_history.update(y, memory.history)
     teach(y, p, memory)
+
+
+@kernel
+def teach_forests(y: int, both: bool, memory: ClassificationState) -> None:
+    """Update the forests, if they are used, and decide whether they are from now on.
+
+    `both` says whether S was mixed with them.
+    """
+    without = loss_of(memory.without, y)
+    if memory.usage.used[0] == 1:
+        class_forest.learn(memory.careful, memory.bins, y, CAREFUL)
+        class_forest.learn(memory.moderate, memory.bins, y, MODERATE)
+        class_forest.learn(memory.eager, memory.bins, y, EAGER)
+    judge(memory.usage, without, loss_of(memory.S, y) if both else without, WORTH)
+
+
+@kernel
+def loss_of(S: Array, y: int) -> float:
+    """Return the squared loss of class y against its rival. Shapes: S f8[K]."""
+    wrong = 1.0 - sigmoid(S[y] - S[best_wrong(S, y)])
+    return wrong * wrong
 
 
 @kernel
@@ -161,7 +251,7 @@ def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None
 
 
 @fragment
-def cache_prediction(opinion: Array, _p: ClassificationNumbers, memory: ClassificationState) -> None:
+def cache_prediction(opinion: Array, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Cache the experts' scores of a row and its label contexts. Shapes: opinion f4[C E + 2]."""
     raw, (E, K) = memory.mixing.raw, memory.mixing.raw.shape
     place = 0
@@ -172,6 +262,32 @@ def cache_prediction(opinion: Array, _p: ClassificationNumbers, memory: Classifi
             place += 1
     after_run, after_past = label_history.current_contexts(memory.history)
     opinion[place], opinion[place + 1] = after_run, after_past
+    if p.forests:
+        place += label_history.EXPERTS
+        for e in range(1, memory.above.raw.shape[0]):
+            for c in range(K):
+                opinion[place] = memory.above.raw[e, c] if memory.usage.used[0] == 1 else math.nan
+                place += 1
+
+
+@kernel
+def restore_second(opinion: Array, place: int, y: int, memory: ClassificationState) -> bool:
+    """Update the second mixture by the cached scores of the forests, if they were used then; return whether they were.
+
+    S is the first mixture's score by the cached scores. Shapes: opinion f4[o], the forests' from `place` on.
+    """
+    raw, K = memory.above.raw, memory.S.shape[0]
+    for c in range(K):
+        memory.without[c] = raw[0, c] = memory.S[c]
+    if math.isnan(opinion[place]):
+        return False
+    for e in range(1, raw.shape[0]):
+        for c in range(K):
+            raw[e, c] = opinion[place]
+            place += 1
+    mix(memory.above, memory.S, SUREST_ABOVE)
+    update_mixing(memory.above, memory.S, y)
+    return True
 
 
 @fragment
@@ -199,11 +315,22 @@ def learn_delayed(
                 place += 1
             else:
                 raw[e, c] = 0.0
-    mix(memory.mixing, memory.S)
+    mix(memory.mixing, memory.S, SUREST)
     update_mixing(memory.mixing, memory.S, y)
     for e in range(E):
         for c in range(K):
             raw[e, c] = now[e, c]
+    if p.forests:
+        teach_forests(y, restore_second(opinion, place + label_history.EXPERTS, y, memory), memory)
     label_history.count_at(y, int(opinion[place]), int(opinion[place + 1]), memory.history)
     label_history.advance(y, memory.history)
     teach(y, p, memory)
+
+
+def shares(asked: ClassificationNumbers, state: State) -> Array:
+    """Return each expert's share in the score, in the order of `names`; they sum to 1."""
+    own = state["mixing.share"]
+    if not asked.forests:
+        return own
+    first, *forests = state["above.share"] if state["usage.used"][0] else (1.0, *(0.0,) * FORESTS)
+    return np.concatenate([own * first, forests])

@@ -38,8 +38,11 @@ class MixingState(NamedTuple):
 
 
 @kernel
-def mix(mixing: MixingState, S: Array) -> None:
-    """Compute the inputs from the experts' scores, and write their weighted sum for each class. Shapes: S f8[K]."""
+def mix(mixing: MixingState, S: Array, surest: float) -> None:
+    """Compute the inputs from the experts' scores, and write their weighted sum for each class.
+
+    `surest` limits a class's distance from the best one. Shapes: S f8[K].
+    """
     E, K = mixing.raw.shape
     for c in range(K):
         S[c] = 0.0
@@ -51,7 +54,7 @@ def mix(mixing: MixingState, S: Array) -> None:
                 top = c
         second = scores[best_wrong(scores, top)]
         for c in range(K):
-            evidence[c] = max(scores[c] - scores[top], -SUREST)
+            evidence[c] = max(scores[c] - scores[top], -surest)
             ahead = 2.0 * (scores[c] - (second if c == top else scores[top]))
             squashed[c] = ahead / (1.0 + abs(ahead))
             S[c] += mixing.weight[e] * evidence[c] + mixing.weight[E + e] * squashed[c]

@@ -11,6 +11,10 @@ import numpy as np
 from driftway.learners.auto import neighbours, stacking
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
+from driftway.learners.auto.forests import target_forest, trees
+from driftway.learners.auto.forests.target_forest import TargetForest
+from driftway.learners.auto.forests.trees import Columns
+from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.least_squares import fold, forecast
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.stacking import StackingState
@@ -37,6 +41,7 @@ from driftway.learners.contract import (
 )
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.numeric.random import seed as seed_words
 from driftway.learners.numeric.vectors import dot
 
 NAMES = "mean", "last", "step_slow", "step_fast"
@@ -57,6 +62,19 @@ SQUARES_WORTH = 2.5
 while least squares halve the error at best (docs/decisions/0031)."""
 ENOUGH = 25
 """Rows before neighbours are used."""
+NAMES_FORESTS = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
+"""Forests of the target; of the target and of its change, with the last targets as features; and of what the other
+experts leave, with their forecast or the last targets as a feature."""
+FORESTS = len(NAMES_FORESTS)
+FORESTS_WORTH = 1.0
+"""Their value in `affordable`."""
+PAST = 3
+"""Last targets among the forests' features."""
+WORTH = 0.01
+"""Share of the squared error that the forests must gain to be used."""
+SLOTS = 48
+COUNTS = 2**19
+"""Largest number of counts of a forest."""
 
 
 class RegressionNumbers(NamedTuple):
@@ -65,6 +83,7 @@ class RegressionNumbers(NamedTuple):
     squares: bool
     curves: bool
     near: bool
+    forests: bool
 
 
 class RegressionState(NamedTuple):
@@ -72,15 +91,24 @@ class RegressionState(NamedTuple):
 
     history: Any = part(TargetHistory, "the targets' scale and past")
     step: Array = field("f8[2, u]", "weights of the two that step along the row")
-    change: Array = field("f8[B, uB]", "weights of least squares on changes")
-    change_P: Array = field("f8[B, uB, uB]", "their P; bitwise symmetric")
-    level: Array = field("f8[B, wB]", "weights of least squares on targets")
-    level_P: Array = field("f8[B, wB, wB]", "their P; bitwise symmetric")
+    change: Array = field("f8[b, uB]", "weights of least squares on changes")
+    change_P: Array = field("f8[b, uB, uB]", "their P; bitwise symmetric")
+    level: Array = field("f8[b, wB]", "weights of least squares on targets")
+    level_P: Array = field("f8[b, wB, wB]", "their P; bitwise symmetric")
     curve: Array = field("f8[G, q]", "weights of least squares on changes, with products of features")
     curve_P: Array = field("f8[G, q, q]", "their P; bitwise symmetric")
     near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
-    stacking: Any = part(StackingState, "what makes one forecast of all")
+    stacking: Any = part(StackingState, "what makes one forecast of all those above")
+    of_level: Any = part(TargetForest, "forest of the target")
+    of_history: Any = part(TargetForest, "the same with the last targets as features")
+    of_change: Any = part(TargetForest, "forest of the change from the last target")
+    left: Any = part(TargetForest, "forest of what the others leave, with their forecast as a feature")
+    left_history: Any = part(TargetForest, "the same with the last targets as features")
+    above: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
+    usage: Any = part(Usage, "whether the forests are used")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
+    inputs: Array = scratch("f8[c]", "the forests' features: the first mixture's forecast, the row, the last targets")
+    bins: Array = scratch("f8[c]", "their bins")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     bent: Array = scratch("f8[q]", "products of features, then u")
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
@@ -99,18 +127,29 @@ def rule_for(n: int, budget: float) -> UpdateRule:
             (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), SQUARES_WORTH),
             (2 * ON_CURVES * q * q, SQUARES_WORTH),
             (neighbours.WINDOW * n, 1.0),
+            (target_forest.cost() * FORESTS, FORESTS_WORTH),
         )
     )
+    m = min(n, trees.OBSERVED)
+    A = min(COUNTS // (target_forest.TREES * m * target_forest.BINS), SLOTS)
     sizes: Sizes = {
         "w": w,
         "u": u,
-        "B": ON_CHANGES,
+        "b": ON_CHANGES,
         "uB": u * asked.squares,
         "wB": w * asked.squares,
         "G": ON_CURVES,
         "q": q * asked.curves,
         "W": neighbours.WINDOW * asked.near,
-        "E": len(names(asked)),
+        "E": len(names(asked)) - FORESTS * asked.forests,
+        "T": target_forest.TREES * asked.forests,
+        "N": trees.NODES,
+        "A": A,
+        "m": m,
+        "c": 1 + n + PAST,
+        "B": target_forest.BINS,
+        "F": (1 + FORESTS) * asked.forests,
+        "o": len(names(asked)),
     }
     return UpdateRule(
         score,
@@ -118,14 +157,18 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         asked,
         RegressionState,
         sizes,
-        cached_prediction="f4[E]",
+        cached_prediction="f4[o]",
         cache_prediction=cache_prediction,
         learn_delayed=learn_delayed,
     )
 
 
-def begin(state: State) -> None:
+def begin(state: State, seed: int) -> None:
     """Write the initial values into a zeroed state."""
+    np.fill_diagonal(state["above.P"], stacking.FIRST)
+    state["above.share"][:1] = 1.0
+    for place, name in enumerate(("of_level", "of_history", "of_change", "left", "left_history")):
+        seed_words(state[f"{name}.trees.words"], np.uint64((seed + place) % 2**64))
     share = state["stacking.share"]
     share[:] = 1.0 / len(share)
     np.fill_diagonal(state["stacking.P"], stacking.FIRST)
@@ -137,7 +180,17 @@ def begin(state: State) -> None:
 def names(asked: RegressionNumbers) -> tuple[str, ...]:
     """Return the names of the experts, in order."""
     found = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
-    return found + NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
+    found += NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
+    return found + NAMES_FORESTS * asked.forests
+
+
+def shares(asked: RegressionNumbers, state: State) -> Array:
+    """Return each expert's weight in the forecast, in the order of `names`; they sum to 1."""
+    own = state["stacking.share"]
+    if not asked.forests:
+        return own
+    first, *forests = state["above.share"] if state["usage.used"][0] else (1.0, *(0.0,) * FORESTS)
+    return np.concatenate([own * first, forests])
 
 
 @fragment
@@ -149,7 +202,33 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
     of_level, _ = scales(memory.history)
     if memory.history.wild[0] == 1 and memory.history.run[0] > 1:
         return memory.history.last[0]
-    return stacking.mix(memory.stacking) * of_level + memory.history.mean[NOW]
+    forecast = stacking.mix(memory.stacking)
+    if p.forests:
+        memory.above.forecasts[0] = forecast
+        if memory.usage.used[0] == 1:
+            ask_forests(memory)
+            forecast = stacking.mix(memory.above)
+    return forecast * of_level + memory.history.mean[NOW]
+
+
+@kernel
+def ask_forests(memory: RegressionState) -> None:
+    """Write the forests' forecasts, in standard deviations of the targets, behind the first mixture's."""
+    forecasts, inputs, bins, history = memory.above.forecasts, memory.inputs, memory.bins, memory.history
+    of_level, of_changes = scales(history)
+    n = memory.z.shape[0] - 1
+    inputs[0] = forecasts[0]
+    for j in range(n):
+        inputs[1 + j] = memory.z[j]
+    for i in range(PAST):
+        inputs[1 + n + i] = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
+    trees.quantize(inputs, bins, target_forest.BINS)
+    last = memory.stacking.forecasts[1]
+    forecasts[1] = target_forest.forecast(memory.of_level, bins)
+    forecasts[2] = target_forest.forecast(memory.of_history, bins)
+    forecasts[3] = last + target_forest.forecast(memory.of_change, bins) * (of_changes / of_level)
+    forecasts[4] = forecasts[0] + target_forest.forecast(memory.left, bins)
+    forecasts[5] = forecasts[0] + target_forest.forecast(memory.left_history, bins)
 
 
 @kernel
@@ -202,7 +281,17 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
     target, history = bounded(y, LARGEST), memory.history
     wild = is_wild(history, target)
     if not wild and history.wild[0] == 0:
-        stacking.update_stacking(memory.stacking, in_deviations(target, memory))
+        level = in_deviations(target, memory)
+        stacking.update_stacking(memory.stacking, level)
+        if p.forests:
+            without = memory.above.forecasts[0]
+            if memory.usage.used[0] == 1:
+                both = stacking.mix(memory.above)
+                stacking.update_stacking(memory.above, level)
+                teach_forests(level, without, memory)
+                judge(memory.usage, (level - without) ** 2, (level - both) ** 2, WORTH)
+            else:
+                judge(memory.usage, (level - without) ** 2, (level - without) ** 2, WORTH)
         teach(target, p, memory)
     advance(history, target, wild)
 
@@ -238,6 +327,19 @@ def in_deviations(y: float, memory: RegressionState) -> float:
     """Return a target as its bounded distance from the mean, in standard deviations."""
     of_level, _ = scales(memory.history)
     return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
+
+
+@kernel
+def teach_forests(level: float, without: float, memory: RegressionState) -> None:
+    """Update the forests with a target in standard deviations; `without` is the first mixture's forecast of it."""
+    bins, (of_level, of_changes) = memory.bins, scales(memory.history)
+    n = memory.z.shape[0] - 1
+    change = bounded((level - memory.stacking.forecasts[1]) * (of_level / of_changes), FAR)
+    target_forest.learn(memory.of_level, bins, level, Columns(1, n))
+    target_forest.learn(memory.of_history, bins, level, Columns(1, n + PAST))
+    target_forest.learn(memory.of_change, bins, change, Columns(1, n + PAST))
+    target_forest.learn(memory.left, bins, level - without, Columns(0, 1 + n))
+    target_forest.learn(memory.left_history, bins, level - without, Columns(1, n + PAST))
 
 
 @kernel

@@ -18,7 +18,7 @@ Counts = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 Fields = Mapping[str, tuple[str, tuple[int, ...]]]
-"""name -> (dtype, shape), in memory order; every dtype has 8-byte items, so every view is aligned."""
+"""name -> (dtype, shape), in memory order; every view begins at a multiple of 8 bytes."""
 
 _most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
 
@@ -39,26 +39,31 @@ def require_room(nbytes: int) -> None:
         raise ValueError(f"it takes {nbytes:,} bytes, more than the {_most_bytes.get():,} that were saved")
 
 
+def _padded(nbytes: int) -> int:
+    """Return the next multiple of 8."""
+    return -(-nbytes // 8) * 8
+
+
 class State:
     """Named, 8-byte-aligned views into one buffer.
 
     Parameters
     ----------
     fields : Fields
-        The views in memory order. Items must be 8 bytes wide (`f8`, `i8`, `u8`).
+        The views in memory order. Behind one whose bytes are no multiple of 8, up to 7 bytes are not used.
     memory : u1[nbytes] or None
         The buffer to use; None allocates a zeroed one.
 
     Raises
     ------
     ValueError
-        A field's items are not 8 bytes wide, `memory` has another size, or the state is larger than `limited_to` says.
+        `memory` has another size, or the state is larger than `limited_to` says.
     """
 
     def __init__(self, fields: Fields, memory: Bytes | None = None) -> None:
         self.fields = dict(fields)
-        sizes = {name: self._size(name, *spec) for name, spec in self.fields.items()}
-        self.nbytes = sum(sizes.values())
+        sizes = {name: math.prod(shape) * np.dtype(dtype).itemsize for name, (dtype, shape) in self.fields.items()}
+        self.nbytes = sum(map(_padded, sizes.values()))
         if memory is None:
             require_room(self.nbytes)
             memory = np.zeros(self.nbytes // 8, np.float64).view(np.uint8)
@@ -69,16 +74,9 @@ class State:
         self._starts: dict[str, int] = {}
         start = 0
         for name, (dtype, shape) in self.fields.items():
-            end = start + sizes[name]
             self._starts[name] = start
-            self._views[name] = memory[start:end].view(dtype).reshape(shape)
-            start = end
-
-    @staticmethod
-    def _size(name: str, dtype: str, shape: tuple[int, ...]) -> int:
-        if np.dtype(dtype).itemsize != 8:
-            raise ValueError(f"field {name}: items of {dtype} are not 8 bytes wide")
-        return math.prod(shape) * 8
+            self._views[name] = memory[start : start + sizes[name]].view(dtype).reshape(shape)
+            start += _padded(sizes[name])
 
     def start(self, name: str) -> int:
         """Return the byte offset of a view in the buffer."""

@@ -8,6 +8,7 @@ class Weights(NamedTuple):
 Fields make up the state, in this order; its bytes are a snapshot. Kernels get all arrays, scratch included, as views.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
 
@@ -42,6 +43,8 @@ class SubState(NamedTuple):
 
     memory: type[Any]
     text: str
+    sizes: Mapping[str, str]
+    """Name in its shapes -> the name in `Sizes`, for those that differ."""
 
 
 def field(spec: str, text: str, start: float = 0.0, largest: str = "") -> Any:
@@ -57,9 +60,12 @@ def scratch(spec: str, text: str) -> Any:
     return _field_spec(spec, text, 0.0, False)
 
 
-def part(memory: type[Any], text: str) -> Any:
-    """Include the arrays of another memory; in the state their names are prefixed with this name and a dot."""
-    return SubState(memory, text)
+def part(memory: type[Any], text: str, **sizes: str) -> Any:
+    """Include the arrays of another memory; in the state their names are prefixed with this name and a dot.
+
+    ``E="F"`` says that what its shapes call E is called F here, so that two parts of one class can differ in size.
+    """
+    return SubState(memory, text, sizes)
 
 
 def _field_spec(spec: str, text: str, start: float, kept: bool, largest: str = "") -> FieldSpec:
@@ -72,10 +78,19 @@ def field_specs(memory: type[Any], prefix: str = "") -> dict[str, FieldSpec]:
     found: dict[str, FieldSpec] = {}
     for name, one in memory._field_defaults.items():
         if isinstance(one, SubState):
-            found |= field_specs(one.memory, f"{prefix}{name}.")
+            inside = field_specs(one.memory, f"{prefix}{name}.")
+            found |= {key: _renamed(spec, one.sizes) for key, spec in inside.items()}
         else:
             found[prefix + name] = one
     return found
+
+
+def _renamed(one: FieldSpec, sizes: Mapping[str, str]) -> FieldSpec:
+    """Return a declaration with other names of sizes."""
+    for old, new in sizes.items():
+        shape, largest = (re.sub(rf"\b{old}\b", new, text) for text in (one.shape, one.largest))
+        one = one._replace(shape=shape, largest=largest)
+    return one
 
 
 def fields_of(memory: type[Any], sizes: Sizes, prefix: str = "") -> Fields:

@@ -16,7 +16,7 @@ class Auto:
             return [need <= budget / 0.25e-3 for need in needed]
 
         if kind == "regression":
-            self.inner = Targets(n_features, affordable)
+            self.inner = Targets(n_features, affordable, seed)
         else:
             self.inner = Classes(n_features, n_classes, kind == "binary", affordable, seed)
 

@@ -13,7 +13,9 @@ from tests.support.oracle.auto.experts import (
     SecondOrder,
     Waves,
     rival,
+    sigmoid,
 )
+from tests.support.oracle.auto.forests import ClassForest, Usage, bins_of
 from tests.support.oracle.protocol import inner
 
 
@@ -23,45 +25,94 @@ def squashed(S):
     return [lead / (1.0 + abs(lead)) for lead in leads]
 
 
-def evidence(S):
-    """Scores relative to the best one, at least -8."""
-    return [max(s - max(S), -8.0) for s in S]
+class Mixture:
+    """Logistic regression on the scores of E experts, as they are and squashed."""
+
+    def __init__(self, E, weight, surest):
+        self.weight, self.surest = weight, surest
+        self.covariance = Covariance(2 * E, 0.03, 0.03, 1e-6, 0.01)
+
+    def inputs(self, scores):
+        """2 E rows of K scores: scores relative to the best one, and squashed leads."""
+        return [[max(s - max(S), -self.surest) for s in S] for S in scores] + [squashed(S) for S in scores]
+
+    def mixed(self, scores):
+        by_class = zip(*self.inputs(scores), strict=True)
+        return [inner(self.weight, column) for column in by_class]
+
+    def learn(self, scores, y):
+        S = self.mixed(scores)
+        r = rival(S, y)
+        lead = [of_class[y] - of_class[r] for of_class in self.inputs(scores)]
+        step = self.covariance.gain(lead, S[y] - S[r])
+        self.weight = [w + s for w, s in zip(self.weight, step, strict=True)]
+
+
+def loss_of(S, y):
+    return (1.0 - sigmoid(S[y] - S[rival(S, y)])) ** 2
+
+
+class Forests:
+    """The second mixture: the first one's score, and three forests."""
+
+    GROWTHS = ((100.0, 0.8635, 0.03, 0.997), (25.0, 0.5756, 0.1, 0.99), (8.0, 0.3745, 0.25, 0.98))
+
+    def __init__(self, K, n, seed):
+        self.forests = [ClassForest(K, seed + 1 + i, n, growth) for i, growth in enumerate(self.GROWTHS)]
+        self.mixture = Mixture(4, [1.0] + [0.0] * 7, 35.0)
+        self.usage = Usage(0.005, 1)
+
+    def score(self, z, S):
+        if not self.usage.used:
+            return S
+        bins = bins_of(z[:-1], ClassForest.BINS)
+        return self.mixture.mixed([S, *(forest.say(bins) for forest in self.forests)])
+
+    def learn(self, z, S, y):
+        before = self.score(z, S)
+        if self.usage.used:
+            bins = bins_of(z[:-1], ClassForest.BINS)
+            self.mixture.learn([S, *(forest.say(bins) for forest in self.forests)], y)
+            for forest in self.forests:
+                forest.learn(bins, y)
+        self.usage.judge(loss_of(S, y), loss_of(before, y))
 
 
 class Classes:
-    """All experts and the mixture, on scaled rows."""
+    """All experts and the mixtures, on scaled rows."""
 
     def __init__(self, n, K, binary, affordable, seed):
         self.K, self.binary = K, binary
-        waves, filters, near = affordable(
-            [128 * (n + 8 * (1 if K == 2 else K)), 4 * (n + 1) ** 2, 512 * n],
-            [1.0, 1.25, 1.0],
+        waves, filters, near, forests = affordable(
+            [
+                128 * (n + 8 * (1 if K == 2 else K)),
+                4 * (n + 1) ** 2,
+                512 * n,
+                3 * (16 * (64 + 2 * min(n, 12) + 3 * K) + n),
+            ],
+            [1.0, 1.25, 1.0, 1.0],
         )
         self.experts = [LabelHistory(K), FirstOrder(K, n + 1, 0.05), NaiveBayes(K, n)]
         self.experts += [Waves(K, n, seed)] * waves + [SecondOrder(K, n + 1)] * filters + [Neighbours(K)] * near
         E = 2 + 4 + 2 + 4 * waves + 2 * filters + 2 * near
-        self.weight = [0.5 / sqrt(2 * E)] * (2 * E)
-        self.covariance = Covariance(2 * E, 0.03, 0.03, 1e-6, 0.01)
+        self.mixture = Mixture(E, [0.5 / sqrt(2 * E)] * (2 * E), 8.0)
+        self.forests = Forests(K, n, seed) if forests else None
 
-    def inputs(self, z):
-        """2 E rows of K scores: evidence and squashed leads of E experts."""
-        scores = [S for expert in self.experts for S in expert.say(z)]
-        return [evidence(S) for S in scores] + [squashed(S) for S in scores]
-
-    def mixed(self, z):
-        by_class = zip(*self.inputs(z), strict=True)
-        return [inner(self.weight, column) for column in by_class]
+    def said(self, z):
+        return [S for expert in self.experts for S in expert.say(z)]
 
     def score(self, z):
-        S = self.mixed([*z, 1.0])
+        z = [*z, 1.0]
+        S = self.mixture.mixed(self.said(z))
+        if self.forests:
+            S = self.forests.score(z, S)
         return [S[1] - S[0]] if self.binary else S
 
     def learn(self, z, y):
         z, y = [*z, 1.0], int(y)
-        inputs, S = self.inputs(z), self.mixed(z)
-        r = rival(S, y)
-        lead = [of_class[y] - of_class[r] for of_class in inputs]
-        step = self.covariance.gain(lead, S[y] - S[r])
-        self.weight = [w + s for w, s in zip(self.weight, step, strict=True)]
+        scores = self.said(z)
+        if self.forests:
+            self.forests.learn(z, self.mixture.mixed(scores), y)
+        self.mixture.learn(scores, y)
         for expert in self.experts:
             expert.learn(z, y)

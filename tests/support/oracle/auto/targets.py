@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp, sqrt
 
 from tests.support.oracle.auto.experts import Window
+from tests.support.oracle.auto.forests import TargetForest, Usage, bins_of
 from tests.support.oracle.least_squares import DFOP
 from tests.support.oracle.protocol import inner
 
@@ -160,13 +161,46 @@ class Stacking:
         self.P = [[entry - k[i] * k[j] / total for j, entry in enumerate(row)] for i, row in enumerate(self.P)]
 
 
-class Targets:
-    """All experts and the mixture, on scaled rows."""
+class Forests:
+    """The second mixture: the first one's forecast, and five forests."""
 
-    def __init__(self, n, affordable):
+    def __init__(self, n, seed):
+        kinds = [range(1, 1 + n), range(1, 4 + n), range(1, 4 + n), range(1 + n), range(1, 4 + n)]
+        self.forests = [TargetForest(seed + i, columns, n) for i, columns in enumerate(kinds)]
+        self.stacking, self.usage = Stacking(6), Usage(0.01, 0)
+        self.stacking.share = [1.0] + [0.0] * 5
+
+    def bins(self, z, past, first):
+        lags = [bounded(past.level(y), 10.0) for y in past.last[:3]]
+        return bins_of([first, *z[:-1], *lags], TargetForest.BINS)
+
+    def said(self, z, past, first, last):
+        level, history, change, left, left_history = (f.say(self.bins(z, past, first)) for f in self.forests)
+        ratio = past.of_changes() / past.of_levels()
+        return [first, level, history, last + ratio * change, first + left, first + left_history]
+
+    def score(self, z, past, first, last):
+        return self.stacking.say(self.said(z, past, first, last)) if self.usage.used else first
+
+    def learn(self, z, past, first, last, level, change):
+        both = self.score(z, past, first, last)
+        if self.usage.used:
+            bins = self.bins(z, past, first)
+            self.stacking.learn(self.said(z, past, first, last), level)
+            for forest, y in zip(self.forests, (level, level, change, level - first, level - first), strict=True):
+                forest.learn(bins, y)
+        self.usage.judge((level - first) ** 2, (level - both) ** 2)
+
+
+class Targets:
+    """All experts and the mixtures, on scaled rows."""
+
+    def __init__(self, n, affordable, seed):
         u, keeps = n + 6, (1.0, 0.999, 0.98)
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
-        squares, curves, near = affordable([6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n], [2.5, 2.5, 1.0])
+        squares, curves, near, forests = affordable(
+            [6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n, 5 * 15 * (64 + 2 * 12)], [2.5, 2.5, 1.0, 1.0]
+        )
         self.past = Past()
         self.on_changes = [Steps(u, 0.05), Steps(u, 0.3)]
         self.on_changes += [LeastSquares(u, keep) for keep in keeps] if squares else []
@@ -178,6 +212,7 @@ class Targets:
         self.best = before + 1 if curves else 5 if squares else 3
         E = 2 + len(self.on_changes) + len(self.on_curves) + len(self.on_levels) + near
         self.stacking = Stacking(E)
+        self.forests = Forests(n, seed) if forests else None
 
     def said(self, z):
         past, u = self.past, self.past.row(z)
@@ -198,7 +233,11 @@ class Targets:
         z = [*z, 1.0]
         if self.past.lost():
             return [self.past.last[0]]
-        return [self.stacking.say(self.said(z)) * self.past.of_levels() + self.past.scale.mean]
+        said = self.said(z)
+        forecast = self.stacking.say(said)
+        if self.forests:
+            forecast = self.forests.score(z, self.past, forecast, bounded(said[1], 10.0))
+        return [forecast * self.past.of_levels() + self.past.scale.mean]
 
     def learn(self, z, y):
         z, y = [*z, 1.0], bounded(y, 1e100)
@@ -210,6 +249,8 @@ class Targets:
         past, u, said = self.past, self.past.row(z), self.said(z)
         level = bounded(past.level(y), 10.0)
         change = bounded((level - bounded(said[1], 10.0)) * past.of_levels() / past.of_changes(), 10.0)
+        if self.forests:
+            self.forests.learn(z, past, self.stacking.say(said), bounded(said[1], 10.0), level, change)
         self.stacking.learn(said, level)
         if self.window:
             self.window.keep(z, (level - bounded(said[self.best], 10.0)) * past.of_levels())

@@ -1,0 +1,74 @@
+"""When the forests are used: while they make the mixture better, and from time to time to find out whether they do.
+
+Forests cost more than all other experts together, and on most streams they gain nothing. They are tried at the start.
+If they have not made the error smaller by then, they are not used for a while, which doubles with every trial that
+fails, and ends early when the error of the other experts rises: they may do better behind a drift. What they have
+learned stays. The rule counts labelled rows and has no clock.
+"""
+
+from typing import NamedTuple
+
+from driftway.learners.contract import Array, Counts, field, fragment, kernel
+
+EVERY = 1000
+"""Labelled rows between two judgements while the forests are used."""
+SETTLING = 500
+"""Labelled rows at the beginning of their use that are not judged."""
+PATIENCE = 4
+"""Judgements in a row without a gain that end their use; after a pause one is enough, and three at the start with classes."""
+FIRST_PAUSE, LONGEST_PAUSE = 8000, 256_000
+KEEP = 0.9995
+"""Decay per row of the losses that are compared."""
+RECENT = 0.99
+"""The same of the recent loss, which shows a drift."""
+FAR = 6.0
+"""Standard deviations of the mean recent loss above that of many rows that end a pause early, behind half of it."""
+
+
+class Usage(NamedTuple):
+    """Whether the forests are used, and how much they gain."""
+
+    used: Counts = field("i8[1]", "1 while they are", start=1.0, largest="1")
+    rows: Counts = field("i8[1]", "labelled rows since their use or a pause began")
+    pause: Counts = field("i8[1]", "rows of the next pause", start=FIRST_PAUSE)
+    fails: Counts = field("i8[1]", "judgements in a row without a gain")
+    loss: Array = field("f8[2]", "mean loss without and with them since their use began, old rows discounted")
+    recent: Array = field("f8[3]", "mean loss without them, of recent rows and of many, and its mean square")
+
+
+@kernel
+def judge(usage: Usage, without: float, both: float, worth: float) -> None:
+    """Count a labelled row's losses without and with the forests; decide whether they are used from now on.
+
+    `worth` is the share of the loss that they must gain.
+    """
+    usage.rows[0] += 1
+    usage.recent[0] += (1.0 - RECENT) * (without - usage.recent[0])
+    usage.recent[1] += (1.0 - KEEP) * (without - usage.recent[1])
+    usage.recent[2] += (1.0 - KEEP) * (without * without - usage.recent[2])
+    rows = usage.rows[0]
+    if usage.used[0] == 0:
+        if rows >= usage.pause[0] or (2 * rows >= usage.pause[0] and has_drifted(usage)):
+            usage.used[0], usage.rows[0], usage.fails[0] = 1, 0, PATIENCE - 1
+            usage.pause[0] = min(2 * usage.pause[0], LONGEST_PAUSE)
+            usage.loss[0] = usage.loss[1] = 0.0
+        return
+    if rows > SETTLING:
+        share = max(1.0 / (rows - SETTLING), 1.0 - KEEP)
+        usage.loss[0] += share * (without - usage.loss[0])
+        usage.loss[1] += share * (both - usage.loss[1])
+    if rows % EVERY == 0:
+        if usage.loss[0] - usage.loss[1] >= worth * usage.loss[0]:
+            usage.pause[0], usage.fails[0] = FIRST_PAUSE, 0
+        else:
+            usage.fails[0] += 1
+        if usage.fails[0] >= PATIENCE:
+            usage.used[0], usage.rows[0] = 0, 0
+
+
+@fragment
+def has_drifted(usage: Usage) -> bool:
+    """Whether the recent loss is far above that of many rows."""
+    variance = (usage.recent[2] - usage.recent[1] * usage.recent[1]) * (1.0 - RECENT) / (1.0 + RECENT)
+    rise = usage.recent[0] - usage.recent[1]
+    return rise > 0.0 and rise * rise > FAR * FAR * variance
