@@ -48,7 +48,7 @@ FORESTS_WORTH = 1.0
 """Their value in `affordable`."""
 SUREST_ABOVE = 35.0
 """Limit of a class's distance from the best class in the second mixture."""
-WORTH = 0.005
+WORTH = 0.01
 """Share of the squared loss that the forests must gain to be used."""
 COUNTS = 2**20
 """Largest number of counts of a forest; with many classes its leaves have fewer slots."""
@@ -78,10 +78,12 @@ class ClassificationState(NamedTuple):
     moderate: Any = part(ClassForest, "forest in between")
     eager: Any = part(ClassForest, "forest whose leaves split early")
     above: Any = part(MixingState, "the second mixture, of the first one's score and the forests'", E="F", M="G")
+    alone: Any = part(MixingState, "the same of the first one's score alone", E="O", M="Q")
     usage: Any = part(Usage, "whether the forests are used")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     S: Array = scratch("f8[K]", "the score of each class")
-    without: Array = scratch("f8[K]", "the same without the forests")
+    first: Array = scratch("f8[K]", "that of the first mixture")
+    without: Array = scratch("f8[K]", "that of the second one without the forests")
     bins: Array = scratch("f8[n]", "bins of the row's features")
     now: Array = scratch("f8[E, K]", "what the experts say now, while it is judged what they said then")
 
@@ -121,6 +123,8 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         "B": class_forest.BINS,
         "F": 1 + FORESTS,
         "G": 2 * (1 + FORESTS),
+        "O": 1,
+        "Q": 2,
         "o": E * C + label_history.EXPERTS + FORESTS * K,
     }
     return UpdateRule(
@@ -144,9 +148,9 @@ def begin(state: State, seed: int) -> None:
     np.fill_diagonal(state["mixing.P"], mixing.FIRST)
     for P in state["filters.P"]:
         np.fill_diagonal(P, second_order.FIRST)
-    state["above.weight"][0] = 1.0  # the other experts' score as it is
-    np.fill_diagonal(state["above.P"], mixing.FIRST)
-    state["above.share"][0] = 1.0
+    for name in ("above", "alone"):
+        state[f"{name}.weight"][0] = state[f"{name}.share"][0] = 1.0  # the first mixture's score as it is
+        np.fill_diagonal(state[f"{name}.P"], mixing.FIRST)
     state["usage.fails"][0] = PATIENCE - 3
     waves.draw(np.uint64(seed), state["waves.frequency"], state["waves.phase"], np.empty(4, np.uint64))
     for place, name in enumerate(("careful", "moderate", "eager")):
@@ -179,11 +183,21 @@ def score(x: Array, p: ClassificationNumbers, memory: ClassificationState) -> No
         neighbours.vote(memory.near, raw, e)
     mix(memory.mixing, memory.S, SUREST)
     if p.forests:
+        supplement(memory)
+
+
+@kernel
+def supplement(memory: ClassificationState) -> None:
+    """Replace S, the score of all other experts, by the second mixture: with the forests if they are used."""
+    for c in range(memory.S.shape[0]):
+        memory.first[c] = memory.alone.raw[0, c] = memory.S[c]
+    mix(memory.alone, memory.without, SUREST_ABOVE)
+    if memory.usage.used[0] == 1:
+        ask_forests(memory)
+        mix(memory.above, memory.S, SUREST_ABOVE)
+    else:
         for c in range(memory.S.shape[0]):
-            memory.without[c] = memory.S[c]
-        if memory.usage.used[0] == 1:
-            ask_forests(memory)
-            mix(memory.above, memory.S, SUREST_ABOVE)
+            memory.S[c] = memory.without[c]
 
 
 @kernel
@@ -191,8 +205,8 @@ def ask_forests(memory: ClassificationState) -> None:
     """Write the second mixture's inputs: the first one's score, and the forests' log-probabilities."""
     raw = memory.above.raw
     trees.quantize(memory.z, memory.bins, class_forest.BINS)
-    for c in range(memory.without.shape[0]):
-        raw[0, c] = memory.without[c]
+    for c in range(memory.first.shape[0]):
+        raw[0, c] = memory.first[c]
     class_forest.predict(memory.careful, memory.bins, raw[1])
     class_forest.predict(memory.moderate, memory.bins, raw[2])
     class_forest.predict(memory.eager, memory.bins, raw[3])
@@ -204,7 +218,7 @@ def learn(
 ) -> None:
     """Update the mixture by the experts' scores, then update each expert."""
     if p.forests:
-        update_mixing(memory.mixing, memory.without, y)
+        update_mixing(memory.mixing, memory.first, y)
         both = memory.usage.used[0] == 1
         if both:
             update_mixing(memory.above, memory.S, y)
@@ -222,6 +236,7 @@ def teach_forests(y: int, both: bool, memory: ClassificationState) -> None:
     `both` says whether S was mixed with them.
     """
     without = loss_of(memory.without, y)
+    update_mixing(memory.alone, memory.without, y)
     if memory.usage.used[0] == 1:
         class_forest.learn(memory.careful, memory.bins, y, CAREFUL)
         class_forest.learn(memory.moderate, memory.bins, y, MODERATE)
@@ -278,7 +293,8 @@ def restore_second(opinion: Array, place: int, y: int, memory: ClassificationSta
     """
     raw, K = memory.above.raw, memory.S.shape[0]
     for c in range(K):
-        memory.without[c] = raw[0, c] = memory.S[c]
+        memory.alone.raw[0, c] = raw[0, c] = memory.S[c]
+    mix(memory.alone, memory.without, SUREST_ABOVE)
     if math.isnan(opinion[place]):
         return False
     for e in range(1, raw.shape[0]):

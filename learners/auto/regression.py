@@ -66,7 +66,7 @@ NAMES_FORESTS = "forest_level", "forest_history", "forest_change", "forest_left"
 """Forests of the target; of the target and of its change, with the last targets as features; and of what the other
 experts leave, with their forecast or the last targets as a feature."""
 FORESTS = len(NAMES_FORESTS)
-FORESTS_WORTH = 1.0
+FORESTS_WORTH = 2.5
 """Their value in `affordable`."""
 PAST = 3
 """Last targets among the forests' features."""

@@ -76,7 +76,7 @@ class ClassForest(NamedTuple):
 
 def cost(n: int, K: int) -> int:
     """Multiplications that take as long as a row of n features and K classes."""
-    return TREES * (64 + 2 * min(n, OBSERVED) + 3 * K) + n
+    return TREES * (100 + 8 * min(n, OBSERVED) + 8 * K) + n
 
 
 @kernel

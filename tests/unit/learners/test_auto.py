@@ -159,8 +159,64 @@ def test_shares_of_experts_sum_to_one(task: str, n_classes: int) -> None:
     assert sum(learner.experts().values()) == pytest.approx(1.0, abs=1e-9)
 
 
-def test_at_eight_features_the_state_is_small() -> None:
-    assert create("auto", 8).state.nbytes <= 256 * 1024
+@pytest.mark.parametrize(
+    ("task", "n_classes", "most"),
+    [("classification", 2, 4e6), ("classification", 10, 8e6), ("classification", 100, 16e6), ("regression", 2, 10e6)],
+)
+def test_at_eight_features_the_state_is_bounded(task: str, n_classes: int, most: float) -> None:
+    assert create("auto", 8, n_classes, task).state.nbytes <= most
+    assert create("auto", 8, n_classes, task, budget=0.5).state.nbytes <= max(256 * 1024, 4000 * n_classes**2)
+
+
+def rectangles(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows, and whether an odd number of their first three features is positive: no feature tells alone."""
+    X = noise(n, 6)
+    return X, ((X[:, :3] > 0.0).sum(axis=1) % 2).astype(float)
+
+
+def test_forests_learn_what_the_other_experts_cannot() -> None:
+    X, y = rectangles(12_000)
+    with_forests, without = accuracy("auto", X, y, after=6000), accuracy("auto:budget=0.5", X, y, after=6000)
+    assert with_forests > without + 0.05
+    assert with_forests > 0.9
+
+
+def used_rows(X: np.ndarray, y: np.ndarray, task: str = "classification") -> np.ndarray:
+    """Return whether the forests were used behind each 100 rows."""
+    learner, found = create("auto", X.shape[1], task=task), []
+    for start in range(0, len(X), 100):
+        part = slice(start, start + 100)
+        learner.predict_then_update(X[part].copy(), y[part].copy(), np.empty((100, 1)))
+        found.append(bool(learner.state["usage.used"][0]))
+    return np.array(found)
+
+
+def test_forests_are_not_used_where_they_gain_nothing_and_are_tried_again() -> None:
+    X = noise(60_000, 4)
+    y = ((X[:, 0] + X[:, 1] > 0.3) ^ (np.random.default_rng(6).random(len(X)) < 0.1)).astype(float)
+    used = used_rows(X, y)
+    assert used[:9].all()
+    assert used.mean() < 0.2
+    assert 1 <= np.count_nonzero(~used[:-1] & used[1:]) <= 3, "tried again, less and less often"
+
+
+def test_forests_are_tried_again_soon_behind_a_drift() -> None:
+    X, y = rectangles(30_000)
+    y[:20_000] = X[:20_000, 4] + X[:20_000, 5] > 0.0
+    used = used_rows(X, y)
+    assert not used[190:200].all()
+    assert used[-50:].all()
+
+
+def test_forests_lower_the_error_of_targets_with_interactions() -> None:
+    X = noise(12_000, 6)
+    y = 3.0 * ((X[:, 0] > 0.0) & (X[:, 1] > 0.0) & (X[:, 2] < 0.5)) + 0.1 * X[:, 3]
+    score = np.empty((len(X), 1))
+    found = []
+    for budget in (30.0, 1.0):
+        create("auto", 6, task="regression", budget=budget).predict_then_update(X, y, score)
+        found.append(((score[6000:, 0] - y[6000:]) ** 2).mean())
+    assert found[0] < 0.5 * found[1]
 
 
 def test_the_budget_is_spent_by_worth_for_cost_until_something_does_not_fit() -> None:
@@ -180,15 +236,15 @@ def test_with_more_budget_no_family_is_lost(n: int, K: int) -> None:
         has = set((classification if K else regression).names(rule.parameters))
         assert has >= had, budget
         had = has
-    assert len(had) == (16 if K else 13), "all in the end"
+    assert len(had) == (19 if K else 18), "all in the end"
 
 
 @pytest.mark.parametrize("K", [2, 3, 10, 24])
 def test_by_default_narrow_rows_have_all_experts_and_wide_ones_the_waves(K: int) -> None:
     selected = {n: classification.rule_for(n, K, 30.0).parameters for n in (8, 100, 140, 500)}
-    assert selected[8] == (True, True, True)
-    assert selected[100] == (True, True, K < 24)
-    assert selected[500] == (True, False, False)
+    assert selected[8] == (True, True, True, True)
+    assert selected[100] == (True, True, K < 10, True)
+    assert selected[500] == (True, False, False, True)
 
 
 def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_with_their_square() -> None:
@@ -200,9 +256,9 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_w
     assert not any(name.startswith(("filter", "nearest")) for name in wide)
     assert "waves_logistic" in wide
     assert set(create("auto", 8, budget=0.01).experts()) == set(
-        classification.names(classification.ClassificationNumbers(False, False, False))
+        classification.names(classification.ClassificationNumbers(False, False, False, False))
     )
-    assert set(create("auto", 2000, task="regression").experts()) == set(regression.NAMES)
+    assert set(create("auto", 2000, task="regression").experts()) == {*regression.NAMES, *regression.NAMES_FORESTS}
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 10, 11, 24, 100])

@@ -21,7 +21,8 @@ NOTHING = "nothing"
 HISTORY = "label history"
 IN_ORDER = (HISTORY, "linear", "naive Bayes", "waves", "second order", "neighbours")
 """Order of the families in `driftway.learners.auto.classification`."""
-FAMILIES = (*IN_ORDER, SQUASHED)
+FORESTS = "forests"
+FAMILIES = (*IN_ORDER, FORESTS, SQUASHED)
 
 
 class Ablation(NamedTuple):
@@ -30,6 +31,7 @@ class Ablation(NamedTuple):
     waves: bool
     filters: bool
     near: bool
+    forests: bool
     first: int
     end: int
     squashed: bool
@@ -40,6 +42,8 @@ def score(x: Array, p: Any, memory: Any) -> None:
     """Score as `auto` does, then mix again without the experts left out. Shapes: x f8[n]; p is an `Ablation`."""
     classification.score(x, p, memory)
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
+    if p.forests:
+        classification.supplement(memory)
 
 
 @kernel
@@ -96,6 +100,8 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
         second_order.EXPERTS * asked.filters,
         neighbours.EXPERTS * asked.near,
     )
+    if family == FORESTS:
+        return Ablation(*asked._replace(forests=False), 0, 0, False)
     if family not in IN_ORDER:
         return Ablation(*asked, 0, 0, family == SQUASHED)
     place = IN_ORDER.index(family)

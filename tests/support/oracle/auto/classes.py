@@ -53,18 +53,19 @@ def loss_of(S, y):
 
 
 class Forests:
-    """The second mixture: the first one's score, and three forests."""
+    """The second mixture, of the first one's score and three forests', and one of that score alone."""
 
     GROWTHS = ((100.0, 0.8635, 0.03, 0.997), (25.0, 0.5756, 0.1, 0.99), (8.0, 0.3745, 0.25, 0.98))
 
     def __init__(self, K, n, seed):
         self.forests = [ClassForest(K, seed + 1 + i, n, growth) for i, growth in enumerate(self.GROWTHS)]
         self.mixture = Mixture(4, [1.0] + [0.0] * 7, 35.0)
-        self.usage = Usage(0.005, 1)
+        self.alone = Mixture(1, [1.0, 0.0], 35.0)
+        self.usage = Usage(0.01, 1)
 
     def score(self, z, S):
         if not self.usage.used:
-            return S
+            return self.alone.mixed([S])
         bins = bins_of(z[:-1], ClassForest.BINS)
         return self.mixture.mixed([S, *(forest.say(bins) for forest in self.forests)])
 
@@ -75,7 +76,8 @@ class Forests:
             self.mixture.learn([S, *(forest.say(bins) for forest in self.forests)], y)
             for forest in self.forests:
                 forest.learn(bins, y)
-        self.usage.judge(loss_of(S, y), loss_of(before, y))
+        self.usage.judge(loss_of(self.alone.mixed([S]), y), loss_of(before, y))
+        self.alone.learn([S], y)
 
 
 class Classes:
@@ -88,7 +90,7 @@ class Classes:
                 128 * (n + 8 * (1 if K == 2 else K)),
                 4 * (n + 1) ** 2,
                 512 * n,
-                3 * (16 * (64 + 2 * min(n, 12) + 3 * K) + n),
+                3 * (16 * (100 + 8 * min(n, 12) + 8 * K) + n),
             ],
             [1.0, 1.25, 1.0, 1.0],
         )

@@ -199,7 +199,7 @@ class Targets:
         u, keeps = n + 6, (1.0, 0.999, 0.98)
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
         squares, curves, near, forests = affordable(
-            [6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n, 5 * 15 * (64 + 2 * 12)], [2.5, 2.5, 1.0, 1.0]
+            [6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12)], [2.5, 2.5, 1.0, 2.5]
         )
         self.past = Past()
         self.on_changes = [Steps(u, 0.05), Steps(u, 0.3)]
