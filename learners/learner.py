@@ -320,7 +320,8 @@ class Learner:
             raise SnapshotMismatch("the snapshot's header is not readable") from None
         for key in ours:
             if theirs.get(key) != ours[key]:
-                raise SnapshotMismatch(f"the snapshot has {key} {theirs.get(key)}, the learner {ours[key]}")
+                found = f"{key} {theirs.get(key)}, the learner {ours[key]}"
+                raise SnapshotMismatch(f"the snapshot has {'other fields' if key == 'fields' else found}")
         if len(body) - end != self.state.nbytes:
             raise SnapshotMismatch(f"the snapshot has {len(body) - end} state bytes, not {self.state.nbytes}")
         memory = np.frombuffer(body, np.uint8, offset=end)

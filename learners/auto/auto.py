@@ -45,7 +45,7 @@ class Auto(Learner):
         budget: float = number(
             30.0,
             "Microseconds per row: if all experts together would take more, by the count of their multiplications, "
-            "those on waves, of second order, by neighbours and by forests are left out; a larger budget never drops one.",
+            "those on waves, of second order, by neighbours and forests are left out; a larger budget never drops one.",
             above=0.0,
         )
         seed: int = integer(1, "Seed of the waves' frequencies and of the forests.", at_least=0, at_most=2**53)

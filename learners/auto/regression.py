@@ -11,10 +11,9 @@ import numpy as np
 from driftway.learners.auto import neighbours, stacking
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
-from driftway.learners.auto.forests import target_forest, trees
-from driftway.learners.auto.forests.target_forest import TargetForest
-from driftway.learners.auto.forests.trees import Columns
-from driftway.learners.auto.forests.usage import Usage, judge
+from driftway.learners.auto.forests import of_targets, target_forest
+from driftway.learners.auto.forests.of_targets import TargetForests
+from driftway.learners.auto.forests.usage import with_forests
 from driftway.learners.auto.least_squares import fold, forecast
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.stacking import StackingState
@@ -62,19 +61,8 @@ SQUARES_WORTH = 2.5
 while least squares halve the error at best (docs/decisions/0031)."""
 ENOUGH = 25
 """Rows before neighbours are used."""
-NAMES_FORESTS = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
-"""Forests of the target; of the target and of its change, with the last targets as features; and of what the other
-experts leave, with their forecast or the last targets as a feature."""
-FORESTS = len(NAMES_FORESTS)
 FORESTS_WORTH = 2.5
-"""Their value in `affordable`."""
-PAST = 3
-"""Last targets among the forests' features."""
-WORTH = 0.01
-"""Share of the squared error that the forests must gain to be used."""
-SLOTS = 48
-COUNTS = 2**19
-"""Largest number of counts of a forest."""
+"""Value of the forests in `affordable`."""
 
 
 class RegressionNumbers(NamedTuple):
@@ -99,16 +87,8 @@ class RegressionState(NamedTuple):
     curve_P: Array = field("f8[G, q, q]", "their P; bitwise symmetric")
     near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(StackingState, "what makes one forecast of all those above")
-    of_level: Any = part(TargetForest, "forest of the target")
-    of_history: Any = part(TargetForest, "the same with the last targets as features")
-    of_change: Any = part(TargetForest, "forest of the change from the last target")
-    left: Any = part(TargetForest, "forest of what the others leave, with their forecast as a feature")
-    left_history: Any = part(TargetForest, "the same with the last targets as features")
-    above: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
-    usage: Any = part(Usage, "whether the forests are used")
+    forests: Any = part(TargetForests, "forests, and what adds them to that forecast")
     skipped: Counts = field("i8[1]", "steps of least squares that were not finite")
-    inputs: Array = scratch("f8[c]", "the forests' features: the first mixture's forecast, the row, the last targets")
-    bins: Array = scratch("f8[c]", "their bins")
     z: Array = scratch("f8[w]", "the row, bounded, and a constant 1 behind it")
     bent: Array = scratch("f8[q]", "products of features, then u")
     k_level: Array = scratch("f8[wB]", "P x of least squares on targets")
@@ -127,11 +107,9 @@ def rule_for(n: int, budget: float) -> UpdateRule:
             (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), SQUARES_WORTH),
             (2 * ON_CURVES * q * q, SQUARES_WORTH),
             (neighbours.WINDOW * n, 1.0),
-            (target_forest.cost() * FORESTS, FORESTS_WORTH),
+            (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
         )
     )
-    m = min(n, trees.OBSERVED)
-    A = min(COUNTS // (target_forest.TREES * m * target_forest.BINS), SLOTS)
     sizes: Sizes = {
         "w": w,
         "u": u,
@@ -141,15 +119,9 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "G": ON_CURVES,
         "q": q * asked.curves,
         "W": neighbours.WINDOW * asked.near,
-        "E": len(names(asked)) - FORESTS * asked.forests,
-        "T": target_forest.TREES * asked.forests,
-        "N": trees.NODES,
-        "A": A,
-        "m": m,
-        "c": 1 + n + PAST,
-        "B": target_forest.BINS,
-        "F": (1 + FORESTS) * asked.forests,
+        "E": len(names(asked)) - of_targets.FORESTS * asked.forests,
         "o": len(names(asked)),
+        **of_targets.sizes(n, asked.forests),
     }
     return UpdateRule(
         score,
@@ -165,10 +137,10 @@ def rule_for(n: int, budget: float) -> UpdateRule:
 
 def begin(state: State, seed: int) -> None:
     """Write the initial values into a zeroed state."""
-    np.fill_diagonal(state["above.P"], stacking.FIRST)
-    state["above.share"][:1] = 1.0
-    for place, name in enumerate(("of_level", "of_history", "of_change", "left", "left_history")):
-        seed_words(state[f"{name}.trees.words"], np.uint64((seed + place) % 2**64))
+    np.fill_diagonal(state["forests.mixing.P"], stacking.FIRST)
+    state["forests.mixing.share"][:1] = 1.0
+    for place, name in enumerate(TargetForests._fields[: of_targets.FORESTS]):
+        seed_words(state[f"forests.{name}.trees.words"], np.uint64((seed + place) % 2**64))
     share = state["stacking.share"]
     share[:] = 1.0 / len(share)
     np.fill_diagonal(state["stacking.P"], stacking.FIRST)
@@ -181,16 +153,12 @@ def names(asked: RegressionNumbers) -> tuple[str, ...]:
     """Return the names of the experts, in order."""
     found = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
     found += NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
-    return found + NAMES_FORESTS * asked.forests
+    return found + of_targets.NAMES * asked.forests
 
 
 def shares(asked: RegressionNumbers, state: State) -> Array:
     """Return each expert's weight in the forecast, in the order of `names`; they sum to 1."""
-    own = state["stacking.share"]
-    if not asked.forests:
-        return own
-    first, *forests = state["above.share"] if state["usage.used"][0] else (1.0, *(0.0,) * FORESTS)
-    return np.concatenate([own * first, forests])
+    return with_forests(state["stacking.share"], state) if asked.forests else state["stacking.share"]
 
 
 @fragment
@@ -204,31 +172,8 @@ def score(x: Array, p: RegressionNumbers, memory: RegressionState) -> float:
         return memory.history.last[0]
     forecast = stacking.mix(memory.stacking)
     if p.forests:
-        memory.above.forecasts[0] = forecast
-        if memory.usage.used[0] == 1:
-            ask_forests(memory)
-            forecast = stacking.mix(memory.above)
+        forecast = of_targets.add(memory.forests, forecast, memory.stacking.forecasts[1], memory.z, memory.history)
     return forecast * of_level + memory.history.mean[NOW]
-
-
-@kernel
-def ask_forests(memory: RegressionState) -> None:
-    """Write the forests' forecasts, in standard deviations of the targets, behind the first mixture's."""
-    forecasts, inputs, bins, history = memory.above.forecasts, memory.inputs, memory.bins, memory.history
-    of_level, of_changes = scales(history)
-    n = memory.z.shape[0] - 1
-    inputs[0] = forecasts[0]
-    for j in range(n):
-        inputs[1 + j] = memory.z[j]
-    for i in range(PAST):
-        inputs[1 + n + i] = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
-    trees.quantize(inputs, bins, target_forest.BINS)
-    last = memory.stacking.forecasts[1]
-    forecasts[1] = target_forest.forecast(memory.of_level, bins)
-    forecasts[2] = target_forest.forecast(memory.of_history, bins)
-    forecasts[3] = last + target_forest.forecast(memory.of_change, bins) * (of_changes / of_level)
-    forecasts[4] = forecasts[0] + target_forest.forecast(memory.left, bins)
-    forecasts[5] = forecasts[0] + target_forest.forecast(memory.left_history, bins)
 
 
 @kernel
@@ -284,40 +229,38 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
         level = in_deviations(target, memory)
         stacking.update_stacking(memory.stacking, level)
         if p.forests:
-            without = memory.above.forecasts[0]
-            if memory.usage.used[0] == 1:
-                both = stacking.mix(memory.above)
-                stacking.update_stacking(memory.above, level)
-                teach_forests(level, without, memory)
-                judge(memory.usage, (level - without) ** 2, (level - both) ** 2, WORTH)
-            else:
-                judge(memory.usage, (level - without) ** 2, (level - without) ** 2, WORTH)
+            of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
         teach(target, p, memory)
     advance(history, target, wild)
 
 
 @fragment
-def cache_prediction(opinion: Array, _p: RegressionNumbers, memory: RegressionState) -> None:
-    """Cache the experts' forecasts of a row. Shapes: opinion f4[E]."""
-    for e in range(opinion.shape[0]):
+def cache_prediction(opinion: Array, p: RegressionNumbers, memory: RegressionState) -> None:
+    """Cache the experts' forecasts of a row. Shapes: opinion f4[o]."""
+    E = memory.stacking.forecasts.shape[0]
+    for e in range(E):
         opinion[e] = memory.stacking.forecasts[e]
+    if p.forests:
+        of_targets.cache(memory.forests, opinion, E)
 
 
 @fragment
 def learn_delayed(
     _x: Array, y: float, _omega: float, _forecast: float, p: RegressionNumbers, memory: RegressionState, opinion: Array
 ) -> None:
-    """As `learn`, but the mixture is updated by the cached forecasts. Shapes: opinion f4[E]."""
+    """As `learn`, but the mixtures are updated by the cached forecasts. Shapes: opinion f4[o]."""
     target, history, forecasts, now = bounded(y, LARGEST), memory.history, memory.stacking.forecasts, memory.now
     wild = is_wild(history, target)
     if not wild and history.wild[0] == 0:
         for e in range(forecasts.shape[0]):
             now[e] = forecasts[e]
             forecasts[e] = opinion[e]
-        stacking.mix(memory.stacking)
-        stacking.update_stacking(memory.stacking, in_deviations(target, memory))
+        first, level = stacking.mix(memory.stacking), in_deviations(target, memory)
+        stacking.update_stacking(memory.stacking, level)
         for e in range(forecasts.shape[0]):
             forecasts[e] = now[e]
+        if p.forests:
+            of_targets.learn_delayed(memory.forests, level, forecasts[1], history, first, opinion)
         teach(target, p, memory)
     advance(history, target, wild)
 
@@ -327,19 +270,6 @@ def in_deviations(y: float, memory: RegressionState) -> float:
     """Return a target as its bounded distance from the mean, in standard deviations."""
     of_level, _ = scales(memory.history)
     return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
-
-
-@kernel
-def teach_forests(level: float, without: float, memory: RegressionState) -> None:
-    """Update the forests with a target in standard deviations; `without` is the first mixture's forecast of it."""
-    bins, (of_level, of_changes) = memory.bins, scales(memory.history)
-    n = memory.z.shape[0] - 1
-    change = bounded((level - memory.stacking.forecasts[1]) * (of_level / of_changes), FAR)
-    target_forest.learn(memory.of_level, bins, level, Columns(1, n))
-    target_forest.learn(memory.of_history, bins, level, Columns(1, n + PAST))
-    target_forest.learn(memory.of_change, bins, change, Columns(1, n + PAST))
-    target_forest.learn(memory.left, bins, level - without, Columns(0, 1 + n))
-    target_forest.learn(memory.left_history, bins, level - without, Columns(1, n + PAST))
 
 
 @kernel

@@ -87,10 +87,10 @@ def field_specs(memory: type[Any], prefix: str = "") -> dict[str, FieldSpec]:
 
 def _renamed(one: FieldSpec, sizes: Mapping[str, str]) -> FieldSpec:
     """Return a declaration with other names of sizes."""
+    shape, largest = one.shape, one.largest
     for old, new in sizes.items():
-        shape, largest = (re.sub(rf"\b{old}\b", new, text) for text in (one.shape, one.largest))
-        one = one._replace(shape=shape, largest=largest)
-    return one
+        shape, largest = (re.sub(rf"\b{old}\b", new, text) for text in (shape, largest))
+    return FieldSpec(one.dtype, shape, one.text, one.default, one.in_state, largest)
 
 
 def fields_of(memory: type[Any], sizes: Sizes, prefix: str = "") -> Fields:

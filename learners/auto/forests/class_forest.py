@@ -178,15 +178,16 @@ def learn_in_leaf(forest: ClassForest, t: int, bins: Array, y: int, weight: int,
     mixed = forest.totals[t, a, y] < trees.seen[t, a]
     if mixed and trees.seen[t, a] - trees.tried[t, a] >= growth.grace and may_split(trees, t):
         trees.tried[t, a] = trees.seen[t, a]
-        try_split(forest, t, node, a, growth, Columns(0, bins.shape[0]))
+        try_split(forest, t, growth, Columns(0, bins.shape[0]))
     if trees.seen[t, a] >= FULL:
         trees.seen[t, a] = trees.tried[t, a] = 0.0
         clear_slot(forest, t, a)
 
 
 @kernel
-def try_split(forest: ClassForest, t: int, node: int, a: int, growth: Growth, columns: Columns) -> None:
-    """Split a leaf by the best of its features if that is better than the second with enough confidence."""
+def try_split(forest: ClassForest, t: int, growth: Growth, columns: Columns) -> None:
+    """Split the row's leaf by the best of its features if that is better than the second with enough confidence."""
+    a = int(forest.trees.slot[t, int(forest.trees.leaf[t])]) - 1
     seen, best, second, chosen, last = forest.trees.seen[t, a], 0.0, 0.0, -1, 0
     for i in range(forest.counts.shape[2]):
         gain, at = best_bin(forest.counts[t, a, i], forest.totals[t, a], seen, forest.left)
@@ -198,7 +199,7 @@ def try_split(forest: ClassForest, t: int, node: int, a: int, growth: Growth, co
         return
     bound = math.sqrt(growth.confidence / seen)
     if best - second > bound or bound < growth.tie:
-        grow(forest, t, node, a, chosen, last, columns)
+        grow(forest, t, chosen, last, columns)
 
 
 @kernel
@@ -232,8 +233,9 @@ def best_bin(counts: Array, totals: Array, seen: float, left: Array) -> tuple[fl
 
 
 @kernel
-def grow(forest: ClassForest, t: int, node: int, a: int, i: int, last: int, columns: Columns) -> None:
-    """Split a leaf; its children begin with the classes of their rows."""
+def grow(forest: ClassForest, t: int, i: int, last: int, columns: Columns) -> None:
+    """Split the row's leaf; its children begin with the classes of their rows."""
+    a = int(forest.trees.slot[t, int(forest.trees.leaf[t])]) - 1
     left, counts, totals, below, above = forest.left, forest.counts[t, a, i], forest.totals[t, a], 0.0, 0.0
     for c in range(left.shape[0]):
         left[c] = 0.0
@@ -241,7 +243,7 @@ def grow(forest: ClassForest, t: int, node: int, a: int, i: int, last: int, colu
             left[c] += counts[b, c]
         below += left[c]
         above += totals[c] - left[c]
-    first = split(forest.trees, t, node, i, last, below >= above, columns)
+    first = split(forest.trees, t, i, last, below >= above, columns)
     one, other = min(1.0, INHERITED / below), min(1.0, INHERITED / above)
     for c in range(left.shape[0]):
         forest.classes[t, first, c] = left[c] * one

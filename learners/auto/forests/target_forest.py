@@ -144,15 +144,16 @@ def learn_in_leaf(forest: TargetForest, t: int, bins: Array, y: float, weight: i
         sums[i, b] += weight * y
     if trees.seen[t, a] - trees.tried[t, a] >= GRACE and may_split(trees, t):
         trees.tried[t, a] = trees.seen[t, a]
-        try_split(forest, t, node, a, columns)
+        try_split(forest, t, columns)
     if trees.seen[t, a] >= FULL:
         trees.seen[t, a] = trees.tried[t, a] = 0.0
         clear_slot(forest, t, a)
 
 
 @kernel
-def try_split(forest: TargetForest, t: int, node: int, a: int, columns: Columns) -> None:
-    """Split a leaf by the best of its features if that is better than the second with enough confidence."""
+def try_split(forest: TargetForest, t: int, columns: Columns) -> None:
+    """Split the row's leaf by the best of its features if that is better than the second with enough confidence."""
+    a = int(forest.trees.slot[t, int(forest.trees.leaf[t])]) - 1
     seen, total = forest.trees.seen[t, a], 0.0
     for b in range(forest.sums.shape[3]):
         total += forest.sums[t, a, 0, b]
@@ -170,7 +171,7 @@ def try_split(forest: TargetForest, t: int, node: int, a: int, columns: Columns)
         return
     bound = math.sqrt(CONFIDENCE / seen)
     if second < (1.0 - bound) * best or bound < TIE:
-        grow(forest, t, node, a, chosen, last, total, columns)
+        grow(forest, t, chosen, last, total, columns)
 
 
 @kernel
@@ -194,16 +195,15 @@ def best_bin(counts: Array, sums: Array, seen: float, total: float) -> tuple[flo
 
 
 @kernel
-def grow(
-    forest: TargetForest, t: int, node: int, a: int, i: int, last: int, total: float, columns: Columns
-) -> None:
-    """Split a leaf; its children begin with the means of their rows."""
+def grow(forest: TargetForest, t: int, i: int, last: int, total: float, columns: Columns) -> None:
+    """Split the row's leaf; its children begin with the means of their rows."""
+    a = int(forest.trees.slot[t, int(forest.trees.leaf[t])]) - 1
     below = left = 0.0
     for b in range(last + 1):
         below += forest.counts[t, a, i, b]
         left += forest.sums[t, a, i, b]
     above = forest.trees.seen[t, a] - below
-    first = split(forest.trees, t, node, i, last, below >= above, columns)
+    first = split(forest.trees, t, i, last, below >= above, columns)
     forest.mean[t, first], forest.weight[t, first] = left / below, min(below, INHERITED)
     forest.mean[t, first + 1], forest.weight[t, first + 1] = (total - left) / above, min(above, INHERITED)
     for child in range(first, first + 2):

@@ -22,7 +22,7 @@ class Columns(NamedTuple):
     """Which of a row's features the trees of a forest see."""
 
     first: int
-    count: int
+    number: int
 
 
 class Trees(NamedTuple):
@@ -78,7 +78,7 @@ def power(base: float, exponent: int) -> float:
 @kernel
 def observe_features(trees: Trees, t: int, a: int, columns: Columns) -> None:
     """Draw the features that slot a observes, without repetition, and clear its counts of rows."""
-    order, count = trees.order, columns.count
+    order, count = trees.order, columns.number
     for j in range(count):
         order[j] = columns.first + j
     for i in range(trees.observed.shape[2]):
@@ -112,12 +112,13 @@ def may_split(trees: Trees, t: int) -> bool:
 
 
 @kernel
-def split(trees: Trees, t: int, node: int, i: int, last: int, first_is_larger: bool, columns: Columns) -> int:
-    """Split a leaf by the i-th feature that it observes; return the first of its children.
+def split(trees: Trees, t: int, i: int, last: int, first_is_larger: bool, columns: Columns) -> int:
+    """Split the row's leaf in tree t by the i-th feature that it observes; return the first of its children.
 
-    Rows up to bin `last` go to the first child. The slots of both are cleared but for the counts of the forest itself.
+    Rows up to bin `last` go to the first child. The counts of the children's slots are left to the forest.
     """
-    a, first = int(trees.slot[t, node]) - 1, trees.nodes[t]
+    node, first = int(trees.leaf[t]), trees.nodes[t]
+    a = int(trees.slot[t, node]) - 1
     trees.nodes[t] += 2
     trees.child[t, node], trees.feature[t, node], trees.bin[t, node] = first, trees.observed[t, a, i], last
     trees.slot[t, node] = FREE

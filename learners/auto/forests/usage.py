@@ -8,14 +8,17 @@ learned stays. The rule counts labelled rows and has no clock.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.engine.state import State
 
 EVERY = 1000
 """Labelled rows between two judgements while the forests are used."""
 SETTLING = 500
 """Labelled rows at the beginning of their use that are not judged."""
 PATIENCE = 4
-"""Judgements in a row without a gain that end their use; after a pause one is enough, and three at the start with classes."""
+"""Judgements in a row without a gain that end their use. At the start there are 3 with classes, after a pause one."""
 FIRST_PAUSE, LONGEST_PAUSE = 8000, 256_000
 KEEP = 0.9995
 """Decay per row of the losses that are compared."""
@@ -72,3 +75,11 @@ def has_drifted(usage: Usage) -> bool:
     variance = (usage.recent[2] - usage.recent[1] * usage.recent[1]) * (1.0 - RECENT) / (1.0 + RECENT)
     rise = usage.recent[0] - usage.recent[1]
     return rise > 0.0 and rise * rise > FAR * FAR * variance
+
+
+def with_forests(shares: Array, state: State) -> Array:
+    """Return the shares of the other experts, f8[E], and behind them those of the forests; they sum to 1."""
+    first, *forests = state["forests.mixing.share"].tolist()
+    if not state["forests.usage.used"][0]:
+        first, forests = 1.0, [0.0] * len(forests)
+    return np.concatenate([shares * first, forests])

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftway.learners.auto import classification, first_order, label_history, naive_bayes, neighbours, second_order
 from driftway.learners.auto.auto import Auto
+from driftway.learners.auto.forests import of_classes
 from driftway.learners.auto.mixing import MixingState
 from driftway.learners.contract import Array, ParameterError, UpdateRule, choice, fragment, kernel
 from driftway.learners.learner import REGRESSION
@@ -43,7 +44,7 @@ def score(x: Array, p: Any, memory: Any) -> None:
     classification.score(x, p, memory)
     mix_ablated(memory.mixing, memory.S, p.first, p.end, p.squashed)
     if p.forests:
-        classification.supplement(memory)
+        of_classes.add(memory.forests, memory.z, memory.S)
 
 
 @kernel
@@ -101,7 +102,7 @@ def ablation_of(asked: classification.ClassificationNumbers, family: str) -> Abl
         neighbours.EXPERTS * asked.near,
     )
     if family == FORESTS:
-        return Ablation(*asked._replace(forests=False), 0, 0, False)
+        return Ablation(asked.waves, asked.filters, asked.near, False, 0, 0, False)
     if family not in IN_ORDER:
         return Ablation(*asked, 0, 0, family == SQUASHED)
     place = IN_ORDER.index(family)

@@ -1,0 +1,140 @@
+"""The forests of `auto` for classification, and the second mixture, which adds them to the score of all other experts.
+
+While the forests are not used, a mixture of that score alone takes its place: it calibrates the score, so that the
+forests are judged by what they add.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from driftway.learners.auto.first_order import sigmoid
+from driftway.learners.auto.forests import class_forest
+from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MODERATE, TREES, ClassForest
+from driftway.learners.auto.forests.trees import NODES, OBSERVED, quantize
+from driftway.learners.auto.forests.usage import Usage, judge
+from driftway.learners.auto.mixing import MixingState, mix, update_mixing
+from driftway.learners.contract import Array, kernel, part, scratch
+from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.multiclass.margins import best_wrong
+
+NAMES = "forest_careful", "forest_moderate", "forest_eager"
+FORESTS = len(NAMES)
+SUREST = 35.0
+"""Limit of a class's distance from the best class."""
+WORTH = 0.01
+"""Share of the squared loss that the forests must gain to be used."""
+SLOTS = 64
+COUNTS = 2**20
+"""Largest number of counts of a forest; with many classes its leaves have fewer slots."""
+
+
+class ClassForests(NamedTuple):
+    """Memory of the forests and of the second mixture."""
+
+    careful: Any = part(ClassForest, "forest whose leaves split late")
+    moderate: Any = part(ClassForest, "forest in between")
+    eager: Any = part(ClassForest, "forest whose leaves split early")
+    mixing: Any = part(MixingState, "the second mixture, of the first one's score and the forests'", E="F", M="G")
+    alone: Any = part(MixingState, "the same of the first one's score alone", E="O", M="Q")
+    usage: Any = part(Usage, "whether the forests are used")
+    bins: Array = scratch("f8[n]", "bins of the row's features")
+    first: Array = scratch("f8[K]", "the score of the first mixture")
+    without: Array = scratch("f8[K]", "that of the second one without the forests")
+
+
+def sizes(n: int, K: int, used: bool) -> Sizes:
+    """Return the lengths in the shapes for n features and K classes, without trees if there are no forests."""
+    m = min(n, OBSERVED)
+    A = min(max(COUNTS // (TREES * m * BINS * K), 1), SLOTS)
+    mixed = (1 + FORESTS) * used
+    return {
+        "T": TREES * used,
+        "N": min(NODES, 16 * A),
+        "A": A,
+        "m": m,
+        "c": n,
+        "B": BINS,
+        "F": mixed,
+        "G": 2 * mixed,
+        "O": 1 * used,
+        "Q": 2 * used,
+    }
+
+
+@kernel
+def add(forests: ClassForests, z: Array, S: Array) -> None:
+    """Replace S, the score of all other experts, by the second mixture. Shapes: z f8[n or more], S f8[K]."""
+    raw = forests.mixing.raw
+    for c in range(S.shape[0]):
+        forests.first[c] = forests.alone.raw[0, c] = raw[0, c] = S[c]
+    mix(forests.alone, forests.without, SUREST)
+    if forests.usage.used[0] == 1:
+        quantize(z, forests.bins, BINS)
+        class_forest.predict(forests.careful, forests.bins, raw[1])
+        class_forest.predict(forests.moderate, forests.bins, raw[2])
+        class_forest.predict(forests.eager, forests.bins, raw[3])
+        mix(forests.mixing, S, SUREST)
+    else:
+        for c in range(S.shape[0]):
+            S[c] = forests.without[c]
+
+
+@kernel
+def learn(forests: ClassForests, S: Array, y: int) -> None:
+    """Update the second mixture and the forests with class y of a row that `add` has seen. Shapes: S f8[K]."""
+    mixed = forests.usage.used[0] == 1
+    if mixed:
+        update_mixing(forests.mixing, S, y)
+    teach(forests, S, y, mixed)
+
+
+@kernel
+def cache(forests: ClassForests, opinion: Array, place: int) -> None:
+    """Cache the forests' scores of a row, NaN if they are not used. Shapes: opinion f4[o], from `place` on."""
+    raw = forests.mixing.raw
+    for e in range(1, raw.shape[0]):
+        for c in range(raw.shape[1]):
+            opinion[place] = raw[e, c] if forests.usage.used[0] == 1 else math.nan
+            place += 1
+
+
+@kernel
+def learn_delayed(forests: ClassForests, S: Array, y: int, opinion: Array, place: int) -> None:
+    """As `learn`, but the second mixture is updated by cached scores, if the forests were used then.
+
+    S is the first mixture's score by cached ones. Shapes: S f8[K], opinion f4[o], the forests' from `place` on.
+    """
+    raw, mixed = forests.mixing.raw, not math.isnan(opinion[place])
+    for c in range(S.shape[0]):
+        forests.alone.raw[0, c] = raw[0, c] = S[c]
+    mix(forests.alone, forests.without, SUREST)
+    if mixed:
+        for e in range(1, raw.shape[0]):
+            for c in range(raw.shape[1]):
+                raw[e, c] = opinion[place]
+                place += 1
+        mix(forests.mixing, S, SUREST)
+        update_mixing(forests.mixing, S, y)
+    teach(forests, S, y, mixed)
+
+
+@kernel
+def teach(forests: ClassForests, S: Array, y: int, mixed: bool) -> None:
+    """Update the forests, if they are used, and decide whether they are from now on. Shapes: S f8[K].
+
+    `mixed` says whether S is the score with them.
+    """
+    without = loss_of(forests.without, y)
+    update_mixing(forests.alone, forests.without, y)
+    if forests.usage.used[0] == 1:
+        class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
+        class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
+        class_forest.learn(forests.eager, forests.bins, y, EAGER)
+    judge(forests.usage, without, loss_of(S, y) if mixed else without, WORTH)
+
+
+@kernel
+def loss_of(S: Array, y: int) -> float:
+    """Return the squared loss of class y against its rival. Shapes: S f8[K]."""
+    wrong = 1.0 - sigmoid(S[y] - S[best_wrong(S, y)])
+    return wrong * wrong

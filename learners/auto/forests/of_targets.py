@@ -1,0 +1,134 @@
+"""The forests of `auto` for regression, and the second mixture, which adds them to all other experts' forecast."""
+
+import math
+from typing import Any, NamedTuple
+
+from driftway.learners.auto import stacking
+from driftway.learners.auto.bounds import bounded
+from driftway.learners.auto.forests import target_forest
+from driftway.learners.auto.forests.target_forest import BINS, TREES, TargetForest
+from driftway.learners.auto.forests.trees import NODES, OBSERVED, Columns, quantize
+from driftway.learners.auto.forests.usage import Usage, judge
+from driftway.learners.auto.stacking import StackingState
+from driftway.learners.auto.target_history import FAR, NOW, TargetHistory, scales
+from driftway.learners.contract import Array, kernel, part, scratch
+from driftway.learners.engine.state_layout import Sizes
+
+NAMES = "forest_level", "forest_history", "forest_change", "forest_left", "forest_left_history"
+FORESTS = len(NAMES)
+PAST = 3
+"""Last targets among the features."""
+WORTH = 0.01
+"""Share of the squared error that the forests must gain to be used."""
+SLOTS = 48
+COUNTS = 2**19
+"""Largest number of counts of a forest; with many features its leaves have fewer slots."""
+
+
+class TargetForests(NamedTuple):
+    """Memory of the forests; c = n + 4 features are the others' forecast, the row and the last targets."""
+
+    level: Any = part(TargetForest, "forest of the target")
+    history: Any = part(TargetForest, "the same with the last targets as features")
+    change: Any = part(TargetForest, "forest of the change from the last target, with the last targets as features")
+    left: Any = part(TargetForest, "forest of what the others leave, with their forecast as a feature")
+    left_history: Any = part(TargetForest, "the same with the last targets as features")
+    mixing: Any = part(StackingState, "the second mixture, of the first one's forecast and the forests'", E="F")
+    usage: Any = part(Usage, "whether the forests are used")
+    inputs: Array = scratch("f8[c]", "the features")
+    bins: Array = scratch("f8[c]", "their bins")
+    cached: Array = scratch("f8[F]", "forecasts that were cached, while the present ones are kept")
+
+
+def sizes(n: int, used: bool) -> Sizes:
+    """Return the lengths in the shapes for n features, all 0 but for `c` if there are no forests."""
+    m = min(n, OBSERVED)
+    return {
+        "T": TREES * used,
+        "N": NODES,
+        "A": min(COUNTS // (TREES * m * BINS), SLOTS),
+        "m": m,
+        "c": 1 + n + PAST,
+        "B": BINS,
+        "F": (1 + FORESTS) * used,
+    }
+
+
+@kernel
+def add(forests: TargetForests, first: float, last: float, z: Array, history: TargetHistory) -> float:
+    """Return the forecast with the forests if they are used, else `first`, the forecast of the other experts.
+
+    All forecasts, and `last`, the last target, are distances from the mean in standard deviations of the targets.
+    Shapes: z f8[n + 1].
+    """
+    forecasts, inputs, bins, n = forests.mixing.forecasts, forests.inputs, forests.bins, z.shape[0] - 1
+    forecasts[0] = first
+    if forests.usage.used[0] == 0:
+        return first
+    of_level, of_changes = scales(history)
+    inputs[0] = first
+    for j in range(n):
+        inputs[1 + j] = z[j]
+    for i in range(PAST):
+        inputs[1 + n + i] = bounded((history.last[i] - history.mean[NOW]) / of_level, FAR)
+    quantize(inputs, bins, BINS)
+    forecasts[1] = target_forest.forecast(forests.level, bins)
+    forecasts[2] = target_forest.forecast(forests.history, bins)
+    forecasts[3] = last + target_forest.forecast(forests.change, bins) * (of_changes / of_level)
+    forecasts[4] = first + target_forest.forecast(forests.left, bins)
+    forecasts[5] = first + target_forest.forecast(forests.left_history, bins)
+    return stacking.mix(forests.mixing)
+
+
+@kernel
+def learn(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
+    """Update the second mixture and the forests with a target in standard deviations."""
+    first = both = forests.mixing.forecasts[0]
+    if forests.usage.used[0] == 1:
+        both = stacking.mix(forests.mixing)
+        stacking.update_stacking(forests.mixing, level)
+        teach(forests, level, last, history)
+    judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
+
+
+@kernel
+def cache(forests: TargetForests, opinion: Array, place: int) -> None:
+    """Cache the forests' forecasts of a row, NaN if they are not used. Shapes: opinion f4[o], from `place` on."""
+    for e in range(1, forests.mixing.forecasts.shape[0]):
+        opinion[place + e - 1] = forests.mixing.forecasts[e] if forests.usage.used[0] == 1 else math.nan
+
+
+@kernel
+def learn_delayed(
+    forests: TargetForests, level: float, last: float, history: TargetHistory, first: float, opinion: Array
+) -> None:
+    """As `learn`, but the second mixture is updated by cached forecasts, if the forests were used then.
+
+    `first` is the first mixture's forecast by cached ones. Shapes: opinion f4[o], the forests' at its end.
+    """
+    forecasts, cached, both = forests.mixing.forecasts, forests.cached, first
+    F, place = forecasts.shape[0], opinion.shape[0] - forecasts.shape[0] + 1
+    if not math.isnan(opinion[place]):
+        for e in range(F):
+            cached[e] = forecasts[e]
+            forecasts[e] = opinion[place + e - 1] if e > 0 else first
+        both = stacking.mix(forests.mixing)
+        stacking.update_stacking(forests.mixing, level)
+        for e in range(F):
+            forecasts[e] = cached[e]
+    if forests.usage.used[0] == 1:
+        teach(forests, level, last, history)
+    judge(forests.usage, (level - first) * (level - first), (level - both) * (level - both), WORTH)
+
+
+@kernel
+def teach(forests: TargetForests, level: float, last: float, history: TargetHistory) -> None:
+    """Update the forests with the target of the row that `add` has seen."""
+    bins, (of_level, of_changes), n = forests.bins, scales(history), forests.bins.shape[0] - 1 - PAST
+    left = level - forests.mixing.forecasts[0]
+    change = bounded((level - last) * (of_level / of_changes), FAR)
+    target_forest.learn(forests.level, bins, level, Columns(1, n))
+    target_forest.learn(forests.history, bins, level, Columns(1, n + PAST))
+    target_forest.learn(forests.change, bins, change, Columns(1, n + PAST))
+    target_forest.learn(forests.left, bins, left, Columns(0, 1 + n))
+    target_forest.learn(forests.left_history, bins, left, Columns(1, n + PAST))
