@@ -232,6 +232,29 @@ def concatenated(parts: Sequence[BytesColumn]) -> BytesColumn:
     return BufferColumn(np.concatenate(texts), np.concatenate(starts), np.concatenate(lengths))
 
 
+def repeated(column: BytesColumn, times: int) -> BytesColumn:
+    """Return a column with each string `times` times, one after the other."""
+    if times == 1:
+        return column
+    if isinstance(column, ListColumn):
+        return ListColumn([string for string in column.to_list() for _ in range(times)])
+    text, starts, lengths = column.to_buffer()
+    return BufferColumn(text, np.repeat(starts, times), np.repeat(lengths, times))
+
+
+def interleaved(parts: Sequence[BytesColumn]) -> BytesColumn:
+    """Return the first string of each column, then the second of each, and so on; all have equally many."""
+    whole = concatenated(parts)
+    if len(parts) == 1 or not len(whole):
+        return whole
+    order = np.arange(len(whole)).reshape(len(parts), -1).T.ravel()
+    if isinstance(whole, ListColumn):
+        strings = whole.to_list()
+        return ListColumn([strings[place] for place in order.tolist()])
+    text, starts, lengths = whole.to_buffer()
+    return BufferColumn(text, starts[order], lengths[order])
+
+
 class TerminatedColumn(BufferColumn):
     """A column over a text made by `to_terminated`, or over consecutive strings of it."""
 

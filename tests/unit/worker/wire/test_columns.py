@@ -21,7 +21,9 @@ from driftway.worker.wire.columns import (
     TerminatedColumn,
     concatenated,
     empty_column,
+    interleaved,
     read_only,
+    repeated,
 )
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Target
@@ -141,3 +143,13 @@ def test_events_of_a_buffer_are_those_of_a_list(form: str) -> None:
     assert tabled(Decoder(Target(), form=form), [in_buffers(whole)]) == expected
     for cuts in ((100,), (1, 18, 41, 299)):
         assert tabled(Decoder(Target(), form=form), pieces(in_buffers(whole), cuts)) == expected
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 8), st.integers(1, 4), st.data())
+def test_columns_are_interleaved_and_repeated_alike(n: int, m: int, data: st.DataObject) -> None:
+    strings = st.one_of(st.none(), st.binary(max_size=20))
+    parts = [data.draw(st.lists(strings, min_size=n, max_size=n)) for _ in range(m)]
+    for made in (ListColumn, gathered, scattered):
+        assert list(interleaved([made(part) for part in parts])) == [part[i] for i in range(n) for part in parts]
+        assert list(repeated(made(parts[0]), m)) == [string for string in parts[0] for _ in range(m)]
