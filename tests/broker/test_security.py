@@ -207,9 +207,8 @@ def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, t
 
 def test_the_document_lists_what_is_tested() -> None:
     text = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
-    assert "- With `--detector` also READ and WRITE on `INPUT.GROUP.alarms`." in text
-    assert "- With `--emit all` also READ and WRITE on `INPUT.GROUP.challengers`." in text
-    assert "- With `--share` also READ and WRITE on `INPUT.GROUP.shares`." in text
+    for option, name in (("detector", "alarms"), ("emit all", "challengers"), ("share", "shares")):
+        assert f"- With `--{option}` also READ and WRITE on `INPUT.GROUP.{name}`." in text
     listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)
     assert sorted(listed) == sorted(row(one) for one in NEEDED)
 

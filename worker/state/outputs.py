@@ -17,9 +17,10 @@ from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.wire import columns, packed
 from driftway.worker.wire.codec import PACKED, encode_predictions
-from driftway.worker.wire.columns import BytesColumn, empty_column, interleaved, repeated
+from driftway.worker.wire.columns import BytesColumn, empty_column, repeated
 from driftway.worker.wire.events import Batch, RejectedEvent
 from driftway.worker.wire.headers import Headers, chosen_headers, joined_headers
+from driftway.worker.wire.json_tokens.interleave import interleaved
 from driftway.worker.wire.rejections import TooManyRejected
 
 if TYPE_CHECKING:
@@ -130,13 +131,9 @@ def of_challengers(
         return []
     numbered = zip(range(1, m + 1), scores, kinds[1:], strict=True)
     parts = [encoded(batch, score, kind, settings, plan, number) for number, score, kind in numbered]
-    predictions = interleaved(parts)
-    if m > 1:  # a single column is not copied
-        for part in parts:
-            part.release()
-    headers = None if headers is None else [own for own in headers for _ in range(m)]
-    repeated_keys = repeated(batch.keys, m)
-    return [ChallengerPredictions(settings.names[1:], batch.offsets.repeat(m), repeated_keys, predictions, headers)]
+    own = None if headers is None else [each for each in headers for _ in range(m)]
+    names, offsets, keys = settings.names[1:], batch.offsets.repeat(m), repeated(batch.keys, m)
+    return [ChallengerPredictions(names, offsets, keys, interleaved(parts), own)]
 
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import compress
+from itertools import chain, compress, repeat
 from typing import cast, overload
 
 import numpy as np
@@ -237,22 +237,9 @@ def repeated(column: BytesColumn, times: int) -> BytesColumn:
     if times == 1:
         return column
     if isinstance(column, ListColumn):
-        return ListColumn([string for string in column.to_list() for _ in range(times)])
+        return ListColumn(list(chain.from_iterable(zip(*repeat(column.to_list(), times), strict=True))))
     text, starts, lengths = column.to_buffer()
     return BufferColumn(text, np.repeat(starts, times), np.repeat(lengths, times))
-
-
-def interleaved(parts: Sequence[BytesColumn]) -> BytesColumn:
-    """Return the first string of each column, then the second of each, and so on; all have equally many."""
-    whole = concatenated(parts)
-    if len(parts) == 1 or not len(whole):
-        return whole
-    order = np.arange(len(whole)).reshape(len(parts), -1).T.ravel()
-    if isinstance(whole, ListColumn):
-        strings = whole.to_list()
-        return ListColumn([strings[place] for place in order.tolist()])
-    text, starts, lengths = whole.to_buffer()
-    return BufferColumn(text, starts[order], lengths[order])
 
 
 class TerminatedColumn(BufferColumn):
