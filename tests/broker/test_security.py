@@ -40,8 +40,8 @@ NEEDED: tuple[Grant, ...] = (
 """READ and WRITE imply DESCRIBE."""
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
 """Needed in addition with detectors."""
-SHARED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.shares", "READ"), ("TOPIC", "INPUT.GROUP.shares", "WRITE"))
-"""Needed in addition with `--share`."""
+MORE = {"shares": ("--share", "average:rows=50"), "challengers": ("--learner", "no_change", "--emit", "all")}
+"""Further topic that needs READ and WRITE -> options of workers that write to it."""
 
 
 def row(one: Grant) -> str:
@@ -188,12 +188,15 @@ def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Sec
     assert done.code == 0, done
 
 
-@pytest.mark.parametrize("granted", [SHARED, SHARED[1:]], ids=["both", "write"])
-def test_sharing_needs_its_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
+@pytest.mark.parametrize(
+    ("topic", "missing"), [("shares", None), ("shares", "READ"), ("challengers", None), ("challengers", "WRITE")]
+)
+def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, topic: str, missing: str | None) -> None:
+    granted = tuple(("TOPIC", f"INPUT.GROUP.{topic}", right) for right in ("READ", "WRITE") if right != missing)
     site = Site(guarded, user, more=granted)
-    name = create_topic(guarded.plain, f"{site.topic}.{site.group}.shares")
-    done = site.worker("--share", "average:rows=50")
-    if granted == SHARED:
+    name = create_topic(guarded.plain, f"{site.topic}.{site.group}.{topic}")
+    done = site.worker(*MORE[topic])
+    if missing is None:
         assert done.code == 0, done.stderr
         site.require_all()
         assert read_all(guarded.plain, name)
@@ -204,8 +207,8 @@ def test_sharing_needs_its_topic_besides(guarded: Secured, user: str, granted: t
 
 def test_the_document_lists_what_is_tested() -> None:
     text = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
-    assert "- With `--detector` also READ and WRITE on `INPUT.GROUP.alarms`." in text
-    assert "- With `--share` also READ and WRITE on `INPUT.GROUP.shares`." in text
+    for option, name in (("detector", "alarms"), ("emit all", "challengers"), ("share", "shares")):
+        assert f"- With `--{option}` also READ and WRITE on `INPUT.GROUP.{name}`." in text
     listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)
     assert sorted(listed) == sorted(row(one) for one in NEEDED)
 

@@ -171,7 +171,7 @@ def test_explain_says_what_cannot_be(scene: Scene) -> None:
         patch.setattr("driftway.worker.admin.explain.scores_for", lambda *_: [0.5])
         assert "emitted were [0.5]" in scene.sentence(*explain, "7", code=1)
         patch.setattr("driftway.worker.admin.explain.scores_for", lambda *_: None)
-        assert "does not hold its prediction any more" in scene.call(*explain, "7").stdout
+        assert "its prediction is not in its topic (any more)" in scene.call(*explain, "7").stdout
     assert f"no worker of group {other} has run" in scene.sentence(*explain, "7", group=other, code=2)
 
 

@@ -30,7 +30,7 @@ def test_create_makes_all_topics_and_check_agrees(kafka: str, topic: str, group:
     assert "created" not in again[1]
 
 
-@pytest.mark.parametrize("option", ["alarms", "shares"])
+@pytest.mark.parametrize("option", ["alarms", "challengers", "shares"])
 def test_more_outputs_are_made_and_checked_for_whom_asks(kafka: str, topic: str, group: str, option: str) -> None:
     assert topics("create", kafka, topic, "--group", group)[0] == 0
     assert topics("check", kafka, topic, "--group", group, f"--{option}") == (

@@ -20,11 +20,12 @@ from driftway.worker.admin.state_admin.listing import SnapshotList
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.settings.option_values import EVERY_MODEL, LabelWait, SharingOption
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.emission import Emission
 from driftway.worker.state.changelog.ownership import read_claim
-from driftway.worker.state.changelog.record_keys import plan_key
+from driftway.worker.state.changelog.record_keys import emission_key, plan_key
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_mark
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
@@ -146,6 +147,9 @@ def subjects() -> dict[str, Subject]:
     found["plan"] = _record(place.plan.write(), lambda value: parse_plan(value, "M/0@0", lambda _: None))
     found["place of a plan"] = _record(
         place.write(), lambda value: SnapshotScan(3, 0, 9).take(0, plan_key(3, 2), value)
+    )
+    found["emission"] = _record(
+        Emission(70, EVERY_MODEL).write(), lambda value: SnapshotScan(3, 0, 9).take(0, emission_key(3, 70), value)
     )
     found["claim"] = _record(b'{"group":"g","input":"E","partitions":2}', lambda value: read_claim(value, "S/0@0"))
     found["mark"] = _record(b"1234", read_mark)

@@ -27,6 +27,7 @@ from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.state.model import Model
 from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
@@ -60,7 +61,7 @@ class Why:
     Parameters
     ----------
     learner : str
-        The champion's name in outputs.
+        The model's name in outputs.
     id, prediction, y, about : object
         The event's id; the predicted class (as on the wire) or number; the label, None if unknown; the class whose
         score is explained, None in regression.
@@ -111,7 +112,13 @@ class Why:
         }
 
 
-def why(source: GroupPartition, offset: int, about: str | None = None, bars: ProgressFactory = no_progress) -> Why:
+def why(
+    source: GroupPartition,
+    offset: int,
+    about: str | None = None,
+    bars: ProgressFactory = no_progress,
+    challenger: str | None = None,
+) -> Why:
     """Explain the prediction for the event at an offset.
 
     Parameters
@@ -124,11 +131,13 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
         The class whose score is explained, as on the wire; None: the predicted one.
     bars : ProgressFactory
         Shows progress.
+    challenger : str or None
+        Name of the challenger whose prediction is explained; None: the champion's is.
 
     Raises
     ------
     UsageFailure
-        There is no such offset or class.
+        There is no such offset, class or challenger.
     Failure
         The event was rejected, or the state before it cannot be rebuilt.
     Unreachable
@@ -150,14 +159,16 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
         raise Failure(f"the event at offset {offset} of {source} was rejected: {batch.rejected[0].reason}")
     if not len(batch):
         raise Failure(f"offset {offset} of {source} holds the label of an earlier event: labels have no prediction")
-    target, champion = model.settings.target, model.champion
-    score = np.empty((1, champion.n_scores))
-    champion.predict(batch.X, score)
-    predicted = float(predicted_class(score, champion.kind)[0])
-    column, shown = _chosen(target, champion.n_scores, predicted, about)
+    target, number = model.settings.target, 0 if challenger is None else _place(model, challenger, offset)
+    name, learner = model.settings.names[number], (model.champion, *model.learners[1:])[number]
+    score = np.empty((1, learner.n_scores))
+    learner.predict(batch.X, score)
+    predicted = float(predicted_class(score, learner.kind)[0])
+    column, shown = _chosen(target, learner.n_scores, predicted, about)
     text, (starts, ends) = batch.ids
+    topics, appended = source.settings.topics, int(records.timestamps[0])
     return Why(
-        model.settings.names[0],
+        name,
         parse_exactly(text[starts[0] : ends[0]].tobytes()),
         _word(target, predicted),
         _word(target, float(batch.y[0])),
@@ -165,10 +176,20 @@ def why(source: GroupPartition, offset: int, about: str | None = None, bars: Pro
         list(model.columns),
         batch.X[0],
         score[0].tolist(),
-        explain(champion, batch.X[0], column),
+        explain(learner, batch.X[0], column),
         rebuilt.way,
-        _emitted(source, offset, model.settings.names[0], score[0], int(records.timestamps[0]), bars),
+        _emitted(source, offset, name, score[0], appended, bars, topics.challengers if number else topics.predictions),
     )
+
+
+def _place(model: Model, challenger: str, offset: int) -> int:
+    """Return a challenger's number among the models of the plan at an offset."""
+    names = model.settings.names
+    if challenger not in names[1:]:
+        has = ", ".join(names[1:]) or "none"
+        where = f"plan {model.plan.number} has no challenger {challenger} at offset {offset}"
+        raise UsageFailure(f"{where}: its challengers are {has}, its champion is {names[0]}")
+    return names.index(challenger)
 
 
 def _event(source: GroupPartition, offset: int, headers: bool) -> Records:
@@ -209,13 +230,18 @@ def _word(target: Target, value: float) -> Any:
 
 
 def _emitted(
-    source: GroupPartition, offset: int, learner: str, score: NDArray[np.float64], appended: int, bars: ProgressFactory
+    source: GroupPartition,
+    offset: int,
+    learner: str,
+    score: NDArray[np.float64],
+    appended: int,
+    bars: ProgressFactory,
+    topic: str,
 ) -> Emitted:
-    """Look for the event's prediction, first among the records written after the event."""
+    """Look for the event's prediction in a topic, first among the records written after the event."""
     settings = source.settings
     if source.committed is None or source.committed <= offset:
         return Emitted(AHEAD)
-    topic = settings.topics.predictions
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     if source.partition >= counts.get(topic, 0):
         return Emitted(ABSENT)
@@ -243,13 +269,14 @@ def _emitted(
 def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:
     """The scores of a prediction, in either format, if it is for the event at `offset`; otherwise None.
 
-    A packed prediction does not name its learner.
+    A packed prediction of a champion does not name its learner.
     """
     if is_packed(value):
         if int.from_bytes(value[8:16], "little", signed=True) != offset:
             return None
-        found: list[float] = decode_predictions([value]).scores[0].tolist()
-        return found
+        packed = decode_predictions([value])
+        found: list[float] = packed.scores[0].tolist()
+        return found if packed.learners[0] in ("", learner) else None
     if b'"offset":%d,' % offset not in value:
         return None
     record = read_json(value)

@@ -13,7 +13,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import SharingOption
+from driftway.worker.settings.option_values import CHAMPION_ONLY, EMITTED, EVERY_MODEL, SharingOption
 from driftway.worker.wire.codec import FORMATS
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
@@ -76,7 +76,7 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --output-format, --pass-headers, --accuracy-every, --share, --detector."""
+    """--features, --format, --output-format, --pass-headers, --emit, --accuracy-every, --share, --detector."""
     options = [
         click.option(
             "--features",
@@ -104,6 +104,14 @@ def event_options(command: F) -> F:
             default="",
             metavar="NAME[,NAME..]",
             help="Event headers to copy unchanged to the prediction; * for all.  [default: none]",
+        ),
+        click.option(
+            "--emit",
+            type=click.Choice(EMITTED),
+            default=CHAMPION_ONLY,
+            show_default=True,
+            help=f"Whose predictions are written: with {EVERY_MODEL} those of the challengers too, to a topic of their "
+            "own.",
         ),
         click.option(
             "--accuracy-every",
@@ -258,7 +266,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     Failure
         As `warm_start_plan`.
     """
-    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form", "registry"
+    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form", "emit", "registry"
     asked = {name: given[name] for name in names}
     asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]

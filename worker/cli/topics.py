@@ -32,6 +32,11 @@ def _topic_options(command: Command) -> Command:
             is_flag=True,
             help="With --group: include the models that partitions share, for workers with --share.",
         ),
+        click.option(
+            "--challengers",
+            is_flag=True,
+            help="With --group: include the challengers' predictions, for workers with --emit all.",
+        ),
         outputs_option,
     )
     for option in reversed(options):
@@ -44,8 +49,8 @@ def topics() -> None:
     """Create or check the topics of an input.
 
     These are the input itself and, with --group, what its workers write: EVENTS.GROUP.predictions, .accuracy, .rejected
-    and the compacted .snapshots, with --alarms also .alarms, with --shares the compacted .shares, all with as many
-    partitions as the input.
+    and the compacted .snapshots, with --alarms also .alarms, with --challengers .challengers, with --shares the
+    compacted .shares, all with as many partitions as the input.
 
     \b
     Examples:
@@ -68,6 +73,7 @@ def create(
     group: str | None,
     alarms: bool,
     shares: bool,
+    challengers: bool,
     outputs: str,
     replication: int | None,
     bootstrap: str,
@@ -78,7 +84,7 @@ def create(
     from driftway.worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
-    plan = _plan(input_topic, partitions, group, alarms, shares, outputs)
+    plan = _plan(input_topic, partitions, group, outputs, watched=alarms, shared=shares, challenged=challengers)
     created = create_topics(bootstrap, passthrough, plan, -1 if replication is None else replication)
     for name in plan:
         click.echo(f"{'created' if name in created else 'exists '} {name} ({partitions} partitions)", err=True)
@@ -92,6 +98,7 @@ def check(
     group: str | None,
     alarms: bool,
     shares: bool,
+    challengers: bool,
     outputs: str,
     bootstrap: str,
     properties: tuple[str, ...],
@@ -103,7 +110,7 @@ def check(
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))
-    plan = _plan(input_topic, partitions, group, alarms, shares, outputs)
+    plan = _plan(input_topic, partitions, group, outputs, watched=alarms, shared=shares, challenged=challengers)
     wrong = [f"{name} is missing" for name in plan if name not in present]
     wrong += [
         f"{name} has {present[name]} partitions, not {wanted}"
@@ -118,13 +125,13 @@ def check(
     click.echo(f"{len(plan)} topics of {input_topic} are set up as expected", err=True)
 
 
-def _plan(input_topic: str, partitions: int, group: str | None, alarms: bool, shares: bool, outputs: str) -> Plan:
+def _plan(input_topic: str, partitions: int, group: str | None, outputs: str, **more: Any) -> Plan:
     from driftway.worker.kafka.topics import Topics, output_plan, require_prefix
 
     require_prefix(outputs, input_topic)
     plan: Plan = {input_topic: (partitions, {})}
     if group is not None or outputs:
-        plan |= output_plan(Topics(input_topic, group or "", outputs, watched=alarms, shared=shares), partitions)
+        plan |= output_plan(Topics(input_topic, group or "", outputs, **more), partitions)
     return plan
 
 

@@ -184,11 +184,12 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
     Each partition has its own learner. Predictions go to TOPIC.GROUP.predictions, rolling accuracy to
     TOPIC.GROUP.accuracy, unusable events and labels with their reason to TOPIC.GROUP.rejected, state to
-    TOPIC.GROUP.snapshots, and with --detector drift alarms to TOPIC.GROUP.alarms; these topics are created if missing,
-    and belong to the group. With --warm-start the champion starts from a trained model's state; give the file at every
-    start of the group. A new group whose first events are all rejected stops with code 1 and commits nothing. On
-    SIGTERM the worker finishes, commits, leaves the group and exits with 0; on a second one it exits at once with 143
-    (130 after Ctrl-C), and what is not committed is processed again.
+    TOPIC.GROUP.snapshots, with --detector drift alarms to TOPIC.GROUP.alarms, and with --emit all the challengers'
+    predictions to TOPIC.GROUP.challengers; these topics are created if missing, and belong to the group. With
+    --warm-start the champion starts from a trained model's state; give the file at every start of the group. A new
+    group whose first events are all rejected stops with code 1 and commits nothing. On SIGTERM the worker finishes,
+    commits, leaves the group and exits with 0; on a second one it exits at once with 143 (130 after Ctrl-C), and
+    what is not committed is processed again.
 
     \b
     Examples:
@@ -200,6 +201,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input EVENTS --group sea --learner pa1 --learner arow --promote when-better=0.05,500,5000
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
       driftway worker --input EVENTS --group sea --learner arow --learner dfop --plan from-options
+      driftway worker --input EVENTS --group sea --learner arow --learner dfop --emit all
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --start 20000
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --frozen --learner dfop
     """

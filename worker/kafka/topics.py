@@ -58,6 +58,8 @@ class Topics:
         The topic of labels; empty if labels arrive with their events, or among them.
     shared : bool
         Whether partitions exchange updates of their learners: only then is there a topic of shares.
+    challenged : bool
+        Whether there is a topic of challengers' predictions, because workers write them, or did once.
     """
 
     input: str
@@ -66,6 +68,7 @@ class Topics:
     watched: bool = False
     labels: str = ""
     shared: bool = False
+    challenged: bool = False
 
     @property
     def prefix(self) -> str:
@@ -76,6 +79,11 @@ class Topics:
     def predictions(self) -> str:
         """One record per predicted event."""
         return f"{self.prefix}.predictions"
+
+    @property
+    def challengers(self) -> str:
+        """One record per predicted event and challenger."""
+        return f"{self.prefix}.challengers"
 
     @property
     def accuracy(self) -> str:
@@ -114,17 +122,22 @@ class Topics:
 
     def outputs(self) -> tuple[str, ...]:
         """Return all topics that a worker writes to."""
+        challengers = (self.challengers,) if self.challenged else ()
         alarms = (self.alarms,) if self.watched else ()
         shares = (self.shares,) if self.shared else ()
-        return (self.predictions, self.accuracy, self.rejected, *alarms, *shares, self.snapshots)
+        return (self.predictions, *challengers, self.accuracy, self.rejected, *alarms, *shares, self.snapshots)
 
     def existing(self, present: Collection[str]) -> Topics:
-        """Return the same among the `present` topics: a plan may have had detectors, whatever the options say."""
-        return dataclasses.replace(self, watched=self.watched or self.alarms in present)
+        """Return the same with those of alarms and challengers that are among the `present` topics.
+
+        A plan may have had detectors, and an earlier start `--emit all`, whatever the options say now.
+        """
+        watched, challenged = self.alarms in present, self.challengers in present
+        return dataclasses.replace(self, watched=self.watched or watched, challenged=self.challenged or challenged)
 
     def every_output(self) -> tuple[str, ...]:
         """Return all topics that workers of the group may write to, with whatever options."""
-        return (*dataclasses.replace(self, watched=True, shared=True).outputs(), self.models)
+        return (*dataclasses.replace(self, watched=True, shared=True, challenged=True).outputs(), self.models)
 
 
 def require_prefix(prefix: str, input_topic: str) -> None:

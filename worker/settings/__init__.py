@@ -11,7 +11,15 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.registry.event_format import EventFormat
 from driftway.worker.kafka.topics import Topics, require_prefix
-from driftway.worker.settings.option_values import LabelWait, PromoteOption, SharingOption
+from driftway.worker.settings.option_values import (
+    CHAMPION_ONLY,
+    EMITTED,
+    EVERY_MODEL,
+    FORBIDDEN_PROPERTIES,
+    LabelWait,
+    PromoteOption,
+    SharingOption,
+)
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import FORMATS, JSON, PACKED, short_digest
 from driftway.worker.wire.events import REGRESSION, Schema, Target
@@ -38,17 +46,6 @@ CONSUMER, CLASSIC = "consumer", "classic"
 RELEARN_SHARE = 0.25
 MOST_CLASSES = 1 << 16
 """Every prediction has a score for each class, and the metrics count each pair of them."""
-
-FORBIDDEN_PROPERTIES = {
-    "queue.buffering.max.messages": "a batch that does not fit completely leaves a gap in the outputs",
-    "queue.buffering.max.kbytes": "a batch that does not fit completely leaves a gap in the outputs",
-    "delivery.report.only.error": "a commit proves by delivery reports that its outputs are in the log",
-    "queuing.strategy": "outputs must stay in the order of their events",
-    "transaction.timeout.ms": "it follows from --commit-interval",
-    "test.mock.num.brokers": "a mock cluster accepts transactions and loses their offsets",
-    "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
-}
-"""Client properties that would break a worker's guarantees -> why."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +94,8 @@ class ModelSettings:
         Number of that model: of the champion, until a plan changes the models. None: no plan has it any more.
     pass_headers : tuple of str
         Names of the headers copied from an event to its prediction; ALL alone: every one. Not part of the state either.
+    emit : str
+        Whose predictions are written: CHAMPION_ONLY, or EVERY_MODEL. Not part of the state either.
     """
 
     specs: tuple[Spec, ...]
@@ -121,6 +120,7 @@ class ModelSettings:
     warm: WarmStart | None = None
     warm_model: int | None = 0
     pass_headers: tuple[str, ...] = ()
+    emit: str = CHAMPION_ONLY
 
     def __post_init__(self) -> None:
         if not self.specs:
@@ -133,6 +133,8 @@ class ModelSettings:
             raise UsageFailure(f"--format {self.form}: name the features with --feature")
         if self.output_form not in FORMATS:
             raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
+        if self.emit not in EMITTED:
+            raise UsageFailure(f"emit must be one of {', '.join(EMITTED)}")
         if self.output_form == PACKED and self.target.n_classes > MOST_SCORES:
             raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
         if self.target.n_classes > MOST_CLASSES:
@@ -364,8 +366,12 @@ class WorkerSettings:
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
-        watched, shared = bool(self.model.detectors), self.model.share is not None
-        return Topics(self.input, self.group, self.outputs, watched, self.label_topic, shared)
+        watched, shared, every = (
+            bool(self.model.detectors),
+            self.model.share is not None,
+            self.model.emit == EVERY_MODEL,
+        )
+        return Topics(self.input, self.group, self.outputs, watched, self.label_topic, shared, every)
 
     def _require_labels(self) -> None:
         """Check that labels can be read from their topic."""

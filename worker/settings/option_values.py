@@ -1,4 +1,4 @@
-"""Options with a syntax of their own: how long a row waits for its label, how partitions share models, promotions."""
+"""Values of options: how long a row waits for its label, how partitions share models, promotions, what is refused."""
 
 from __future__ import annotations
 
@@ -19,6 +19,21 @@ SHARE_ROWS = 100
 """Labelled rows between exchanges if only the method is given."""
 
 NEVER, WHEN_BETTER = "never", "when-better"
+
+CHAMPION_ONLY, EVERY_MODEL = "champion", "all"
+EMITTED = (CHAMPION_ONLY, EVERY_MODEL)
+"""Whose predictions a worker writes."""
+
+FORBIDDEN_PROPERTIES = {
+    "queue.buffering.max.messages": "a batch that does not fit completely leaves a gap in the outputs",
+    "queue.buffering.max.kbytes": "a batch that does not fit completely leaves a gap in the outputs",
+    "delivery.report.only.error": "a commit proves by delivery reports that its outputs are in the log",
+    "queuing.strategy": "outputs must stay in the order of their events",
+    "transaction.timeout.ms": "it follows from --commit-interval",
+    "test.mock.num.brokers": "a mock cluster accepts transactions and loses their offsets",
+    "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
+}
+"""Client properties that would break a worker's guarantees -> why."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from driftway.worker.state.factory import allocating, column_names, make_decoder
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.alarms import DriftMonitor
 from driftway.worker.state.monitoring.challengers import ChallengerTests
-from driftway.worker.state.outputs import Outputs, encoded, merged
+from driftway.worker.state.outputs import Outputs, encoded, merged, of_challengers
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
@@ -134,12 +134,13 @@ class Model:
         self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
-            rows = steps.row_operations
-            score = scores[0] if rows is None else scores[0][rows]
-            outputs.predictions = encoded(batch, score, self._learners[0].kind, self.settings, self.plan.number)
+            rows, kinds, plan = steps.row_operations, [learner.kind for learner in self._learners], self.plan.number
+            emitted = (score if rows is None else score[rows] for score in scores)
+            outputs.predictions = encoded(batch, next(emitted), kinds[0], self.settings, plan)
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
+            outputs.challengers = of_challengers(batch, emitted, kinds, self.settings, plan, outputs.headers)
         if emit and self._rejection_window is not None:
             outputs.excess = self._rejection_window.observe(batch.offsets, outputs.rejected)
         return outputs

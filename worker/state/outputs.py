@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,17 +12,48 @@ from numpy.typing import NDArray
 
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import EVERY_MODEL
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.wire import columns, packed
 from driftway.worker.wire.codec import PACKED, encode_predictions
-from driftway.worker.wire.columns import BytesColumn, empty_column
+from driftway.worker.wire.columns import BytesColumn, empty_column, repeated
 from driftway.worker.wire.events import Batch, RejectedEvent
-from driftway.worker.wire.headers import Headers, joined_headers
+from driftway.worker.wire.headers import Headers, chosen_headers, joined_headers
+from driftway.worker.wire.json_tokens.interleave import interleaved
 from driftway.worker.wire.rejections import TooManyRejected
 
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
+
+
+@dataclass(frozen=True)
+class ChallengerPredictions:
+    """The challengers' predictions for a batch: those of a row side by side, in the order of the plan."""
+
+    names: tuple[str, ...]
+    """The m challengers."""
+    offsets: Integers
+    """Offset of each prediction's row, i8[m rows]."""
+    keys: BytesColumn
+    predictions: BytesColumn
+    headers: Headers | None = None
+    """As those of the champion's predictions."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of predictions and keys."""
+        return self.predictions.nbytes + self.keys.nbytes
+
+    def chosen(self, keep: NDArray[np.bool_]) -> ChallengerPredictions:
+        """Return those where `keep`, bool[m rows], is true."""
+        kept = self.keys.chosen(keep), self.predictions.chosen(keep), chosen_headers(self.headers, keep)
+        return replace(self, offsets=self.offsets[keep], keys=kept[0], predictions=kept[1], headers=kept[2])
+
+    def identities(self) -> list[tuple[int, bytes]]:
+        """Input offset and name of each prediction, which tell it apart from all others."""
+        names = cycle([name.encode() for name in self.names])
+        return list(zip(self.offsets.tolist(), names, strict=False))
 
 
 @dataclass
@@ -34,6 +67,8 @@ class Outputs:
     predictions: BytesColumn = field(default_factory=empty_column)
     headers: Headers | None = None
     """Headers of the predictions; None: none has any."""
+    challengers: list[ChallengerPredictions] = field(default_factory=list)
+    """Predictions of challengers, if they are written."""
     points: list[tuple[bytes, bytes]] = field(default_factory=list)
     alarms: list[DriftAlarm] = field(default_factory=list)
     """Alarms of the champion's drift detectors."""
@@ -52,15 +87,53 @@ class Outputs:
     def nbytes(self) -> int:
         """Bytes of predictions, rejected events, and their keys."""
         rejected = sum(len(bad.value or b"") + len(bad.key or b"") for bad in self.rejected)
-        return self.predictions.nbytes + self.keys.nbytes + rejected
+        return self.predictions.nbytes + self.keys.nbytes + rejected + sum(one.nbytes for one in self.challengers)
 
 
-def encoded(batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings, plan: int) -> BytesColumn:
-    """Encode the champion's predictions in the output format; `kind` is the champion's, score f8[n, k]."""
-    predicted = predicted_class(score, kind)
+def encoded(
+    batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings, plan: int, number: int = 0
+) -> BytesColumn:
+    """Encode the predictions of model `number` in the output format; `kind` is the model's, score f8[n, k]."""
+    predicted, name = predicted_class(score, kind), settings.names[number]
     if settings.output_form == PACKED:
-        return packed.encode_predictions(batch, score, predicted, settings.target, plan)
-    return encode_predictions(batch, score, predicted, settings.target, settings.names[0], plan)
+        challenger = name if number else ""
+        return packed.encode_predictions(batch, score, predicted, settings.target, plan, challenger)
+    return encode_predictions(batch, score, predicted, settings.target, name, plan)
+
+
+def of_challengers(
+    batch: Batch,
+    scores: Iterable[NDArray[np.float64]],
+    kinds: Sequence[str],
+    settings: ModelSettings,
+    plan: int,
+    headers: Headers | None,
+) -> list[ChallengerPredictions]:
+    """Encode the challengers' predictions, if there are challengers and their predictions are written.
+
+    Parameters
+    ----------
+    batch : Batch
+        n > 0 rows.
+    scores : iterable of f8[n, k]
+        Of each challenger; not read if nothing is written.
+    kinds : sequence of str
+        Of all models, the champion's first.
+    settings : ModelSettings
+        Their names, and the output format.
+    plan : int
+        Number of the plan.
+    headers : Headers or None
+        Of the champion's predictions.
+    """
+    m = len(kinds) - 1
+    if settings.emit != EVERY_MODEL or not m:
+        return []
+    numbered = zip(range(1, m + 1), scores, kinds[1:], strict=True)
+    parts = [encoded(batch, score, kind, settings, plan, number) for number, score, kind in numbered]
+    own = None if headers is None else [each for each in headers for _ in range(m)]
+    names, offsets, keys = settings.names[1:], batch.offsets.repeat(m), repeated(batch.keys, m)
+    return [ChallengerPredictions(names, offsets, keys, interleaved(parts), own)]
 
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:
@@ -77,6 +150,7 @@ def joined(*parts: Outputs) -> Outputs:
     outputs.predictions = columns.concatenated([part.predictions for part in parts])
     outputs.headers = joined_headers([(part.headers, len(part.predictions)) for part in parts])
     for part in parts:
+        outputs.challengers += part.challengers
         outputs.points += part.points
         outputs.alarms += part.alarms
         outputs.shares += part.shares

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import compress
+from itertools import chain, compress, repeat
 from typing import cast, overload
 
 import numpy as np
@@ -230,6 +230,16 @@ def concatenated(parts: Sequence[BytesColumn]) -> BytesColumn:
         lengths.append(sizes)
         size += end - first
     return BufferColumn(np.concatenate(texts), np.concatenate(starts), np.concatenate(lengths))
+
+
+def repeated(column: BytesColumn, times: int) -> BytesColumn:
+    """Return a column with each string `times` times, one after the other."""
+    if times == 1:
+        return column
+    if isinstance(column, ListColumn):
+        return ListColumn(list(chain.from_iterable(zip(*repeat(column.to_list(), times), strict=True))))
+    text, starts, lengths = column.to_buffer()
+    return BufferColumn(text, np.repeat(starts, times), np.repeat(lengths, times))
 
 
 class TerminatedColumn(BufferColumn):

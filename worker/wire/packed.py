@@ -8,9 +8,10 @@ Event (``--format packed``), 10 + d x size bytes:
     10  f4, f8  d features
 
 Prediction (``--output-format packed``), 40 + 8 k bytes and the id; of a plan from the second on, see
-`driftway.worker.state.plans`, version 2 with 8 bytes more:
+`driftway.worker.state.plans`, version 2 with 8 bytes more; of a challenger (``--emit all``) version 3 with its name
+too:
 
-    0   u1      version, 1 or 2
+    0   u1      version, 1 to 3
     1   u1      kind: 0 the prediction is a class index, 1 it is a number
     2   u2      k, number of scores
     4   i4      input partition
@@ -18,12 +19,15 @@ Prediction (``--output-format packed``), 40 + 8 k bytes and the id; of a plan fr
     16  i8      t of the event; the smallest i8 (`driftway.worker.wire.scanner.NO_TIME`) = none
     24  f8      y: class index or number; NaN = none
     32  f8      prediction
-    40  i8      in version 2 only: number of the plan
+    40  i8      in versions 2 and 3: number of the plan
     ..  f8[k]   scores
+    ..  u2      in version 3 only: bytes of the name
+    ..          in version 3 only: the challenger's name, UTF-8
     ..          JSON text of the event's id, to the end of the record; empty = none or null
 
-Classes are indices even where JSON uses the names from ``--labels``. The learner's name is left out: accuracy points
-and snapshots have it, and a header on every record would cost more than the record.
+Classes are indices even where JSON uses the names from ``--labels``. The champion's name is left out: accuracy points
+and snapshots have it, and a header on every record would cost more than the record. Challengers share a topic, so their
+records must say whose they are.
 """
 
 from __future__ import annotations
@@ -48,6 +52,10 @@ VERSION = 1
 """First byte of events and predictions; differs from the `{` that JSON begins with."""
 PLANNED = 2
 """First byte of the predictions of a plan from the second on."""
+OF_CHALLENGER = 3
+"""First byte of the predictions of challengers."""
+NAME_BYTES = 2
+"""Size of the length in front of a challenger's name."""
 EVENT_HEAD = struct.Struct("<BBd")
 SIZES = (4, 8)
 NOT_PACKED = "packed: not readable"
@@ -87,6 +95,8 @@ class Predictions(NamedTuple):
     """JSON text; empty if the event has none."""
     plan: Integers
     """Number of the plan that the model belongs to."""
+    learners: list[str]
+    """Names of the challengers; empty texts for champions, whose names are not in the records."""
 
 
 def encode_events(X: Floats, y: Floats) -> list[bytes]:
@@ -184,7 +194,7 @@ def why_unusable(value: bytes | None, schema: Schema, lenient: bool = False) -> 
 
 
 def encode_predictions(
-    batch: Batch, score: Floats, predicted: NDArray[Any], target: Target, plan: int = 1
+    batch: Batch, score: Floats, predicted: NDArray[Any], target: Target, plan: int = 1, challenger: str = ""
 ) -> PooledColumn:
     """Encode one packed record per row.
 
@@ -193,21 +203,27 @@ def encode_predictions(
     batch : Batch
         n rows.
     score : f8[n, k]
-        Scores of the champion, k <= MOST_SCORES.
+        Scores of the model, k <= MOST_SCORES.
     predicted : i8[n] or f8[n]
         Class index, or the predicted number in regression.
     target : Target
         What is predicted.
     plan : int
-        Number of the plan that the champion belongs to.
+        Number of the plan that the model belongs to.
+    challenger : str
+        The model's name; empty: it is the champion.
     """
     n, k = score.shape
-    dtype = _prediction(k, VERSION if plan == 1 else PLANNED)
+    name = challenger.encode()
+    dtype = _prediction(k, OF_CHALLENGER if name else VERSION if plan == 1 else PLANNED, len(name))
     buffer = take_buffer(n * dtype.itemsize)
     rows = buffer[: n * dtype.itemsize].view(dtype)
     rows["version"], rows["kind"] = VERSION, NUMBER if target.task == REGRESSION else CLASS
     rows["n_scores"] = k
-    if plan != 1:
+    if name:
+        rows["version"], rows["plan"], rows["length"] = OF_CHALLENGER, plan, len(name)
+        rows["name"] = np.frombuffer(name, np.uint8)
+    elif plan != 1:
         rows["version"], rows["plan"] = PLANNED, plan
     rows["partition"], rows["offset"], rows["t"] = batch.partition, batch.offsets, batch.t
     rows["y"], rows["prediction"], rows["scores"] = batch.y, predicted, score
@@ -244,11 +260,13 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
         A record is not a packed prediction, or its version or number of scores differs from the first's.
     """
     first = np.frombuffer((values[0] if values else b"").ljust(PREDICTION_HEAD.itemsize, b"\0"), PREDICTION_HEAD, 1)
-    version = PLANNED if first["version"][0] == PLANNED else VERSION
+    version = int(first["version"][0]) if first["version"][0] in (PLANNED, OF_CHALLENGER) else VERSION
     form = _prediction(int(first["n_scores"][0]), version)
     for i, value in enumerate(values):
         if len(value) < form.itemsize or value[0] != version:
             raise ValueError(_why_no_prediction(value, i, version))
+    rest = [value[form.itemsize :] for value in values]
+    names, ids = _names(rest) if version == OF_CHALLENGER else ([""] * len(rest), rest)
     rows = np.frombuffer(b"".join([value[: form.itemsize] for value in values]), form)
     others = np.flatnonzero((rows["n_scores"] != first["n_scores"]) | (rows["kind"] > NUMBER))
     if len(others):
@@ -261,9 +279,39 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
         rows["y"],
         rows["prediction"],
         rows["scores"],
-        [value[form.itemsize :] for value in values],
-        rows["plan"] if version == PLANNED else np.ones(len(rows), np.int64),
+        ids,
+        np.ones(len(rows), np.int64) if version == VERSION else rows["plan"],
+        names,
     )
+
+
+def challenger_of(value: bytes) -> bytes:
+    """Return the name in a packed prediction of a challenger.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    return decode_predictions([value]).learners[0].encode()
+
+
+def _names(rest: Sequence[bytes]) -> tuple[list[str], list[bytes]]:
+    """Split what follows the scores into names and ids.
+
+    Raises
+    ------
+    ValueError
+        A name is cut off, or not UTF-8.
+    """
+    names, ids = list[str](), list[bytes]()
+    for i, value in enumerate(rest):
+        end = NAME_BYTES + int.from_bytes(value[:NAME_BYTES], "little")
+        if not NAME_BYTES < end <= len(value):
+            raise ValueError(f"record {i} is not a packed prediction of a challenger: it ends before its name")
+        names.append(value[NAME_BYTES:end].decode())
+        ids.append(value[end:])
+    return names, ids
 
 
 def _why_no_prediction(value: bytes, i: int, version: int) -> str:
@@ -310,10 +358,11 @@ def _head(value: bytes | None) -> tuple[int, float]:
     return size, label
 
 
-def _prediction(k: int, version: int) -> np.dtype[Any]:
-    """The fixed part of a prediction with k scores."""
-    plan = [("plan", "<i8")] if version == PLANNED else []
-    return np.dtype([*PREDICTION_HEAD.descr, *plan, ("scores", "<f8", (k,))])
+def _prediction(k: int, version: int, name_bytes: int = 0) -> np.dtype[Any]:
+    """The fixed part of a prediction with k scores, with the name of a challenger if that has a length."""
+    plan = [] if version == VERSION else [("plan", "<i8")]
+    name: list[Any] = [("length", "<u2"), ("name", "u1", (name_bytes,))] if name_bytes else []
+    return np.dtype([*PREDICTION_HEAD.descr, *plan, ("scores", "<f8", (k,)), *name])
 
 
 def _records(rows: NDArray[Any]) -> list[bytes]:

@@ -53,7 +53,11 @@ class Deployment:
         self._topics = settings.topics.existing(counts)
         for name in self._topics.outputs():
             if name not in counts:
-                more = " with --detector" if name == settings.topics.alarms else ""
+                with_options = {
+                    settings.topics.alarms: " with --detector",
+                    settings.topics.challengers: " with --emit all",
+                }
+                more = with_options.get(name, "")
                 raise UsageFailure(
                     f"there is no topic {name}: no worker of group {settings.group} has run on {settings.input}{more} "
                     "yet"
@@ -113,7 +117,7 @@ def audit_partition(settings: WorkerSettings, topics: Topics, target: AuditTarge
     Failure
         The topics cannot be read.
     """
-    model, p = settings.model, target.partition
+    model, p, passed = settings.model, target.partition, bool(settings.model.pass_headers)
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
         begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic)
@@ -128,11 +132,12 @@ def audit_partition(settings: WorkerSettings, topics: Topics, target: AuditTarge
 
         streams = PartitionStreams(
             records(topics.input, target.committed or 0, model.reads_headers),
-            records(topics.predictions, found[topics.predictions], bool(model.pass_headers)),
+            records(topics.predictions, found[topics.predictions], passed),
             messages(topics.accuracy),
             messages(topics.rejected),
             messages(topics.alarms) if topics.watched else None,
             messages(topics.shares) if topics.shared else None,
+            records(topics.challengers, found[topics.challengers], passed) if topics.challenged else None,
             messages(topics.snapshots),
         )
         audit = PartitionAudit(settings, target, streams, progress)

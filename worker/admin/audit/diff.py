@@ -46,7 +46,8 @@ def fields(value: bytes, parse: Callable[[bytes], Any] = read_json) -> dict[str,
     """
     if is_packed(value):
         columns = decode_predictions([value])
-        return {name: getattr(columns, name)[0].tolist() for name in NUMBERS} | {"id": columns.ids[0]}
+        named = {"learner": columns.learners[0]} if columns.learners[0] else {}
+        return {name: getattr(columns, name)[0].tolist() for name in NUMBERS} | named | {"id": columns.ids[0]}
     decoded = parse(value)
     if not isinstance(decoded, dict):
         raise ValueError("not a JSON object")

@@ -12,6 +12,7 @@ from driftway.worker.admin.audit.diff import (
     Mismatch,
     describe_difference,
     describe_header_difference,
+    fields,
     input_offset,
     shown,
 )
@@ -85,6 +86,10 @@ class TopicComparison:
         for want in wanted:
             self._require_one(want)
 
+    def named(self, identity: RecordIdentity) -> str:
+        """What a record is, in messages."""
+        return self.noun
+
     def finish(self) -> None:
         """Read to the end and require that no further record belongs to an offset below `committed`.
 
@@ -146,17 +151,18 @@ class TopicComparison:
                 return
             if found > rank:
                 raise Mismatch(
-                    f"{self._input}@{rank[0]} has no {self.noun}: expected it at {self._at(message)}, "
+                    f"{self._input}@{rank[0]} has no {self.named(want)}: expected it at {self._at(message)}, "
                     f"found that of {self._input}@{found[0]}"
                 )
             if found < rank:
                 raise self._too_many(message, f"expected that of {self._input}@{rank[0]}")
             raise Mismatch(
-                f"{self._at(message)}: the {self.noun} of {self._input}@{rank[0]} differs: {self.explain(want, got)}"
+                f"{self._at(message)}: the {self.named(want)} of {self._input}@{rank[0]} differs: "
+                f"{self.explain(want, got)}"
             )
         if not (self._retained and not self.matched):
             raise Mismatch(
-                f"{self._input}@{rank[0]} has no {self.noun}: the group has committed offset {self._committed}, "
+                f"{self._input}@{rank[0]} has no {self.named(want)}: the group has committed offset {self._committed}, "
                 f"expected it in {self.stream}, found its end at {self.stream.end}"
             )
 
@@ -214,6 +220,40 @@ class PredictionComparison(TopicComparison):
             self.matched += n
         else:
             self.require(list(zip(keys, values, headers or repeat((), n), strict=True)))
+
+
+class ChallengerComparison(PredictionComparison):
+    """Compares challengers' predictions: in the order of events, and within an event in the order of the plan.
+
+    Parameters
+    ----------
+    stream, input_name, span
+        As `TopicComparison`.
+    names : sequence of str
+        Names of the challengers, in the order of the plan.
+    """
+
+    noun = "challenger's prediction"
+
+    def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int], names: Sequence[str]) -> None:
+        super().__init__(stream, input_name, span)
+        self.rank(names)
+
+    def rank(self, names: Sequence[str]) -> None:
+        """Expect the predictions of other challengers from now on."""
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def named(self, identity: RecordIdentity) -> str:
+        return f"prediction of challenger {_challenger(identity)}"
+
+    def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
+        offset, _ = super().order_key(identity)
+        return offset, self._places.get(_challenger(identity), len(self._places))
+
+
+def _challenger(identity: RecordIdentity) -> str:
+    """Return the name in a challenger's prediction; empty if there is none."""
+    return str(fields(identity[1] or b"").get("learner", ""))
 
 
 class PointComparison(TopicComparison):

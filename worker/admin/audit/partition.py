@@ -15,15 +15,14 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from driftway.worker.admin.audit.diff import Mismatch, input_offset
+from driftway.worker.admin.audit.diff import Mismatch
 from driftway.worker.admin.audit.model_sharing import ExchangeComparison, ExchangeVerifier
+from driftway.worker.admin.audit.output_options import cut_by_emission, cut_by_form
 from driftway.worker.admin.audit.outputs import (
     AlarmComparison,
+    ChallengerComparison,
     PointComparison,
     PredictionComparison,
     RejectionComparison,
@@ -37,7 +36,8 @@ from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, committed_offset
 from driftway.worker.kafka.log_reader.stream import reader_of
-from driftway.worker.settings import EARLIEST, ModelSettings, WorkerSettings
+from driftway.worker.settings import EARLIEST, WorkerSettings
+from driftway.worker.state.changelog.emission import Emissions
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
@@ -46,9 +46,8 @@ from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.plans.plan_topic import with_state
 from driftway.worker.state.snapshot import Pointer, first_difference
 from driftway.worker.state.stored_fields import LARGEST
-from driftway.worker.wire.codec import JSON, PACKED, key_of
+from driftway.worker.wire.codec import key_of
 from driftway.worker.wire.events import Records
-from driftway.worker.wire.packed import are_packed
 from driftway.worker.wire.rejections import kind_of
 
 
@@ -77,11 +76,11 @@ class PartitionAudit:
         self.pointer = Pointer.parse(target.metadata)
         self.report = AuditReport(target.partition, end=self.committed)
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
+        self._challenged = streams.challengers
         self._snapshots = SnapshotReader(streams.chunks, settings.model, partial(with_state, settings=settings))
         self._model = Model(settings.model, target.partition, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)
-        self._forms = output_forms(settings.model)
         self._position = 0
         self._ahead: CompleteSnapshot | None = None
         """The next snapshot to compare."""
@@ -217,6 +216,11 @@ class PartitionAudit:
         self._kinds: Counter[str] = Counter()
         self.points = PointComparison(self._accuracy, str(self._input), span, self._keys(self._model.settings.names))
         self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
+        self.challengers: ChallengerComparison | None = None
+        if self._challenged is not None:
+            names = self._model.settings.names[1:]
+            self.challengers = ChallengerComparison(self._challenged, str(self._input), span, names)
+            self._comparisons += (self.challengers,)
         self.alarms: AlarmComparison | None = None
         if self._alarmed is not None:
             self.alarms = AlarmComparison(
@@ -250,6 +254,8 @@ class PartitionAudit:
             self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
             self.report.unchecked += trusted
             self.points.rank(self._keys(self._model.settings.names))
+            if self.challengers is not None:
+                self.challengers.rank(self._model.settings.names[1:])
             if self.alarms is not None:
                 self.alarms.rank(self._alarm_keys())
 
@@ -266,29 +272,22 @@ class PartitionAudit:
                 yield records
 
     def _cut(self, rest: Records) -> int:
-        """Number of records to process at once: up to the next snapshot, and with predictions of a single format."""
+        """Number of records to process at once: up to the next snapshot, and with the same options for the outputs."""
         n = self._changes.rows_before(self._model.plan.number, rest.offsets)
         if self._ahead is not None:
             n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
-        found = self.predictions.columns(n).values
-        packed = are_packed(found)
-        if len(packed):
-            form = PACKED if packed[0] else JSON
-            if form in self._forms:
-                self._model.settings = replace(self._model.settings, output_form=form)
-            others = np.flatnonzero(packed != packed[0])
-            if not len(others):
-                return n
-            try:
-                change = input_offset(found[int(others[0])] or b"")
-            except ValueError:
-                return n  # the comparison reports what is wrong
-            n = min(n, int(rest.offsets.searchsorted(change)) or n)
-        return n
+        n = cut_by_emission(self._model, rest, n, Emissions(self._snapshots.emissions))
+        return cut_by_form(self._model, rest, n, self.predictions.columns(n).values)
 
     def _require(self, outputs: Outputs) -> None:
         self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
         outputs.predictions.release()
+        for one in outputs.challengers:
+            if self.challengers is None:
+                where = f"{self._input}@{one.offsets[0]}"
+                raise Mismatch(f"{where} has predictions of challengers: expected a topic of them, found none")
+            self.challengers.require_columns(one.keys, one.predictions, one.headers)
+            one.predictions.release()
         self.rejections.require(self.rejections.identities(outputs.rejected))
         self._kinds.update(kind_of(one.reason) for one in outputs.rejected if not one.set_aside)
         self.points.require(outputs.points)
@@ -348,6 +347,7 @@ class PartitionAudit:
         report.rejections = self.rejections.matched - report.set_aside
         report.rejected = dict(self._kinds.most_common())
         report.points, report.orphans = self.points.matched, self._snapshots.orphans
+        report.challengers = 0 if self.challengers is None else self.challengers.matched
         report.alarms = 0 if self.alarms is None else self.alarms.matched
         report.shares = 0 if self.shares is None else self.shares.matched
         if self._exchange_verifier is not None and self._exchange_verifier.unknown:
@@ -390,10 +390,3 @@ class PartitionAudit:
 
     def _unchecked(self, sentence: str) -> None:
         self.report.unchecked.append(f"{self._input}: {sentence}")
-
-
-def output_forms(settings: ModelSettings) -> tuple[str, ...]:
-    """Formats in which these predictions can be written: the packed one limits the number of scores."""
-    from driftway.worker.wire.packed import MOST_SCORES
-
-    return (JSON, PACKED) if settings.target.n_classes <= MOST_SCORES else (JSON,)

@@ -50,6 +50,8 @@ class PartitionStreams(NamedTuple):
     """None if there are no drift detectors."""
     shares: MessageStream | None
     """None if the partitions do not exchange models."""
+    challengers: RecordStream | None
+    """None if the group has never had such a topic."""
     chunks: MessageStream
 
 
@@ -62,6 +64,8 @@ class AuditReport:
     end: int = 0
     records: int = 0
     predictions: int = 0
+    challengers: int = 0
+    """Predictions of challengers."""
     rejections: int = 0
     set_aside: int = 0
     """Labels that were set aside, which are no rejections."""

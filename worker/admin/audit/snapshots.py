@@ -11,9 +11,11 @@ from driftway.worker.admin.input_records import CountedState
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state import snapshot
+from driftway.worker.state.changelog.emission import Emission
 from driftway.worker.state.changelog.record_keys import (
     CLAIM_PREFIX,
     commit_record_key,
+    is_emission_key,
     is_mark_key,
     is_order_key,
     is_plan_key,
@@ -88,6 +90,8 @@ class SnapshotReader:
         """What the snapshots' states have read of the input, as far as they have been taken."""
         self.places: dict[int, PlanPlace] = {}
         """Number of each plan that the partition took -> where, up to the snapshot taken last, or to the end."""
+        self.emissions: dict[int, str] = {}
+        """Input offset -> whose predictions are written from there on, up to the snapshot taken last, or to the end."""
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
 
@@ -110,6 +114,7 @@ class SnapshotReader:
                 self.began = read_mark(message.value())
                 self._taken_over = self.began is None
                 self.places.clear()
+                self.emissions.clear()
                 continue
             group = self._assembler.take(message, message.key(), message.value() or b"")
             if group is not None:
@@ -120,12 +125,12 @@ class SnapshotReader:
         return None
 
     def _is_beside_snapshots(self, message: Any) -> bool:
-        """Whether a record is no part of a snapshot and no mark; the places of plans are kept.
+        """Whether a record is no part of a snapshot and no mark; what it says of plans and predictions is kept.
 
         Raises
         ------
         Mismatch
-            It says where a plan was taken, and cannot be read.
+            It says where a plan was taken, or whose predictions are written, and cannot be read.
         """
         key, partition = message.key() or b"", self.stream.partition
         if is_plan_key(key, partition):
@@ -134,6 +139,13 @@ class SnapshotReader:
             except Malformed as error:
                 raise Mismatch(f"{self._at(message)}: expected where a plan was taken, found: {error}") from None
             self.places[place.plan.number] = place
+            return True
+        if is_emission_key(key, partition):
+            try:
+                change = Emission.parse(message.value())
+            except Malformed as error:
+                raise Mismatch(f"{self._at(message)}: expected whose predictions are written, found: {error}") from None
+            self.emissions[change.offset] = change.emit
             return True
         others = commit_record_key(partition), new_topic_key(partition)
         return key in others or key.startswith(CLAIM_PREFIX) or is_order_key(key, partition)

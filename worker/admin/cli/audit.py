@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from driftway.worker.admin.audit.report import AuditReport
 
 ORPHANS_SHOWN = 5
-COUNTED = "predictions", "rejections", "set aside", "points", "alarms", "shares", "snapshots", "orphans"
+COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "alarms", "shares", "snapshots", "orphans"
 
 
 @click.command()
@@ -49,8 +49,9 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
 
     In each partition the audit reads the input up to the offset that the group has committed when the audit starts,
     and learns as a worker would. It checks that every event has exactly one prediction (in either format, whatever
-    --output-format says) or one rejection, that no others are visible, that the accuracy points of all learners and
-    the drift alarms of all detectors are the same, and that every complete snapshot holds the state at its offset.
+    --output-format says) or one rejection, and one prediction of each challenger where workers had --emit all, that no
+    others are visible, that the accuracy points of all learners and the drift alarms of all detectors are the same, and
+    that every complete snapshot holds the state at its offset.
     Give the same options as to the workers; without --pass-headers the headers of predictions are not checked.
     Workers may keep running; nothing is written, no group is joined, and memory is bounded.
 
@@ -119,8 +120,8 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     for heading in ("partition", "from", "to", "events", *COUNTED):
         table.add_column(heading, justify="right")
     for one in accounts:
-        row = (one.partition, one.begin, one.end, one.records, one.predictions, one.rejections, one.set_aside,
-               one.points, one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
+        row = (one.partition, one.begin, one.end, one.records, one.predictions, one.challengers, one.rejections,
+               one.set_aside, one.points, one.alarms, one.shares, one.snapshots, len(one.orphans))  # fmt: skip
         table.add_row(*(str(row[0]), *(f"{number:,}" for number in row[1:])))
     console = wide_console()
     console.print(table)

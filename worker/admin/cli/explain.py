@@ -15,22 +15,29 @@ from driftway.worker.errors import Failure
 @partition_option(required=True)
 @click.option("--offset", type=click.IntRange(0), required=True, metavar="O", help="The event's offset in the input.")
 @click.option("--class", "about", metavar="LABEL", help="Class whose score to explain.  [default: the predicted one]")
+@click.option(
+    "--challenger", metavar="MODEL", help="Challenger whose prediction to explain.  [default: the champion's]"
+)
 @replay_options
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
-def explain(partition: int, offset: int, about: str | None, as_json: bool, **given: Any) -> None:
+def explain(
+    partition: int, offset: int, about: str | None, challenger: str | None, as_json: bool, **given: Any
+) -> None:
     """Show what each feature of an event contributed to the score of its prediction.
 
     The learner's exact state just before the event is rebuilt from a snapshot and the log. If the predictions topic
     still holds the prediction, its score is checked to be the same bit for bit. A feature's contribution is the score
     of the baseline with that feature's value substituted, minus the score of the baseline: the features' means at
     that moment, or zeros if the learner keeps none. For a linear learner, standardised or not, the contributions add
-    up to the score; the remainder is the effect of features together.
+    up to the score; the remainder is the effect of features together. A challenger's prediction can be explained,
+    whether workers write it (--emit all) or not; if they do, it is checked too.
 
     Exit code 1: the emitted score differs.
 
     \b
     Examples:
       driftway explain --input EVENTS --group sea --partition 0 --offset 120000
+      driftway explain --input EVENTS --group sea --partition 0 --offset 120000 --challenger arow
       driftway explain --input TRADES --group t --partition 3 --offset 77 --class UP --json
       driftway explain --input T --group t --partition 0 --offset 7 --format avro --registry http://localhost:8081
     """
@@ -40,7 +47,7 @@ def explain(partition: int, offset: int, about: str | None, as_json: bool, **giv
 
     (source,) = asked(given, partition)
     with bars() as shown:
-        found = why(source, offset, about, shown)
+        found = why(source, offset, about, shown, challenger)
     if as_json:
         place = {"input": given["input_"], "group": given["group"], "partition": partition, "offset": offset}
         click.echo(write_json({**place, **found.as_dict()}).decode())

@@ -198,7 +198,7 @@ def print_why(why: Why) -> None:
 SAID = {
     "same": "the score is the emitted one, bit for bit",
     "differs": "the score is NOT the emitted one",
-    "absent": "the predictions topic does not hold its prediction any more",
+    "absent": "its prediction is not in its topic (any more)",
     "not yet predicted": "the group has not predicted it yet",
 }
 """Verdict of `driftway.worker.admin.explain.Emitted` -> text."""

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from driftway.worker.kafka.interface import OffsetRange
+from driftway.worker.settings.option_values import CHAMPION_ONLY
+from driftway.worker.state.changelog.emission import emitted_of
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.plans.model_plan import FIRST
@@ -54,6 +56,8 @@ class CommitRecord:
         See `driftway.worker.wire.decoder.Decoder.set_aside_from`. In a record of an earlier version, `offset`.
     plan : int
         Number of the plan of the models at `offset`.
+    emit : str
+        Whose predictions were written up to `offset`; see `driftway.worker.state.changelog.emission`.
     """
 
     offset: int
@@ -67,6 +71,7 @@ class CommitRecord:
     clocks: Mapping[str, int] = field(default_factory=dict)
     set_aside_from: int = 0
     plan: int = FIRST
+    emit: str = CHAMPION_ONLY
 
     def write(self) -> bytes:
         """The record's value."""
@@ -82,6 +87,7 @@ class CommitRecord:
                 **({} if self.input_read == NOTHING_KNOWN else {"read": self.input_read.as_dict()}),
                 **({"clocks": self.clocks} if self.clocks else {}),
                 **({} if self.plan == FIRST else {"plan": self.plan}),
+                **({} if self.emit == CHAMPION_ONLY else {"emit": self.emit}),
             }
         )
 
@@ -124,4 +130,5 @@ class CommitRecord:
             {figure: whole_number(value, figure, -LARGEST) for figure, value in clocks.items()},
             fields.integer("set_aside_from" if fields.has("set_aside_from") else "offset"),
             fields.integer("plan", least=FIRST) if fields.has("plan") else FIRST,
+            emitted_of(fields) if fields.has("emit") else CHAMPION_ONLY,
         )

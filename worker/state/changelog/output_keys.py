@@ -19,12 +19,12 @@ from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.packed import decode_predictions, is_packed
+from driftway.worker.wire.packed import challenger_of, decode_predictions, is_packed
 from driftway.worker.wire.rejections import answered_offset
 
 Key = tuple[int, bytes | None]
-"""Identity of an output: its input offset and, for points, alarms and labels of the label topic, what distinguishes
-those at one offset."""
+"""Identity of an output: its input offset and, for points, alarms, challengers' predictions and labels of the label
+topic, what distinguishes those at one offset."""
 TAIL_RECORDS = 64
 """Records at the end of a topic that are read first to find its outputs from an input offset on, then four times as
 many."""
@@ -121,10 +121,12 @@ class OutputKeys:
         """Return the key of an output; the headers of a prediction are its event's."""
         if topic == self.topics.rejected:
             return answered_offset(dict(message.headers() or ()))
-        value = message.value() or b""
+        value, named = message.value() or b"", topic == self.topics.challengers
         if is_packed(value):
-            return int(decode_predictions([value]).offset[0]), None
+            return int(decode_predictions([value]).offset[0]), challenger_of(value) if named else None
         fields = read_json(value)
+        if named:
+            return int(fields["offset"]), fields["learner"].encode()
         return int(fields["offset"]), None if "prediction" in fields else message.key()
 
 

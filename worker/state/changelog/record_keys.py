@@ -28,6 +28,16 @@ def is_plan_key(key: bytes | None, partition: int) -> bool:
     return (key or b"").startswith(f"{partition}.plan.".encode())
 
 
+def emission_key(partition: int, offset: int) -> bytes:
+    """Key of the record that says whose predictions are written from an input offset on; see `changelog.emission`."""
+    return f"{partition}.emit.{offset}".encode()
+
+
+def is_emission_key(key: bytes | None, partition: int) -> bool:
+    """Whether a key is that of such a record."""
+    return (key or b"").startswith(f"{partition}.emit.".encode())
+
+
 def order_key(partition: int, begin: int) -> bytes:
     """Key of the record with the merge order of labels from an input offset to a snapshot."""
     return f"{partition}.order.{begin}".encode()

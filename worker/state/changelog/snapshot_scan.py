@@ -19,10 +19,12 @@ from driftway.worker.kafka.error_handling import TimedOut, with_context
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, watermarks
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.emission import Emission
 from driftway.worker.state.changelog.record_keys import (
     CLAIM_PREFIX,
     chunk_key,
     commit_record_key,
+    is_emission_key,
     is_mark_key,
     is_order_key,
     is_plan_key,
@@ -96,6 +98,8 @@ class SnapshotScan:
         """The last complete snapshot of the current history, whether usable or not, and what its state had read."""
         self.places: dict[int, PlanPlace] = {}
         """Number of each plan taken in the current history -> its place, as far as the records can be read."""
+        self.emissions: dict[int, str] = {}
+        """Input offset -> whose predictions are written from there on, in the current history."""
         self._found: list[Pointer] = []
         self._assembler = SnapshotAssembler[int](partition)
 
@@ -112,7 +116,13 @@ class SnapshotScan:
             self._assembler.discard()
             self._found.clear()
             self.places.clear()
+            self.emissions.clear()
             self.newest = None
+            return
+        if is_emission_key(key, self.partition):
+            with contextlib.suppress(Malformed):
+                change = Emission.parse(value)
+                self.emissions[change.offset] = change.emit
             return
         if is_plan_key(key, self.partition):
             with contextlib.suppress(Malformed):

@@ -61,6 +61,9 @@ class WorkerMetrics:
     def _name_rows(self) -> None:
         self.records = self._per_partition(Counter, "records", "Input records taken")
         self.predictions = self._per_partition(Counter, "predictions", "Predictions emitted")
+        self.challenger_predictions = self._per_partition(
+            Counter, "challenger_predictions", "Predictions of challengers emitted, with --emit all"
+        )
         self.rejections = self._per_partition(Counter, "rejections", "Records rejected, by kind of reason", "reason")
         self.labels_set_aside = self._per_partition(
             Counter, "labels_set_aside", "Labels set aside, by kind of reason", "reason"
@@ -229,6 +232,8 @@ class WorkerMetrics:
             self.partition_metric(self.replayed, partition).inc(0 if waited else n)
             return
         self.partition_metric(self.predictions, partition).inc(outputs.rows)
+        challengers = sum(len(one.offsets) for one in outputs.challengers)
+        self.partition_metric(self.challenger_predictions, partition).inc(challengers)
         kinds = Counted((one.set_aside, kind_of(one.reason, one.set_aside)) for one in outputs.rejected)
         for (set_aside, kind), count in kinds.items():
             metric = self.labels_set_aside if set_aside else self.rejections

@@ -44,7 +44,7 @@ from driftway.worker.kafka.interface import OffsetRange, Sender
 from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
-from driftway.worker.state.changelog.record_keys import chunk_key, order_key, plan_key
+from driftway.worker.state.changelog.record_keys import chunk_key, emission_key, order_key, plan_key
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer
@@ -213,6 +213,7 @@ class Checkpoint:
             clocks=request.clocks,
             set_aside_from=request.set_aside_from,
             plan=request.plan,
+            emit=request.emit,
         )
         if request.order is not None:
             since = request.order if request.snapshot is None else MergeOrder(request.order.end)
@@ -235,6 +236,8 @@ class Checkpoint:
             self.sender.send_one(self.topics.snapshots, request.order.write(), key)
         for place in request.places:  # behind the snapshot, whose chunks are the first records
             self.sender.send_one(self.topics.snapshots, place.write(), plan_key(self.partition, place.plan.number))
+        for change in request.emissions:
+            self.sender.send_one(self.topics.snapshots, change.write(), emission_key(self.partition, change.offset))
         self._advance_to(Step.SNAPSHOT_PRODUCED)
         self.flush(deadline)
         spans = self.sender.ranges(self.ends)
@@ -263,10 +266,15 @@ class Checkpoint:
         raise NotImplementedError
 
     def send(self, outputs: Outputs) -> None:
-        """Hand predictions, accuracy points, drift alarms, shares and rejections to the client."""
+        """Hand predictions, of challengers too, accuracy points, drift alarms, shares and rejections to the client."""
         topics = self.topics
         headers = outputs.headers if outputs.headers is not None and any(outputs.headers) else None
         self._send(topics.predictions, outputs.predictions, outputs.keys, headers)
+        for one in outputs.challengers:
+            named = one.headers if one.headers is not None and any(one.headers) else None
+            self._send(topics.challengers, one.predictions, one.keys, named)
+            self.bytes_since_snapshot += one.predictions.nbytes
+            one.predictions.release()
         if outputs.points:
             keys, points = zip(*outputs.points, strict=True)
             self._send(topics.accuracy, ListColumn(points), ListColumn(keys))

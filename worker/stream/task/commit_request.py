@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from driftway.worker.settings.option_values import CHAMPION_ONLY
+from driftway.worker.state.changelog.emission import Emission
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.plans.model_plan import FIRST, PlanPlace
@@ -38,6 +40,10 @@ class CommitRequest:
         Where plans were taken since the previous commit.
     plan : int
         Number of the plan at `offset`.
+    emit : str
+        Whose predictions were written up to `offset`.
+    emissions : tuple of Emission
+        Where that changed since the previous commit.
     """
 
     previous: int
@@ -51,3 +57,5 @@ class CommitRequest:
     set_aside_from: int = 0
     places: tuple[PlanPlace, ...] = ()
     plan: int = FIRST
+    emit: str = CHAMPION_ONLY
+    emissions: tuple[Emission, ...] = ()

@@ -41,6 +41,7 @@ from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.relearning.relearner import Relearning
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.commit_request import CommitRequest
+from driftway.worker.stream.task.emission_changes import EmissionChanges
 from driftway.worker.stream.task.lifecycle import NEXT, State
 from driftway.worker.stream.task.pending_commit import PendingCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
@@ -93,6 +94,7 @@ class Task:
         self.count = InputCount()
         self.snapshot_bytes = 0
         """Bytes of the last commit's snapshot; 0 if it had none."""
+        self.emission = EmissionChanges(settings)
         self._buffered_outputs: list[Outputs] = []
         self._missing_outputs: MissingOutputs | None = None
         self.merger: LabelMerger | None = None
@@ -135,14 +137,14 @@ class Task:
         else:
             self.model, self.in_memory_offset = found.model, None
             self._schedule.restart()
-            missing = found.missing_outputs
             self.relearning.restart(found.relearned)
-            self.changes.restart(found.places, max(found.committed, 0 if missing is None else missing.until))
+            self.changes.restart(found.places, found.recorded_until)
         if self.model.exchange is not None and (sharing := found.sharing) is not None:
             self.model.exchange.replay(sharing.log, found.position)
             self.model.exchange.start(sharing.partitions, sharing.ends)
         self._pointer, self._missing_outputs, self.merger = found.pointer, found.missing_outputs, found.merger
         self.position, self.committed, self._decided = found.position, found.committed, found.decided
+        self.emission.restart(found, self.model)
         self._relearned_at = found.committed if found.relearned_at is None else found.relearned_at
         self.count.require(self.position)
         self.move(State.RESTORING)
@@ -177,6 +179,7 @@ class Task:
         if mend is not None and (missing < len(records) or self.position >= mend.until):
             self.count.require(mend.until)
             self._missing_outputs = None
+            self.emission.go_on(mend.until, self.model)
         rest = [self._learn(records.after(missing), emit=True)] if missing < len(records) else []
         return joined(*repaired, *rest)
 
@@ -203,11 +206,8 @@ class Task:
         """Whether there are outputs to commit, or a newer state and it is time, or the last one."""
         if self.committing or self._may_not_commit or time.monotonic() < self.held_until:
             return False
-        return (
-            self.checkpoint.open
-            or self._plan_waits
-            or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
-        )
+        wanted = self.checkpoint.open or self._plan_waits
+        return wanted or (self.snapshot_behind and (closing or time.monotonic() >= self.due_at))
 
     @property
     def _plan_waits(self) -> bool:
@@ -285,10 +285,9 @@ class Task:
         merger, exchange = self.merger, self.model.exchange
         order, lines = (None, {}) if merger is None else (merger.order, merger.lines)
         rounds, clocks = None if exchange is None else exchange.round_number, self.clocks | lines
-        places = tuple(self.changes.taken)
         request = CommitRequest(
-            self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside, places,
-            self.model.plan.number,
+            self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside,
+            tuple(self.changes.taken), self.model.plan.number, self.settings.model.emit, self.emission.uncommitted,
         )  # fmt: skip
         return PendingCommit(self.checkpoint, request, saved, self._schedule.work)
 
@@ -304,6 +303,7 @@ class Task:
         self.in_memory_offset, self._decided, self.count.committed = commit.position, False, commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
         self.changes.committed(commit.request.places, commit.position)
+        self.emission.committed(commit.request.emissions)
         if commit.request.snapshot is not None:
             self._schedule.written(commit.work)
             if self.merger is not None and commit.request.order is not None:
@@ -331,6 +331,7 @@ class Task:
     def _run(self) -> None:
         self._take_plans(max(self.position, self.committed))
         self.count.require(max(self.position, self.committed))
+        self.emission.go_on(max(self.position, self.committed), self.model)
         self.move(State.RUNNING)
         self._saved, self.count.committed = self.model.save(), self.count.read
         self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)

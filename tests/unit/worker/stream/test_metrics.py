@@ -26,7 +26,7 @@ from tests.unit.worker.rows import events, model_settings, records
 
 NAMES = {
     "driftway_records", "driftway_predictions", "driftway_rejections", "driftway_labels_set_aside",
-    "driftway_offsets_passed",
+    "driftway_offsets_passed", "driftway_challenger_predictions",
     "driftway_wrong_offsets", "driftway_drifts", "driftway_lag", "driftway_rolling", "driftway_expert_share",
     "driftway_plan", "driftway_relearn_left", "driftway_promotions",
     "driftway_delayed_labels", "driftway_latency_seconds", "driftway_commit_seconds", "driftway_commit_failures",

@@ -22,9 +22,12 @@ from driftway.worker.wire.columns import (
     concatenated,
     empty_column,
     read_only,
+    repeated,
 )
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Target
+from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, slices, take_buffer
+from driftway.worker.wire.json_tokens.interleave import interleaved
 from driftway.worker.wire.packed import encode_events as pack_events
 from tests.unit.worker.rows import drifting, pieces, records, tabled
 
@@ -141,3 +144,23 @@ def test_events_of_a_buffer_are_those_of_a_list(form: str) -> None:
     assert tabled(Decoder(Target(), form=form), [in_buffers(whole)]) == expected
     for cuts in ((100,), (1, 18, 41, 299)):
         assert tabled(Decoder(Target(), form=form), pieces(in_buffers(whole), cuts)) == expected
+
+
+@settings(max_examples=100)
+@given(ITEMS, st.integers(1, 4))
+def test_columns_are_repeated_alike(values: list[bytes | None], times: int) -> None:
+    for made in (ListColumn, gathered, scattered):
+        assert list(repeated(made(values), times)) == [value for value in values for _ in range(times)]
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 8), st.integers(1, 4), st.data())
+def test_records_of_several_columns_are_interleaved(n: int, m: int, data: st.DataObject) -> None:
+    """No byte beyond a record is written: its neighbour may be there already."""
+    records = st.lists(st.binary(min_size=8, max_size=40), min_size=n, max_size=n)
+    parts, columns = [data.draw(records) for _ in range(m)], list[PooledColumn]()
+    for part in parts:
+        buffer, ends = take_buffer(sum(map(len, part))), np.cumsum([len(record) for record in part])
+        buffer[: ends[-1]] = np.frombuffer(b"".join(part), np.uint8)
+        columns.append(PooledColumn(buffer, ends, slices))
+    assert list(interleaved(columns)) == [part[i] for i in range(n) for part in parts]

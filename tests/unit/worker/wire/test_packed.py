@@ -19,7 +19,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Reject, Schema, Target, finite
 from driftway.worker.wire.json_tokens.append import _append_text as kernel_of_ids
-from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
+from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, challenger_of, decode_predictions, is_packed
 from driftway.worker.wire.packed import encode_events as encode_packed
 from driftway.worker.wire.packed import encode_predictions as pack
 from driftway.worker.wire.scanner import NO_TIME
@@ -309,6 +309,28 @@ def test_nothing_written_and_nothing_read() -> None:
 
 
 GOOD = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.zeros((2, 2)), np.zeros(2), THREE)
+OURS = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.ones((2, 2)), np.zeros(2), THREE, 5, "pa1:C=0.1")
+"""Predictions of a challenger."""
+
+
+@pytest.mark.parametrize("ids", [[b"7", b'"a longer one"'], [b"null", b"null"]])
+def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
+    name = "pa1:C=0.1, é"
+    values = list(
+        pack(batch_of(ids, [0.0, math.nan]), np.array([[1.5], [-2.0]]), np.array([1.0, 0.0]), BINARY, 1, name)
+    )
+    found = decode_predictions(values)
+    assert found.learners == [name, name]
+    assert found.ids == [b"" if one == b"null" else one for one in ids]
+    assert found.plan.tolist() == [1, 1]
+    assert found.scores.tolist() == [[1.5], [-2.0]]
+    assert found.prediction.tolist() == [1.0, 0.0]
+    assert {value[0] for value in values} == {3}
+    assert challenger_of(values[0]) == name.encode()
+    assert decode_predictions(OURS).plan.tolist() == [5, 5]
+    assert decode_predictions(GOOD).learners == ["", ""]
+    other = pack(batch_of([b"9"], [0.0]), np.zeros((1, 2)), np.zeros(1), THREE, 5, "arow")
+    assert decode_predictions([*OURS, *other]).learners == ["pa1:C=0.1", "pa1:C=0.1", "arow"]
 
 
 @pytest.mark.parametrize(
@@ -317,7 +339,10 @@ GOOD = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.zeros((2, 2)), np.zeros(2), T
         ([b""], "record 0 is not a packed prediction: 0 bytes, beginning with nothing"),
         ([GOOD[0], GOOD[0][:20]], "record 1 is not a packed prediction: 20 bytes, beginning with 01 00"),
         ([GOOD[0][:41]], "record 0, a packed prediction, does not hold as many scores as the first"),
-        ([b"\x03" + GOOD[0][1:]], "record 0 is not a packed prediction of version 1: it begins with byte 3"),
+        ([b"\x04" + GOOD[0][1:]], "record 0 is not a packed prediction of version 1: it begins with byte 4"),
+        ([OURS[0][:66]], "record 0 is not a packed prediction of a challenger: it ends before its name"),
+        ([OURS[0][:64] + bytes(2)], "record 0 is not a packed prediction of a challenger: it ends before its name"),
+        ([GOOD[0], OURS[0]], "record 1 is not a packed prediction of version 1: it begins with byte 3"),
         ([GOOD[0], b"\x02" + GOOD[1][1:]], "record 1 is not a packed prediction of version 1: it begins with byte 2"),
         ([GOOD[0], b'{"id":1}'], "record 1 is not a packed prediction of version 1: it begins with byte 123"),
         ([GOOD[0], encode_packed(np.ones((1, 6)), np.ones(1))[0]],

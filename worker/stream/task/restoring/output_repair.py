@@ -12,7 +12,7 @@ visible for rows behind the last record: they are not written again, and only wh
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from confluent_kafka import Consumer
@@ -23,10 +23,12 @@ from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.kafka.log_reader.topic_facts import compacted_topics
 from driftway.worker.kafka.log_reader.visibility import are_visible
 from driftway.worker.kafka.topics import Topics
+from driftway.worker.settings.option_values import EVERY_MODEL
 from driftway.worker.state.changelog.commit_record import CommitRecord
+from driftway.worker.state.changelog.emission import Emission, Emissions
 from driftway.worker.state.changelog.output_keys import Key, OutputKeys
 from driftway.worker.state.changelog.snapshot_scan import commit_records
-from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.outputs import ChallengerPredictions, Outputs
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext
 from driftway.worker.wire.codec import read_json
@@ -45,12 +47,30 @@ class MissingOutputs:
         Topic with missing outputs -> keys of those that are there nevertheless. Other topics miss nothing.
     unrecorded_from : int or None
         Input offset from which on outputs are visible whose commit records are gone; None if all have one.
+    emissions : Emissions
+        Whose predictions were written for which rows.
+    unrecorded : tuple of Emission
+        Those of them that only the outputs show.
     """
 
     since: int
     until: int
     present: Mapping[str, Collection[Key]] = field(default_factory=dict)
     unrecorded_from: int | None = None
+    emissions: Emissions = field(default_factory=lambda: Emissions({}))
+    unrecorded: tuple[Emission, ...] = ()
+
+    def with_emissions(self, recorded: Mapping[int, str], topics: Topics) -> MissingOutputs:
+        """Return the same with what is `recorded` of whose predictions were written, by input offset.
+
+        Outputs whose commit records are gone may have been written by workers that had another `--emit`.
+        """
+        first, known = self.unrecorded_from, Emissions(recorded)
+        seen = self.present.get(topics.challengers, ())
+        if first is None or known.at(first) == EVERY_MODEL or not any(offset >= first for offset, _ in seen):
+            return replace(self, emissions=known)
+        found = Emission(first, EVERY_MODEL)
+        return replace(self, emissions=Emissions({**recorded, first: EVERY_MODEL}), unrecorded=(found,))
 
     def reason(self, topics: Topics) -> str:
         """Say what is wrong."""
@@ -63,6 +83,11 @@ class MissingOutputs:
             f"outputs are in {seen}: its log was cut, as by an unclean election of a leader"
         )
 
+    @property
+    def what(self) -> str:
+        """Say what is written."""
+        return "the missing outputs again" if self.unrecorded_from is None else "only what is missing among them"
+
     def select(self, outputs: Outputs, topics: Topics) -> Outputs:
         """Return what must be written of `outputs`, all of rows before `until`."""
         selected = Outputs(outputs.next_offset)
@@ -71,6 +96,8 @@ class MissingOutputs:
             selected.offsets = outputs.offsets[kept]
             selected.predictions, selected.keys = outputs.predictions.chosen(kept), outputs.keys.chosen(kept)
             selected.headers = chosen_headers(outputs.headers, kept)
+        if (present := self.present.get(topics.challengers)) is not None:
+            selected.challengers = [self._lacking(one, present) for one in outputs.challengers]
         if (present := self.present.get(topics.accuracy)) is not None:
             selected.points = [(key, value) for key, value in outputs.points if (_offset(value), key) not in present]
         if (present := self.present.get(topics.alarms)) is not None:
@@ -78,6 +105,11 @@ class MissingOutputs:
         if (present := self.present.get(topics.rejected)) is not None:
             selected.rejected = [bad for bad in outputs.rejected if bad.answered_offset not in present]
         return selected
+
+    def _lacking(self, predictions: ChallengerPredictions, present: Collection[Key]) -> ChallengerPredictions:
+        """Return those of the challengers' predictions that were to be written and are not present."""
+        absent = np.array([key not in present for key in predictions.identities()], np.bool_)
+        return predictions.chosen(absent & self.emissions.every_model(predictions.offsets))
 
 
 def find_missing_outputs(context: RestoreContext, last: LastCommit) -> MissingOutputs | None:

@@ -27,13 +27,14 @@ from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import end_of_visible, first_visible, log_ends
 from driftway.worker.settings import LATEST, WorkerSettings
+from driftway.worker.settings.option_values import CHAMPION_ONLY
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import append, mark_new_history
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.stream.task.checkpoint import Checkpoint
-from driftway.worker.stream.task.restoring.last_commit import read_last_commit
+from driftway.worker.stream.task.restoring.last_commit import LastCommit, read_last_commit
 from driftway.worker.stream.task.restoring.output_repair import find_missing_outputs
 from driftway.worker.stream.task.restoring.relearned_models import with_relearned
 from driftway.worker.stream.task.restoring.restore_context import MakeModel, RestoreContext, restore_context
@@ -91,7 +92,17 @@ def restore(
             found = with_labels(found, plan)
         if found.history_start is not None:
             _begin_history(context, found)
+        found = replace(found, emitted=_emitted_before(context, found, last))
         return _with_counts(_with_offsets(context, found, plan), plan)
+
+
+def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCommit) -> str | None:
+    """Whose predictions were written before; None if that is not known: at-least-once has no record of a commit."""
+    if found.history_start is not None:
+        return CHAMPION_ONLY
+    if last.record is not None and not last.at_least_once:
+        return last.record.emit
+    return None if context.topics.challenged and last.offset is not None else CHAMPION_ONLY
 
 
 def _with_offsets(context: RestoreContext, found: RestoreResult, plan: RestorePlan) -> RestoreResult:

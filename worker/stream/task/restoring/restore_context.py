@@ -46,8 +46,8 @@ class RestoreContext:
         Ids that the input and the label topic have now.
     ended : dict
         Topic -> first record of a hanging transaction that this restore has ended.
-    has_alarms : bool
-        Whether the group has a topic of alarms, though its options name no detectors.
+    more : tuple of str
+        Outputs that the group has though its options do not ask for them: of alarms, of challengers' predictions.
     """
 
     settings: WorkerSettings
@@ -59,13 +59,12 @@ class RestoreContext:
     uncommitted_reader: Consumer
     ids: TopicIds = UNKNOWN_IDS
     ended: dict[str, int] = field(default_factory=dict)
-    has_alarms: bool = False
+    more: tuple[str, ...] = ()
 
     @property
     def topics(self) -> Topics:
-        """The group's topics, with that of alarms if there is one."""
-        ours = self.settings.topics
-        return ours.existing([ours.alarms] if self.has_alarms else [])
+        """The group's topics, with those that an earlier start or a plan has made."""
+        return self.settings.topics.existing(self.more)
 
     @property
     def where(self) -> str:
@@ -140,4 +139,5 @@ def restore_context(
         query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline)
         context = RestoreContext(settings, partition, checkpoint, make_model, deadline, reader, uncommitted_reader, ids)
         topics = settings.topics
-        yield replace(context, has_alarms=not topics.watched and context.partitions_of(topics.alarms) > 0)
+        others = [name for name in (topics.alarms, topics.challengers) if name not in topics.outputs()]
+        yield replace(context, more=tuple(name for name in others if context.partitions_of(name) > 0))

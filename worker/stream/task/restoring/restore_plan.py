@@ -256,8 +256,8 @@ class RestorePlan:
             found = before.by_policy(reason)
         if found is None:
             return end.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
-        what = "the missing outputs again" if missing.unrecorded_from is None else "only what is missing among them"
-        return replace(found, missing_outputs=missing, note=f"{found.note}; writing {what}")
+        missing = missing.with_emissions({} if before.scan is None else before.scan.emissions, self.context.topics)
+        return replace(found, missing_outputs=missing, note=f"{found.note}; writing {missing.what}")
 
     def from_pointer(self) -> RestoreResult:
         """Load the snapshot that the pointer names."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from driftway.worker.errors import CannotRestore
 from driftway.worker.settings import EARLIEST, WorkerSettings
+from driftway.worker.settings.option_values import CHAMPION_ONLY
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
@@ -78,6 +79,8 @@ class RestoreResult:
         Where the rows from `position` on took the plans after the model's.
     relearned : dict
         Number of each of these plans -> its relearned models, as they stand at its place.
+    emitted : str or None
+        Whose predictions were written up to `committed`; None: that is not known.
     """
 
     model: Model | None
@@ -99,6 +102,12 @@ class RestoreResult:
     counted_at: int = 0
     places: tuple[PlanPlace, ...] = ()
     relearned: dict[int, Model] = field(default_factory=dict)
+    emitted: str | None = CHAMPION_ONLY
+
+    @property
+    def recorded_until(self) -> int:
+        """Input offset up to which the log says which plans its rows have taken."""
+        return max(self.committed, 0 if self.missing_outputs is None else self.missing_outputs.until)
 
 
 def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:

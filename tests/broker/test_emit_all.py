@@ -1,0 +1,208 @@
+"""Challengers' predictions on a topic of their own: exactly once, whatever dies or is lost, and audited."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from driftway.learners.spec import Spec
+from driftway.worker.admin.audit.diff import fields
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import CHAMPION_ONLY, EVERY_MODEL
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.wire.codec import JSON, PACKED
+from driftway.worker.wire.events import Records
+from tests.broker.test_models import EVERY, PLAIN, change, columns, history, places
+from tests.broker.test_policies import learn
+from tests.support.crash import CrashingDriftway
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import admin, await_until, produce, read_all
+from tests.support.process import Driftway, Finished, driftway
+from tests.support.selection import slow_but
+
+ROWS = 900
+CHALLENGERS = "arow", "no_change"
+MODELS = tuple(word for name in CHALLENGERS for word in ("--learner", name))
+ALL = (*PLAIN, *MODELS, "--emit", "all")
+Span = tuple[int, int, str]
+"""Input offsets, and the format in which challengers' predictions are written for these rows."""
+
+
+def expected(stage: FaultScenario, partition: int, spans: list[Span], planned: bool = False) -> list[bytes]:
+    """The challengers' predictions of one undisturbed run."""
+    specs = [LEARNER] if planned else [LEARNER, *CHALLENGERS]
+    settings = ModelSettings(tuple(map(Spec.parse, specs)), accuracy_every=EVERY)
+    model, done, found = Model(settings, partition, stage.group), 0, list[bytes]()
+    plans = dict(places(history(stage), partition)) if planned else {}
+    cuts = {end for first, end, _ in spans for end in (first, end)} | set(plans)
+    for end in sorted(cuts):
+        if end > done:
+            form = next((form for first, last, form in spans if first <= done < last), None)
+            emit = CHAMPION_ONLY if form is None else EVERY_MODEL
+            model.settings = replace(model.settings, emit=emit, output_form=form or JSON)
+            outputs = model.advance(Records(partition, *columns(stage.events[partition][done:end], done)))
+            found += [value for one in outputs.challengers for value in one.predictions.to_list()]
+            done = end
+        if end in plans:
+            model = model.followed_by(plans[end])
+    return found
+
+
+def written(stage: FaultScenario, partition: int) -> list[bytes | None]:
+    found = read_all(stage.bootstrap, f"{stage.prefix}.challengers")
+    return [one.value for one in found if one.partition == partition]
+
+
+def audit(stage: FaultScenario, *more: str) -> Finished:
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap
+    return driftway("audit", *place, *PLAIN, "--learner", LEARNER, *more)
+
+
+def require(stage: FaultScenario, spans: list[Span], planned: bool = False) -> None:
+    """Compare the challengers' predictions with those of an undisturbed run, and audit everything."""
+    for partition in range(stage.partitions):
+        assert written(stage, partition) == expected(stage, partition, spans, planned) != [], partition
+    done = audit(stage, *(() if planned else MODELS), "--json")
+    assert done.code == 0, done
+    accounts = json.loads(done.stdout)["partitions"]
+    assert [one["unchecked"] for one in accounts] == [[]] * stage.partitions
+    assert sum(one["challengers"] for one in accounts) == sum(len(written(stage, p)) for p in range(stage.partitions))
+
+
+def has_topic(stage: FaultScenario) -> bool:
+    client = admin(stage.bootstrap)  # keep a reference: a collected client never answers
+    return f"{stage.prefix}.challengers" in partition_counts(client.list_topics(timeout=10))
+
+
+CASES = [(step, client, form) for step in Step for client, form in ((NATIVE, PACKED), (PYTHON, JSON))]
+
+
+@pytest.mark.parametrize(
+    "case", slow_but([(Step.FLUSHED, NATIVE, PACKED), (Step.COMMITTED, PYTHON, JSON)], CASES), ids=str
+)
+def test_they_are_written_once_though_workers_die(kafka: str, case: tuple[Step, str, str]) -> None:
+    step, client, form = case
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    options = stage.worker(*ALL, "--client", client, "--output-format", form)
+    with stage.auditor() as auditor:
+        with CrashingDriftway(step, 6, *options) as victim:
+            fed = stage.feed_until_ended(auditor, victim, 0)
+        stage.fill(fed, ROWS)
+        with Driftway(*options, "--stop-at-end") as worker:
+            assert worker.wait(60) == 0, worker.story()
+    require(stage, [(0, ROWS, form)])
+
+
+def test_the_option_may_change_at_each_start(kafka: str) -> None:
+    """The audit is given neither the option nor the format, and finds both where they changed."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 200, *PLAIN, *MODELS)
+    assert not has_topic(stage)
+    learn(stage, 200, 350, *ALL)
+    learn(stage, 350, 500, *PLAIN, *MODELS, "--output-format", PACKED)
+    learn(stage, 500, 700, *ALL, "--output-format", PACKED)
+    learn(stage, 700, 700, *PLAIN, *MODELS)
+    learn(stage, 700, ROWS, *ALL)
+    require(stage, [(200, 350, JSON), (500, 700, PACKED), (700, ROWS, JSON)])
+
+
+def test_plans_decide_who_is_a_challenger(kafka: str) -> None:
+    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    changes = (
+        (("add", "arow"), (200, 250)), (("promote", "arow"), (400, 430)), (("add", "no_change"), (500, 500)),
+        (("drop", LEARNER), (700, 700)),
+    )  # fmt: skip
+    with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--emit", "all")) as worker:
+        stage.fill(0, 100)
+        auditor.await_all(200)
+        for words, at in changes:
+            change(stage, *words, at=at)
+        await_until(lambda: worker.stderr.count("plan plan=") == len(changes), 30, "the worker has read all plans")
+        stage.fill(100, ROWS)
+        auditor.await_all(2 * ROWS)
+        worker.terminate()
+        assert worker.wait(30) == 0, worker.story()
+    require(stage, [(0, ROWS, JSON)], planned=True)
+    names = [json.loads(value or b"")["learner"] for value in written(stage, 0)]
+    assert names == ["arow"] * 200 + [LEARNER] * 100 + [LEARNER, "no_change"] * 200 + ["no_change"] * 200
+
+
+def forged(stage: FaultScenario, change: str) -> str:
+    """Write something to the topic that no worker has written; return what the audit must say."""
+    topic, values = f"{stage.prefix}.challengers", written(stage, 0)
+    last = json.loads(values[-1] or b"")
+    if change == "doubled":
+        produce(stage.bootstrap, topic, [values[-1]])
+        return f"is a surplus challenger's prediction of {stage.topic}/0@{ROWS - 1}"
+    client = admin(stage.bootstrap)
+    client.delete_topics([topic])[topic].result(timeout=20)
+    await_until(lambda: not has_topic(stage), 30, "the topic is gone")
+    if change == "no topic":
+        return f"{stage.topic}/0@0 has predictions of challengers: expected a topic of them, found none"
+    stage.create_output("challengers")
+    if change == "missing":
+        produce(stage.bootstrap, topic, [*values[:100], *values[101:]])
+        return f"{stage.topic}/0@50 has no prediction of challenger arow"
+    other = json.dumps(last | {"score": last["score"] + 1.0}, separators=(",", ":")).encode()
+    produce(stage.bootstrap, topic, [*values[:-1], other])
+    return f"the prediction of challenger no_change of {stage.topic}/0@{ROWS - 1} differs: expected score"
+
+
+@pytest.mark.parametrize("change", slow_but(["missing"], ["missing", "doubled", "differs", "no topic"]))
+def test_the_audit_reports_what_is_wrong_with_them(kafka: str, change: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, ROWS, *ALL)
+    said = forged(stage, change)
+    done = audit(stage, *MODELS)
+    assert done.code == 1, done
+    assert said in done.stderr, done
+
+
+@pytest.mark.parametrize("later", slow_but([("--emit", "champion")], [("--emit", "champion"), ("--emit", "all")]))
+def test_those_that_are_gone_are_written_again(kafka: str, later: tuple[str, ...]) -> None:
+    """Also by a worker that writes the champion's predictions alone: its predecessor had to write them."""
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 300, *PLAIN, *MODELS)
+    learn(stage, 300, 600, *ALL, "--commit-interval", "60")
+    values = written(stage, 0)
+    client, topic = admin(kafka), f"{stage.prefix}.challengers"  # a collected client never answers
+    client.delete_topics([topic])[topic].result(timeout=20)
+    await_until(lambda: not has_topic(stage), 30, "the topic is gone")
+    stage.create_output("challengers")
+    produce(kafka, topic, values[:7])
+    assert "writing the missing outputs again" in learn(stage, 600, ROWS, *PLAIN, *MODELS, *later)
+    require(stage, [(300, ROWS if "all" in later else 600, JSON)])
+
+
+@pytest.mark.parametrize("form", slow_but([PACKED], [JSON, PACKED]))
+def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_one(kafka: str, form: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    learn(stage, 0, 300, *ALL, "--output-format", form)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
+    for name in CHALLENGERS:
+        done = driftway("explain", *place, "--offset", "250", "--challenger", name, "--json")
+        assert done.code == 0, done
+        found: dict[str, Any] = json.loads(done.stdout)
+        records = (fields(value or b"") for value in written(stage, 0))
+        (mine,) = (one for one in records if (one["offset"], one["learner"]) == (250, name))
+        scores = mine["scores"] if form == PACKED else [mine["score"]]
+        assert (found["learner"], found["emitted"]) == (name, {"verdict": "same", "scores": scores})
+    done = driftway("explain", *place, "--offset", "250", "--challenger", "dfop")
+    assert done.code == 2, done
+    assert "plan 1 has no challenger dfop at offset 250: its challengers are arow, no_change" in done.stderr, done
+
+
+@pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
+def test_at_least_once_writes_them_too(kafka: str, client: str) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=ROWS)
+    weak = "--guarantee", "at-least-once", "--client", client
+    learn(stage, 0, 300, *ALL, *weak)
+    learn(stage, 300, 500, *PLAIN, *MODELS, *weak)
+    learn(stage, 500, ROWS, *ALL, *weak)
+    require(stage, [(0, 300, JSON), (500, ROWS, JSON)])

@@ -1,0 +1,54 @@
+"""Whose predictions a task writes: as the options say, or as former owners did where their outputs are completed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings.option_values import EVERY_MODEL
+from driftway.worker.state.changelog.emission import Emission
+from driftway.worker.state.model import Model
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+
+
+class EmissionChanges:
+    """What a task writes, and the changes that it has still to record.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    """
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._emit, self._challengers = settings.model.emit, settings.topics.challengers
+        self._before: str | None = None
+        self._until = 0
+        self.uncommitted: tuple[Emission, ...] = ()
+        """Changes that no commit has recorded yet."""
+
+    def restart(self, found: RestoreResult, model: Model) -> None:
+        """Begin again after a restore; `model` is the one that goes on."""
+        mend = found.missing_outputs
+        self.uncommitted = () if mend is None else mend.unrecorded
+        self._before = self.uncommitted[-1].emit if self.uncommitted else found.emitted
+        self._until = 0 if mend is None else mend.until
+        again = mend is not None and self._challengers in mend.present
+        self._set(model, EVERY_MODEL if again else self._emit)
+
+    def go_on(self, offset: int, model: Model) -> None:
+        """Note that outputs are written from an offset on; nothing changes before former outputs are complete."""
+        if offset < self._until:
+            return
+        if self._before != self._emit:
+            self.uncommitted += (Emission(offset, self._emit),)
+        self._before = self._emit
+        self._set(model, self._emit)
+
+    def committed(self, recorded: tuple[Emission, ...]) -> None:
+        """Forget what a commit has recorded."""
+        self.uncommitted = tuple(change for change in self.uncommitted if change not in recorded)
+
+    def _set(self, model: Model, emit: str) -> None:
+        if model.settings.emit != emit:
+            model.settings = replace(model.settings, emit=emit)
