@@ -12,6 +12,7 @@ import pytest
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
@@ -89,7 +90,7 @@ def test_a_relearned_challenger_has_the_bits_of_one_that_was_there_from_the_firs
     fed(one, log)
     assert one.position == log
     while one.learn_handed():
-        assert one.began == 0
+        assert one.began == MergePosition(0, 0)
     assert one.ready
     after, place = relearning.followed_by(here, PlanPlace(PLACE, ADDED), (NEW,))
     assert place.relearned == RelearnedFrom((NEW,), 0, PLACE, here.schema or Schema(0))
@@ -234,9 +235,14 @@ def test_a_place_is_stored_with_what_was_relearned() -> None:
 
 def test_rows_that_the_log_lost_are_told() -> None:
     place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
-    assert place.why_gone(5) == PlanPlace(41, ADDED).why_gone(99) == ""
-    assert place.why_gone(6) == (
+    assert place.why_gone(MergePosition(5, 0)) == PlanPlace(41, ADDED).why_gone(MergePosition(99, 9)) == ""
+    assert place.why_gone(MergePosition(6, 0)) == (
         "arow of plan 2, taken at offset 41, learned the rows from offset 5 on, and the log begins at 6"
+    )
+    labelled = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2), label=7))
+    assert labelled.why_gone(MergePosition(5, 7)) == ""
+    assert "the labels from offset 7 on, and the log of the label topic begins at 8" in labelled.why_gone(
+        MergePosition(5, 8)
     )
 
 
@@ -273,18 +279,13 @@ def test_models_that_are_there_already_or_that_the_newest_plan_lacks_are_not_rel
     assert PlanChanges(3, [ADDED, plan(3, "pa1")]).to_relearn(ADDED, first) == ()
 
 
-@pytest.mark.parametrize(
-    ("changed", "labels", "option"),
-    [
-        ({}, "LABELS", "--label-topic"),
-        ({"share": SharingOption.parse("average")}, "", "--share"),
-        ({"wait": LabelWait.parse("9")}, "", None),
-    ],
-)
-def test_groups_in_which_nothing_can_be_relearned_yet(
-    changed: dict[str, object], labels: str, option: str | None
-) -> None:
-    why = why_not_relearned(ADDED, replace(SETTINGS, **changed), labels)
-    assert (why is None) == (option is None)
-    assert option is None or option in str(why)
-    assert why_not_relearned(plan(2, "pa1", NEW), replace(SETTINGS, **changed), labels) is None
+def test_what_cannot_be_relearned_is_a_learner_that_would_have_shared() -> None:
+    sharing = replace(SETTINGS, share=SharingOption.parse("average"))
+    why = why_not_relearned(ADDED, sharing)
+    assert "arow cannot be relearned in a group with --share" in str(why)
+    for made, settings in (
+        (plan(2, "pa1", NEW), sharing),
+        (plan(2, "pa1", "majority_class*"), sharing),
+        (ADDED, replace(SETTINGS, wait=LabelWait.parse("9"))),
+    ):
+        assert why_not_relearned(made, settings) is None
