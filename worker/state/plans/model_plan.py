@@ -272,7 +272,8 @@ class PlanPlace:
         learned = f"{', '.join(source.models)} of plan {self.plan.number}, taken at offset {self.offset}, learned the"
         if source.offset < low.offset:
             return f"{learned} rows from offset {source.offset} on, and the log begins at {low.offset}"
-        return f"{learned} labels from offset {source.label} on, and the log of the label topic begins at {low.label}"
+        label = source.begin.label
+        return f"{learned} labels from offset {label} on, and the log of the label topic begins at {low.label}"
 
     def write(self) -> bytes:
         """The record about it in the snapshot topic, JSON."""
