@@ -10,21 +10,24 @@ from pathlib import Path
 import pytest
 
 from driftway.learners import Spec
+from driftway.worker.admin.merged_input import MergedInput
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
-from driftway.worker.settings import ModelSettings
+from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer, read_snapshot_header
+from driftway.worker.stream.relearning.relearner import owned
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.events import Records
 from tests.broker.test_models_delayed_labels import EVERY, LEARNER, WAIT, LateScenario, untimed
 from tests.broker.test_models_relearned import KEEPS_ALL
 from tests.broker.test_policies import CANNOT_RESTORE, commit, delete_before
 from tests.broker.test_snapshot_damage import flipped
 from tests.support.crash import CrashingDriftway
 from tests.support.delayed_labels import Outputs
-from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all
+from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
 
@@ -38,6 +41,9 @@ OF_THE_GROUP = (
 
 class RelearningScenario(LateScenario):
     """Events with a label topic, and a challenger that is relearned."""
+
+    kept: tuple[Records, ...] = ()
+    """What the workers took first, if the topics may have lost it meanwhile."""
 
     @property
     def bootstrap(self) -> str:
@@ -63,6 +69,17 @@ class RelearningScenario(LateScenario):
             await_until(self.all_taken, 60, "all partitions have taken it")
             worker.terminate()
             assert worker.wait(30) == 0, worker.story()
+
+    def taken(self, partition: int, end: int) -> Iterator[Records]:
+        if not self.kept:
+            yield from super().taken(partition, end)
+            return
+        yield from self.kept
+        model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT))
+        settings = WorkerSettings(self.kafka, self.topic, self.group, model, label_topic=self.labels)
+        base = int(self.kept[-1].offsets[-1]) + 1
+        with MergedInput(settings, self.labels, partition, base, end) as both:
+            yield from iter(both.take, None)
 
     def all_taken(self) -> bool:
         return len(self.history()[1]["taken_at"]) == self.partitions
@@ -213,6 +230,30 @@ def test_states_of_the_past_and_older_snapshots_relearn_it(kafka: str, tmp_path:
     stage.require_repeated(tmp_path)
 
 
+@pytest.mark.slow
+def test_it_begins_where_both_topics_still_have_what_was_merged(kafka: str) -> None:
+    stage = RelearningScenario(kafka, label_topic=True, partitions=1)
+    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    for first in (0, 150, 300, 450):  # then all labels of rows that the topics have lost have come
+        for _ in stage.feed(first, first + 150):
+            pass
+        stage.learn()
+    stage.kept = tuple(map(owned, stage.taken(0, committed_offset(kafka, stage.group, stage.topic)[0])))
+    delete_before(stage, stage.topic, 95)
+    delete_before(stage, stage.labels, 5)
+    stage.models(*ADD)
+    stage.join()
+    for _ in stage.feed(600):
+        pass
+    stage.learn()
+    (source,) = stage.history()[1]["relearned"].values()
+    assert source["relearned_from"] > 95
+    assert source["relearned_label"] >= 5
+    stage.require_points(source["relearned_from"])
+    stage.audit()
+
+
+@pytest.mark.slow
 def test_it_is_relearned_from_an_offset_between_two_records_of_the_order(kafka: str) -> None:
     stage = joined(kafka, "--from-offset", "0:137")
     (source,) = stage.history()[1]["relearned"].values()
@@ -221,6 +262,7 @@ def test_it_is_relearned_from_an_offset_between_two_records_of_the_order(kafka: 
     stage.audit()
 
 
+@pytest.mark.slow
 def test_without_its_labels_no_older_snapshot_is_used(kafka: str) -> None:
     stage = joined(kafka, "--from-offset", "0:50")  # before the first labels
     plan = stage.history()[1]
@@ -237,3 +279,19 @@ def test_without_its_labels_no_older_snapshot_is_used(kafka: str) -> None:
     )
     shown = driftway("snapshot", "show", *stage.place, "--partition", "0", "--at", str(place + 90))
     assert shown.code == CANNOT_RESTORE, shown
+
+
+@pytest.mark.slow
+def test_from_another_label_topic_of_that_name_nothing_is_relearned(kafka: str) -> None:
+    stage = joined(kafka)
+    damage(stage, stage.history()[1]["taken_at"]["0"])
+    client = admin(kafka)  # keep a reference: a collected client never answers
+    client.delete_topics([stage.labels])[stage.labels].result(timeout=30)
+    await_until(lambda: stage.labels not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
+    create_topic(kafka, stage.labels, 1)
+    for _ in stage.feed(750):
+        pass
+    for policy in ((), ("--if-offset-lost", "earliest")):
+        done = driftway(*stage.work, PYTHON, "--stop-at-end", *policy)
+        assert done.code == CANNOT_RESTORE, done
+        assert "cannot be relearned: " in done.stderr
