@@ -108,7 +108,7 @@ def relearn(
     where = f"the models of {settings.input}/{partition} cannot be relearned"
     if why := place.why_gone(log_begins(reading, partition)):
         raise CannotRestore(f"{where}: {why}")
-    order = recorded_order(reading, partition, source.begin, place.offset, orders)
+    order = recorded_order(reading, partition, source.begin, orders)
     model, found = unlearned(live, place.plan, source.models, source.schema), 0
     with rows_after(reading, partition, source.begin, place.offset, order) as rows:
         while (batch := rows.take(PIECE_ROWS)) is not None:

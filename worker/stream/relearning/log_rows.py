@@ -103,9 +103,9 @@ def rows_after(
 
 
 def recorded_order(
-    settings: WorkerSettings, partition: int, place: MergePosition, end: int, orders: Sequence[MergeOrder] | None = None
+    settings: WorkerSettings, partition: int, place: MergePosition, orders: Sequence[MergeOrder] | None = None
 ) -> MergeOrder | None:
-    """Return the order of the labels, as recorded, of rows that are committed; None without a label topic.
+    """Return the order of the labels, as recorded up to the newest commit; None without a label topic.
 
     Parameters
     ----------
@@ -114,9 +114,7 @@ def recorded_order(
     partition : int
         The partition.
     place : MergePosition
-        Where the rows begin.
-    end : int
-        The offset after the last row.
+        Where it is needed from.
     orders : sequence of MergeOrder or None
         As `merge_orders` returns them; None: they are read.
 
@@ -131,10 +129,10 @@ def recorded_order(
         with closing(reader_of(settings)) as reader:
             orders = merge_orders(reader, settings.topics.snapshots, partition, Deadline(ASK_SECONDS))
     order = leading_to(orders, orders[-1]) if orders else None
-    if order is None or not (is_held(place, order.begin) and end <= order.end.offset):
+    if order is None or not is_held(place, order.begin):
         raise CannotRestore(
             f"{settings.topics.snapshots} does not say in which order labels of {settings.label_topic}/{partition} "
-            f"were merged from offset {place.offset} to {end} of {settings.input}"
+            f"were merged from offset {place.offset} of {settings.input} on"
         )
     return order
 
