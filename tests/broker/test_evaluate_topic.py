@@ -294,12 +294,31 @@ def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) ->
     assert rows[0, "no_change"]["won"] + rows[0, "no_change"]["lost"] > 10
 
 
-def test_groups_that_share_models_are_refused(kafka: str) -> None:
-    stage = FaultScenario(kafka, partitions=2, rows=ROWS)
-    learn(stage, 0, 200, *PLAIN, "--share", "average:rows=50")
-    done = evaluate(kafka, stage.topic, stage.group, "--learner", CHALLENGER)
-    assert done.code == 1, done
-    assert "--share" in done.stderr
+def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_path: Path) -> None:
+    """What its learners received is recorded; what others would have received is not."""
+    stage, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share", "average:rows=50")
+    learn(stage, 0, 100, *shared)
+    for words, at in zip(CHANGES[:2], PLACES[:2], strict=True):
+        change(stage, *words, at=at)
+    learn(stage, 100, 700, *shared)
+    plans, files = tmp_path / "plans.json", ("--scores", str(tmp_path / "scores"), "--points", str(tmp_path / "points"))
+    plans.write_text(models(stage, "history", "--json").stdout, encoding="utf-8")
+    place = kafka, stage.topic, stage.group
+    done = evaluate(*place, "--plan", str(plans), *files)
+    assert done.code == 0, done
+    for file, name in (("scores", "predictions"), ("points", "accuracy")):
+        lines = (tmp_path / file).read_bytes().splitlines()
+        assert lines == [value for p in range(2) for value in written(stage, name, p)]
+    assert any(json.loads(one.value or b"")["received"] for one in read_all(kafka, f"{stage.prefix}.shares"))
+    moved = json.loads(plans.read_text())
+    moved[1]["taken_at"]["1"] += 7
+    plans.write_text(json.dumps(moved), encoding="utf-8")
+    done = evaluate(*place, "--plan", str(plans))
+    assert (done.code, f"from offset 250 on, {stage.topic}/1 had other models" in done.stderr) == (1, True), done
+    done = evaluate(*place, "--learner", "pa1")
+    assert (done.code, "what pa1 would have got from other partitions is not known" in done.stderr) == (1, True), done
+    rows = rows_of(evaluate(*place, "--learner", "no_change", "--json"))
+    assert rows[1, "no_change"]["won"] + rows[1, "no_change"]["lost"] > 10
 
 
 @pytest.fixture

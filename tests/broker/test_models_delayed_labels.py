@@ -30,18 +30,19 @@ CHANGES = (("add", "arow"), ("promote", "arow"), ("set", "arow", "r=2"), ("rollb
 
 @dataclass
 class LateScenario:
-    """Two partitions of events whose labels come late, in the input or in a topic of their own."""
+    """Partitions of events whose labels come late, in the input or in a topic of their own."""
 
     kafka: str
     label_topic: bool
+    partitions: int = 2
     topic: str = field(default_factory=lambda: unique("events"))
     labels: str = field(default_factory=lambda: unique("labels"))
     group: str = field(default_factory=lambda: unique("group"))
 
     def __post_init__(self) -> None:
         for name in (self.topic, self.labels):
-            create_topic(self.kafka, name, 2)
-        self.streams = {partition: late_stream(900, seed=partition) for partition in range(2)}
+            create_topic(self.kafka, name, self.partitions)
+        self.streams = {partition: late_stream(900, seed=partition) for partition in range(self.partitions)}
 
     @property
     def place(self) -> tuple[str, ...]:

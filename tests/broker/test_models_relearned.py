@@ -7,17 +7,23 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from driftway.learners.spec import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
+from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.snapshot import Pointer, read_snapshot_header
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records
+from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.broker.test_models import CHALLENGER, EVERY, PLAIN, audit, change, columns, history, models
 from tests.broker.test_policies import CANNOT_RESTORE, delete_before, learn, refused
 from tests.broker.test_snapshot_damage import flipped, point, where
@@ -33,20 +39,17 @@ KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"
 FIRST_PLAN = re.compile(rb'"plan":\d+,?')
 
 
-def whole(stage: FaultScenario, partition: int, rows: int) -> dict[str, list[bytes]]:
+def whole(stage: FaultScenario, partition: int, rows: int, **more: Any) -> dict[str, list[bytes]]:
     """Accuracy points of a model that had the challenger from the first row on, by learner; without plan and test."""
     specs = Spec.parse(LEARNER), Spec.parse(CHALLENGER)
-    model = Model(ModelSettings(specs, accuracy_every=EVERY), partition, stage.group)
+    model = Model(ModelSettings(specs, accuracy_every=EVERY, **more), partition, stage.group)
     outputs = model.advance(Records(partition, *columns(stage.events[partition][:rows], 0)))
-    return {name: [one for one in map(plain, points_of(outputs.points)) if learner(one) == name] for name in names()}
+    points = [*map(plain, points_of(outputs.points))]
+    return {name: [one for one in points if learner(one) == name] for name in model.settings.names}
 
 
 def points_of(points: list[tuple[bytes, bytes]]) -> list[bytes]:
     return [value for _, value in points]
-
-
-def names() -> tuple[str, str]:
-    return LEARNER, CHALLENGER
 
 
 def learner(point: bytes) -> str:
@@ -202,14 +205,14 @@ def test_a_partition_that_moves_while_it_relearns(kafka: str) -> None:
     require_audited(stage)
 
 
-def joined(kafka: str) -> FaultScenario:
+def joined(kafka: str, *more: str) -> FaultScenario:
     """A group at row 500 whose challenger joined at 300, with all its snapshots."""
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
-    learn(stage, 0, 200, *PLAIN)
-    learn(stage, 200, 300, *PLAIN)
+    learn(stage, 0, 200, *PLAIN, *more)
+    learn(stage, 200, 300, *PLAIN, *more)
     change(stage, *ADD)
-    with Driftway(*stage.worker(*PLAIN)) as worker:
+    with Driftway(*stage.worker(*PLAIN, *more)) as worker:
         await_until(lambda: "plan taken" in worker.stderr, 60, "the partition has taken it")
         worker.terminate()
         assert worker.wait(30) == 0, worker.story()
@@ -259,6 +262,22 @@ def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None
     require_same_points(stage)
 
 
+def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) -> None:
+    """Compaction may have removed some of the rows: then the policy goes on without the snapshots before the place."""
+    stage = joined(kafka)
+    topic = f"{stage.prefix}.snapshots"
+    (found,) = (one.value for one in read_all(kafka, topic) if one.key == b"0.plan.2")
+    place = PlanPlace.parse(found)
+    assert place.relearned is not None
+    other = replace(place, relearned=replace(place.relearned, records=301))
+    produce(kafka, topic, [other.write()], keys=[b"0.plan.2"])
+    learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
+    damage(stage, 300)
+    assert "learned 301 records from offset 0 to 300, the log holds 300" in refused(stage, *PLAIN)
+    story = learn(stage, 500, 700, *PLAIN, "--if-unrestorable", "replay")
+    assert "relearning the log from offset 0, as configured" in story, story
+
+
 def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) -> None:
     stage = joined(kafka)
     learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
@@ -277,6 +296,30 @@ def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) 
     shown = driftway("snapshot", "show", *place, "--at", "450")
     assert shown.code == CANNOT_RESTORE, shown
     assert "the log begins at 60" in shown.stderr
+
+
+def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: str, tmp_path: Path) -> None:
+    """It begins empty, but missing values are filled in as the file says: states of the past need the file for that."""
+    file, filled = tmp_path / "model.driftway", MissingPolicy("mean", 0.0)
+    trained = Model(ModelSettings((Spec.parse(LEARNER),), missing=filled), 0)
+    rows = FaultScenario(kafka, partitions=1, rows=100, seed=3).events[0]
+    trained.advance(Records(0, *columns(rows, 0)))
+    model_file.save(file, model_file.pack(trained, trained.save(), 100))
+    more = "--warm-start", str(file)
+    stage = joined(kafka, *more)
+    learn(stage, 300, 500, *PLAIN, *more, "--snapshot-rows", "1000000")
+    wanted = whole(stage, 0, 700, warm=model_file.load(file).warm_start(), missing=filled)[CHALLENGER]
+    damage(stage, 300)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0", "--at", "450"
+    done = driftway("snapshot", "show", *place)
+    assert (done.code, "which --warm-start names" in done.stderr) == (1, True), done
+    done = driftway("snapshot", "show", *place, *more)
+    assert done.code == 0, done
+    assert "relearning from the older snapshot" in learn(stage, 500, 700, *PLAIN, *more)
+    found = [plain(one.value or b"") for one in read_all(kafka, f"{stage.prefix}.accuracy")]
+    late = [one for one in wanted if read_json(one)["offset"] >= 300]
+    assert [one for one in found if learner(one) == CHALLENGER] == late
+    assert late, "there are points behind the place"
 
 
 def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
@@ -318,4 +361,5 @@ def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> No
     learn(shared, 0, 200, "--share", "average")
     done = models(shared, *ADD)
     assert done.code == 2, done
-    assert "--share" in done.stderr
+    assert "would have exchanged models with those of other partitions, which never were" in done.stderr
+    change(shared, "add", "majority_class", "--relearned")

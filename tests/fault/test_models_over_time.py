@@ -97,10 +97,10 @@ class Life:
         assert done.code == 0, done
 
     def changes(self) -> Iterator[tuple[float, tuple[str, ...]]]:
-        """Those that such a group can have: only rows without other inputs can be relearned."""
+        """Those that such a group can have: what would have exchanged with others cannot be relearned."""
         for part, words in CHANGES:
-            relearns = self.kind in ("plain", "late")
-            yield part, words if relearns else tuple(word for word in words if word != "--relearned")
+            relearns = self.kind != "sharing" or "--relearned" not in words
+            yield part, words if relearns else ("add", "majority_class", "--relearned")
 
     def offset(self, partition: int, record: int) -> int:
         """The input offset of a record of the stream: labels in a topic of their own have no offset there."""
@@ -161,8 +161,6 @@ def require_life(kafka: str, stream: str, kind: str, folder: Path) -> None:
     assert found["alarms"]
     audited = driftway("audit", *life.options)
     assert audited.code == 0, audited
-    if kind == "sharing":  # only the audit has the models of the other partitions
-        return
     history, scores, points = (folder / name for name in ("plans.json", "scores.jsonl", "points.jsonl"))
     history.write_text(life.history().stdout)
     topic = "--topic", life.topic, "--group", life.group, "--bootstrap", kafka

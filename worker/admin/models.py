@@ -236,8 +236,7 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
     Failure
         A state needs more memory than there is.
     """
-    labels = next((one.labels for one in group.partitions if one.labels), "")
-    if (why := why_not(plan, group.model) or why_not_relearned(plan, group.model, labels)) is not None:
+    if (why := why_not(plan, group.model) or why_not_relearned(plan, group.model)) is not None:
         raise UsageFailure(why)
     if group.width is None:
         return

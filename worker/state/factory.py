@@ -16,7 +16,7 @@ from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.decoder import Decoder
-from driftway.worker.wire.events import Schema
+from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.schema.feature import LAST, MEAN, REJECT, indicator_of
 
 if TYPE_CHECKING:
@@ -76,6 +76,12 @@ def make_learner(spec: Spec, settings: ModelSettings, d: int) -> Learner:
         return create_mapped(spec, settings.maps, d, target.n_classes, target.task, settings.standardize)
     except ParameterError as error:
         raise Failure(f"learner {spec.text} over {d} features: {error}") from None
+
+
+def shares(spec: Spec, target: Target) -> bool:
+    """Whether partitions that share exchange models of such a learner."""
+    like = target.n_classes, target.task
+    return spec.create(spec.min_features(*like), *like).sharing is not None
 
 
 @contextlib.contextmanager

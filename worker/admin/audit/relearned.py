@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 from driftway.worker.admin.audit.snapshots import CompleteSnapshot
 from driftway.worker.errors import CannotRestore
-from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
-from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.stream.relearning.from_log import followed_by, relearn
+from driftway.worker.stream.relearning.log_rows import log_begins
 
 
 def model_at(
@@ -44,9 +40,7 @@ def model_at(
     source = place.relearned
     if source is None:
         return followed_by(model, place, None), []
-    with closing(reader_of(settings)) as reader:
-        low, _ = watermarks(reader, settings.input, model.partition, Deadline(ASK_SECONDS))
-    gone = place.why_gone(low)
+    gone = place.why_gone(log_begins(settings, model.partition))
     if not gone:
         return followed_by(model, place, relearn(settings, model, place)), []
     where = f"{settings.input}/{model.partition}"

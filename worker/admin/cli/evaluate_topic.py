@@ -13,11 +13,12 @@ from driftway.learners.metrics.e_process import LEVEL, SIDES
 from driftway.worker.admin.cli.snapshot import asked
 from driftway.worker.admin.cli.snapshot_tables import bars
 from driftway.worker.admin.state_admin.group_replay import Beginning, beginning
+from driftway.worker.admin.state_admin.shared_history import require_as_shared
 from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, plan_run, replayed
 from driftway.worker.admin.state_admin.what_if import WhatIf
 from driftway.worker.admin.watch.challengers import Verdict, verdict
 from driftway.worker.cli.model_options import make_model_settings
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.planned import RecordFiles, RepeatedPartition
 from driftway.worker.evaluation.cli.replay_options import beginnings
 from driftway.worker.state.model import Model
@@ -96,7 +97,7 @@ def _first_model(begin: Beginning, history: PlanHistory, group: str) -> Model:
     worker, partition = begin.state.model, begin.source.partition
     history.require_possible(worker.settings)
     if worker.settings.share is not None:
-        raise Failure("the models of a group with --share depend on other partitions: driftway audit repeats them")
+        require_as_shared(begin.source, history, begin.history.places, worker.plan)
     before = [place.plan for place in history.places(partition) if place.offset <= begin.first]
     taken = [plan for plan in before if plan.number <= worker.plan.number]
     plan = taken[-1] if taken else history.first

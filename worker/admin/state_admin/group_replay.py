@@ -16,6 +16,7 @@ from driftway.worker.admin.state_admin.state_at_offset import (
     state_at,
 )
 from driftway.worker.errors import CannotRestore, Failure, UsageFailure
+from driftway.worker.state.factory import shares
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.state.plans.plan_run import PlanRun
@@ -155,8 +156,11 @@ def with_one_learner(worker: Model, model: PlannedModel, set_aside_from: int) ->
     Failure, UsageFailure
         The learner does not fit the rows.
     """
-    if worker.settings.share is not None:
-        raise Failure("what another learner would have got from other partitions is not known: the group has --share")
+    if worker.settings.share is not None and shares(model.spec, worker.settings.target):
+        raise Failure(
+            f"what {model.name} would have got from other partitions is not known: the group has --share, so only "
+            "learners that have nothing to share can be compared"
+        )
     twin = Model(replace(worker.settings, warm=None), worker.partition, worker.group, worker.plan)
     twin.challenger_tests.enabled = worker.challenger_tests.enabled
     twin.load(worker.save())

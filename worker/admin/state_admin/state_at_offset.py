@@ -276,9 +276,16 @@ def plan_run(source: GroupPartition, model: Model, places: Sequence[PlanPlace]) 
 
     States of files come from the topic of plans, and what was relearned is so once more.
     """
+    given, begun = source.settings.model.warm, model.settings.warm
+    if given is not None and begun is not None and given.digest == begun.digest:  # a snapshot has no more of the file
+        model.settings = replace(model.settings, warm=replace(given, frozen=begun.frozen))
 
     def follow(model: Model, place: PlanPlace) -> Model:
-        return followed_by(model, with_state(place, source.settings), relearn(source.settings, model, place))
+        taken = with_state(place, source.settings)
+        if place.relearned is None:
+            return followed_by(model, taken, None)
+        reading = replace(source.settings, model=model.settings, label_topic=source.labels)
+        return followed_by(model, taken, relearn(reading, model, place))
 
     return PlanRun(model, source.partition, places, follow)
 

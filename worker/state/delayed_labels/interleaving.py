@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from driftway.learners.engine.jit import kernel
+from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.wire.columns import SPARE, TAIL, BytesColumn, Integers, TerminatedColumn, Text, read_only
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 from driftway.worker.wire.headers import joined_headers, picked_headers
@@ -48,6 +49,19 @@ def interleaved(events: Records, labels: Records | None, places: Integers) -> Re
         picked_headers(headers, pick),
         own[pick],
     )
+
+
+def position_after(records: Records, before: MergePosition) -> MergePosition:
+    """Return the position after merged records, of which there is at least one, that follow the position `before`.
+
+    Behind a label it is still before the event before which the label was taken.
+    """
+    last, own = int(records.offsets[-1]), records.label_offsets
+    if own is None:
+        return MergePosition(last + 1, before.label)
+    labels = own[own != NO_LABEL_OFFSET]
+    label = int(labels[-1]) + 1 if len(labels) else before.label
+    return MergePosition(last + int(own[-1] == NO_LABEL_OFFSET), label)
 
 
 def concatenated(parts: Sequence[Records]) -> Records:

@@ -72,6 +72,20 @@ class MergeOrder:
             tuple(one for one in self.labels if one[0] >= place.label),
         )
 
+    def known_from(self, low: MergePosition, offset: int | None = None) -> MergePosition:
+        """Return the position from which records are to be merged that begin at an input offset, or later if need be.
+
+        Parameters
+        ----------
+        low : MergePosition
+            The first offsets that the logs of both topics still hold.
+        offset : int or None
+            The input offset; None: the first one that the logs and the order have.
+        """
+        held = [one for one in (self.begin, *self.steps) if one.offset >= low.offset and one.label >= low.label]
+        before = [one for one in held if offset is not None and one.offset <= offset]
+        return before[-1] if before else held[0] if held else self.end
+
     def as_list(self) -> list[Any]:
         """Convert to JSON values; without corrections, to those of versions that knew none."""
         corrections = [_deltas(self.events), _deltas(self.labels)] if self.events or self.labels else []
@@ -146,8 +160,22 @@ def concatenated(parts: Sequence[MergeOrder], offset: int) -> MergeOrder | None:
     while (part := by_begin.pop(at, None)) is not None:
         chain.append(part)
         at = part.end
+    return _joined(chain)
+
+
+def leading_to(parts: Sequence[MergeOrder], last: MergeOrder) -> MergeOrder:
+    """Chain the orders between snapshots, as far back as they are known, that lead to where `last` begins, with it."""
+    by_end = {part.end: part for part in parts if part.begin != part.end}
+    chain = [last]
+    while (part := by_end.pop(chain[-1].begin, None)) is not None:
+        chain.append(part)
+    return _joined(chain[::-1])
+
+
+def _joined(chain: Sequence[MergeOrder]) -> MergeOrder:
+    """Join orders each of which begins where the one before ends."""
     return MergeOrder(
-        begin,
+        chain[0].begin,
         tuple(step for part in chain for step in part.steps),
         tuple(one for part in chain for one in part.events),
         tuple(one for part in chain for one in part.labels),

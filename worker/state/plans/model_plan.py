@@ -24,6 +24,7 @@ from typing import Any
 
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
+from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.plans.file_state import FileState
 from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
@@ -260,15 +261,19 @@ class PlanPlace:
     plan: ModelPlan
     relearned: RelearnedFrom | None = None
 
-    def why_gone(self, low: int) -> str:
-        """Say why its models cannot be relearned once more if the input's log begins at offset `low`; or nothing."""
+    def why_gone(self, low: MergePosition) -> str:
+        """Say why its models cannot be relearned once more, or nothing.
+
+        `low` are the offsets at which the logs of the input and of the label topic begin.
+        """
         source = self.relearned
-        if source is None or source.offset >= low:
+        if source is None or (source.offset >= low.offset and source.begin.label >= low.label):
             return ""
-        return (
-            f"{', '.join(source.models)} of plan {self.plan.number}, taken at offset {self.offset}, learned the rows "
-            f"from offset {source.offset} on, and the log begins at {low}"
-        )
+        learned = f"{', '.join(source.models)} of plan {self.plan.number}, taken at offset {self.offset}, learned the"
+        if source.offset < low.offset:
+            return f"{learned} rows from offset {source.offset} on, and the log begins at {low.offset}"
+        label = source.begin.label
+        return f"{learned} labels from offset {label} on, and the log of the label topic begins at {low.label}"
 
     def write(self) -> bytes:
         """The record about it in the snapshot topic, JSON."""

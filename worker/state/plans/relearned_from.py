@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.stored_fields import Malformed, StoredFields
 from driftway.worker.wire.events import Schema
 
@@ -23,12 +24,21 @@ class RelearnedFrom:
         Number of records from there to the place.
     schema : Schema
         The schema of the partition's events, by which they were read.
+    label : int or None
+        Offset in the label topic of the first label that was merged with these rows, or of a later one than all that
+        were merged before; None: no label topic.
     """
 
     models: tuple[str, ...]
     offset: int
     records: int
     schema: Schema
+    label: int | None = None
+
+    @property
+    def begin(self) -> MergePosition:
+        """The position before the first row."""
+        return MergePosition(self.offset, self.label or 0)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -40,7 +50,8 @@ class RelearnedFrom:
         names = {} if self.schema.names is None else {"relearned_names": self.schema.names}
         width = {"relearned_features": self.schema.n_features}
         read = {"relearned_from": self.offset, "relearned_records": self.records}
-        return {"relearned_models": self.models, **read, **width, **names}
+        label = {} if self.label is None else {"relearned_label": self.label}
+        return {"relearned_models": self.models, **read, **width, **names, **label}
 
     @classmethod
     def of_fields(cls, fields: StoredFields) -> RelearnedFrom | None:
@@ -57,5 +68,6 @@ class RelearnedFrom:
         schema = Schema(fields.integer("relearned_features", least=1), names)
         if names is not None and len(names) != schema.n_features:
             raise Malformed(f"relearned_names has {len(names)} names, not {schema.n_features}")
-        models = fields.texts("relearned_models")
-        return cls(models, fields.integer("relearned_from"), fields.integer("relearned_records"), schema)
+        models, first = fields.texts("relearned_models"), fields.integer("relearned_from")
+        label = fields.integer("relearned_label") if fields.has("relearned_label") else None
+        return cls(models, first, fields.integer("relearned_records"), schema, label)

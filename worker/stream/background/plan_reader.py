@@ -176,7 +176,7 @@ class PlanReader:
     def _is_possible(self, plan: ModelPlan) -> bool:
         """Whether the plan's models can be made at all; if not, the log says why, and it is passed over."""
         settings = self._settings
-        why = why_not(plan, settings.model) or why_not_relearned(plan, settings.model, settings.label_topic)
+        why = why_not(plan, settings.model) or why_not_relearned(plan, settings.model)
         if why is not None:
             self._event_log.event("plan passed over", plan=plan.number, error=why)
         return why is None

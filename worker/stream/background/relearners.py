@@ -11,7 +11,10 @@ from confluent_kafka import KafkaException
 from driftway.worker.kafka.error_handling import TaskError, classify_failure
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.relearning.log_rows import is_held, log_begins, order_before, rows_after, rows_from
+from driftway.worker.stream.relearning.merged_rows import MergedRows
 from driftway.worker.stream.relearning.relearner import Relearner
 from driftway.worker.stream.task.task import Task
 
@@ -102,36 +105,37 @@ class Relearners:
             if one.near and one.handed_from is None:
                 self._over.wait(WAIT_SECONDS)
                 continue
-            end = one.target if one.handed_from is None else one.handed_from
-            if (one.began is None or one.position < end) and not self._read(one, end):
+            end, order = one.log_end
+            if (one.began is None or one.position < end) and not self._read(one, end, order):
                 continue
-            if one.handed_from is not None:
+            if one.handed_from == end:
                 what = {"plan": one.plan.number, "learners": one.names}
                 self._event_log.event("relearned", partition=one.partition, **what, offset=end)
             one.reached(end)
             if one.read:
                 self._follow(one)
 
-    def _read(self, one: Relearner, end: int) -> bool:
+    def _read(self, one: Relearner, end: int, order: MergeOrder | None) -> bool:
         """Learn the log up to an offset; return whether that is done."""
-        settings = self._settings
-        first = one.plan.relearn_from.get(one.partition) if one.began is None else one.position
-        topic, headers = (settings.input, one.partition), settings.model.reads_headers
-        with RecordStream(settings, settings.client, *topic, end, headers, first) as stream:
-            gone = first is not None and stream.low > first
-            if one.began is None or gone:
-                begin = stream.low if first is None or gone else min(first, end)
-                one.begin(begin)
+        settings, place = self._settings, one.place
+        if one.began is None or not is_held(place, log_begins(settings, one.partition)):
+            with rows_from(settings, one.partition, one.plan.relearn_from.get(one.partition), end, order) as found:
+                one.begin(*found.begin)
                 what = {"plan": one.plan.number, "learners": one.names}
-                self._event_log.event("relearning", partition=one.partition, **what, offset=begin, end=end)
-            if gone:
-                return False  # the stream begins before what is left
-            while (records := stream.take(one.piece)) is not None:
-                began = time.monotonic()
-                one.learn(records)
-                self._rest(began)
-                if self._is_over(one):
-                    return False
+                self._event_log.event("relearning", partition=one.partition, **what, offset=found.begin.offset, end=end)
+                return self._learn(one, found.rows)
+        before = order if order is None else order_before(settings, one.partition, order)
+        with rows_after(settings, one.partition, place, end, before) as rows:
+            return self._learn(one, rows)
+
+    def _learn(self, one: Relearner, rows: RecordStream | MergedRows) -> bool:
+        """Learn rows of the log; return whether that is done."""
+        while (records := rows.take(one.piece)) is not None:
+            began = time.monotonic()
+            one.learn(records)
+            self._rest(began)
+            if self._is_over(one):
+                return False
         return True
 
     def _is_over(self, one: Relearner) -> bool:

@@ -5,41 +5,53 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from driftway.worker.errors import CannotRestore
-from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.errors import CannotRestore, Failure
 from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.state.factory import shares
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace
 from driftway.worker.state.plans.transition import join
+from driftway.worker.stream.relearning.log_rows import log_begins, recorded_order, rows_after
 from driftway.worker.wire.events import Schema
 
 PIECE_ROWS = 1000
 """Rows between two signs of life, of the slowest learner, too."""
 
 
-def why_not_relearned(plan: ModelPlan, settings: ModelSettings, label_topic: str) -> str | None:
+def why_not_relearned(plan: ModelPlan, settings: ModelSettings) -> str | None:
     """Return why models of a plan cannot be relearned in a group with these settings; None if they can, or none is."""
-    given = {"--label-topic": label_topic, "--share": settings.share, "--warm-start": settings.warm}
-    option = next((option for option, value in given.items() if value), None)
-    if option is None or not any(model.relearned for model in plan.models):
+    if settings.share is None:
         return None
-    return f"the models of a group with {option} cannot be relearned: leave --relearned out"
+    sharing = [one.name for one in plan.models if one.relearned and shares(one.spec, settings.target)]
+    if not sharing:
+        return None
+    return (
+        f"{', '.join(sharing)} cannot be relearned in a group with --share: it would have exchanged models with those "
+        "of other partitions, which never were, so there is no state that it would have had: leave --relearned out"
+    )
 
 
 def unlearned(live: Model, plan: ModelPlan, names: Sequence[str], schema: Schema) -> Model:
     """Return a model of the named models of a plan, which has learned nothing and reads events as `live` does.
 
+    Beside a model that began with a file they are challengers from the first row on: they begin empty, but what fills
+    in missing values begins as the file says. They share nothing with other partitions.
+
     Raises
     ------
     Failure, UsageFailure
-        A learner does not fit the rows, or needs more memory than there is.
+        A learner does not fit the rows, or needs more memory than there is, or what fills in missing values is in a
+        model file that nobody has named.
     """
-    planned = plan.applied_to(live.settings)
-    specs = tuple(model.spec for model in plan.models if model.name in names)
-    settings = replace(planned, specs=specs, detectors=(), max_rejected=None)
-    if settings.events is None:
-        settings = replace(settings, n_features=schema.n_features, feature_names=schema.names)
-    model = Model(settings, live.partition, live.group)
+    planned = replace(plan.applied_to(live.settings), detectors=(), max_rejected=None, share=None)
+    if planned.events is None:
+        planned = replace(planned, n_features=schema.n_features, feature_names=schema.names)
+    warm = planned.warm
+    if warm is not None and not warm.state and planned.filling(schema) is not None:
+        raise Failure(f"{', '.join(names)} began with what model file {warm.digest} fills in, which --warm-start names")
+    only = ModelPlan(FIRST, tuple(PlannedModel(model.spec) for model in plan.models if model.name in names))
+    model = Model(planned, live.partition, live.group, only)
     model.challenger_tests.enabled = False  # they have no champion here
     model.challenger_tests.begin(model.learners)
     model.decoder.set_aside_from = live.decoder.set_aside_from
@@ -61,7 +73,11 @@ def followed_by(live: Model, place: PlanPlace, learned: Model | None) -> Model:
 
 
 def relearn(
-    settings: WorkerSettings, live: Model, place: PlanPlace, progress: Callable[[int], None] = lambda _: None
+    settings: WorkerSettings,
+    live: Model,
+    place: PlanPlace,
+    progress: Callable[[int], None] = lambda _: None,
+    orders: Sequence[MergeOrder] | None = None,
 ) -> Model | None:
     """Relearn the models of a place from the log once more; None: there it began with none that was relearned.
 
@@ -75,29 +91,33 @@ def relearn(
         A place that is recorded.
     progress : callable
         Called with the number of records of each batch.
+    orders : sequence of MergeOrder or None
+        As in `recorded_order`.
 
     Raises
     ------
     CannotRestore
-        The log no longer holds the rows.
+        The log no longer holds the rows, or the order of their labels is no longer known.
     Failure, Unreachable
         They cannot be read.
     """
     source = place.relearned
     if source is None:
         return None
+    reading, partition = replace(settings, model=live.settings), live.partition
+    where = f"the models of {settings.input}/{partition} cannot be relearned"
+    if why := place.why_gone(log_begins(reading, partition)):
+        raise CannotRestore(f"{where}: {why}")
+    order = recorded_order(reading, partition, source.begin, orders)
     model, found = unlearned(live, place.plan, source.models, source.schema), 0
-    topic, headers = (settings.input, live.partition), live.settings.reads_headers
-    with RecordStream(settings, settings.client, *topic, place.offset, headers, source.offset) as stream:
-        if why := place.why_gone(stream.low):
-            raise CannotRestore(f"the models of {stream} cannot be relearned: {why}")
-        while (batch := stream.take(PIECE_ROWS)) is not None:
+    with rows_after(reading, partition, source.begin, place.offset, order) as rows:
+        while (batch := rows.take(PIECE_ROWS)) is not None:
             model.advance(batch, emit=False)
             found += len(batch)
             progress(len(batch))
     if found != source.records:
         raise CannotRestore(
-            f"the models of {stream} cannot be relearned: {', '.join(source.models)} of plan {place.plan.number} "
-            f"learned {source.records:,} records from offset {source.offset} to {place.offset}, the log holds {found:,}"
+            f"{where}: {', '.join(source.models)} of plan {place.plan.number} learned {source.records:,} records from "
+            f"offset {source.offset} to {place.offset}, the log holds {found:,}"
         )
     return model

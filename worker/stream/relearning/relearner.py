@@ -3,6 +3,8 @@
 Two threads use one `Relearner`: a background thread that reads the log, and the loop's. While it is far behind, it
 learns from the log alone. Once it is near, the loop hands it all rows that the partition's task takes from then on, so
 that it needs no more of the log than what came before them, and can stand at exactly the task's row when a commit asks.
+With a label topic the task's rows are events and labels, merged; the log is read in the order that the task's merger
+has recorded.
 What it has learned does not depend on any of this: only where it joins does, and that offset is recorded.
 """
 
@@ -17,6 +19,8 @@ from dataclasses import replace
 import numpy as np
 
 from driftway.worker.errors import Failure
+from driftway.worker.state.delayed_labels.interleaving import position_after
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
@@ -48,6 +52,8 @@ class Relearner:
         The models to relearn.
     position : int
         The offset after the task's last row.
+    order : MergeOrder or None
+        As in `Relearning.prepare`.
 
     Raises
     ------
@@ -55,17 +61,22 @@ class Relearner:
         They cannot be made.
     """
 
-    def __init__(self, live: Model, plan: ModelPlan, names: tuple[str, ...], position: int) -> None:
+    def __init__(
+        self, live: Model, plan: ModelPlan, names: tuple[str, ...], position: int, order: MergeOrder | None = None
+    ) -> None:
         assert live.schema is not None  # noqa: S101 - the task has seen an event
         self._live, self.plan, self.names = live, plan, names
         self.partition, self._schema = live.partition, Schema(live.schema.n_features, live.schema.names)
         self.model = self._new_model()
-        self.began: int | None = None
-        """Offset of the first row; None: nothing was read yet."""
-        self.position = 0
-        """The offset after the last row that it has learned, or that is not in the log."""
+        self.began: MergePosition | None = None
+        """The position before the first row; None: nothing was read yet."""
+        self.place = MergePosition(0, 0)
+        """The position after the last row that it has learned, or that is not in the log; its label offset is 0 without
+        a label topic."""
         self.target = position
         """The offset after the task's last row, as the loop said last."""
+        self.log_end = position, order
+        """Up to which offset the log is to be read, and the order of its labels up to there; set at once."""
         self.near = False
         """Set by the background thread: it asks for the rows that the task takes."""
         self.handed_from: int | None = None
@@ -89,6 +100,11 @@ class Relearner:
         return unlearned(self._live, self.plan, self.names, self._schema)
 
     @property
+    def position(self) -> int:
+        """The offset after the last row that it has learned, or that is not in the log."""
+        return self.place.offset
+
+    @property
     def left(self) -> int:
         """Offsets that it is behind the task."""
         return max(0, self.target - self.position)
@@ -101,12 +117,12 @@ class Relearner:
 
     # Background thread.
 
-    def begin(self, offset: int) -> None:
-        """Begin, or begin again, with empty models at an offset."""
+    def begin(self, offset: int, label: int = 0) -> None:
+        """Begin, or begin again, with empty models at an offset, and one in the label topic if there is one."""
         with self._learning:
             if self.began is not None:
                 self.model = self._new_model()
-            self.began = self.position = offset
+            self.began = self.place = MergePosition(offset, label)
             self._records = 0
 
     def learn(self, records: Records) -> None:
@@ -116,7 +132,7 @@ class Relearner:
 
     def reached(self, offset: int) -> None:
         """Record that the log holds nothing more before an offset."""
-        self.position = max(self.position, offset)
+        self.place = MergePosition(max(self.position, offset), self.place.label)
         with self._handing:
             self.read = self.handed_from is not None and self.position >= self.handed_from
 
@@ -151,15 +167,17 @@ class Relearner:
             rows, seconds = self._cost
             self._cost = FORGETTING * rows + len(records), FORGETTING * seconds + time.thread_time() - began
         self._records += len(records)
-        self.position = int(records.offsets[-1]) + 1
+        self.place = position_after(records, self.place)
 
     # The loop's thread.
 
-    def follow(self, position: int) -> None:
+    def follow(self, position: int, order: MergeOrder | None = None) -> None:
         """Note the task's position, between two batches; begin to take its rows if that was asked for."""
         self.target = position
-        if self.near and self.handed_from is None:
-            self.handed_from = position
+        if self.handed_from is None:
+            self.log_end = position, order
+            if self.near:
+                self.handed_from = position
 
     def hand(self, records: Records) -> None:
         """Hand over rows that the task takes, once that was asked for."""
@@ -197,7 +215,8 @@ class Relearner:
             if self.failed is not None:
                 raise Failure(self.failed)
             assert self.began is not None  # noqa: S101 - it is ready
-            return self.model, RelearnedFrom(self.names, self.began, self._records, self._schema)
+            label = None if self.log_end[1] is None else self.began.label
+            return self.model, RelearnedFrom(self.names, self.began.offset, self._records, self._schema, label)
 
 
 class Relearning:
@@ -228,7 +247,9 @@ class Relearning:
         one = self.relearner
         return bool(names) and not (one is not None and (one.plan, one.names) == (plan, names) and one.ready)
 
-    def prepare(self, live: Model, plan: ModelPlan, names: tuple[str, ...], position: int) -> str | None:
+    def prepare(
+        self, live: Model, plan: ModelPlan, names: tuple[str, ...], position: int, order: MergeOrder | None = None
+    ) -> str | None:
         """Begin to relearn models of the next plan, unless that goes on already; return why they cannot be.
 
         Parameters
@@ -239,15 +260,17 @@ class Relearning:
             Its next plan, and the models to relearn; with none, it is given up.
         position : int
             The offset after the last row.
+        order : MergeOrder or None
+            The order in which events and labels were merged up to there, since the last snapshot; None: no label topic.
         """
         one = self.relearner
         if one is not None and (one.plan, one.names) == (plan, names):
-            one.follow(position)
+            one.follow(position, order)
             return one.failed
         self.cancel()
         if names:
             try:
-                self.relearner = Relearner(live, plan, names, position)
+                self.relearner = Relearner(live, plan, names, position, order)
             except Failure as error:
                 return str(error)
         return None
@@ -279,4 +302,5 @@ def owned(records: Records) -> Records:
     """Copy records whose buffers the client overwrites when it polls again; see `kafka.interface.Member.poll`."""
     values, stamps = ListColumn(records.values.to_list()), np.array(records.timestamps, np.int64)
     offsets, headers = records.offsets.copy(), eager_headers(records.headers)
-    return Records(records.partition, offsets, values, ListColumn(records.keys.to_list()), stamps, headers)
+    labels = None if records.label_offsets is None else records.label_offsets.copy()
+    return Records(records.partition, offsets, values, ListColumn(records.keys.to_list()), stamps, headers, labels)

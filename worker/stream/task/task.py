@@ -350,9 +350,10 @@ class Task:
     def prepare_relearning(self) -> None:
         """Between two batches: relearn the models of the next plan that are to be; pass it over if they cannot be."""
         plan = self.changes.following(self.model.plan.number) if self.running and self.model.schema else None
+        order = None if self.merger is None else self.merger.order
         if plan is None:
             self.relearning.cancel()
-        elif why := self.relearning.prepare(self.model, plan, self._to_relearn(plan), self.position):
+        elif why := self.relearning.prepare(self.model, plan, self._to_relearn(plan), self.position, order):
             self.changes.pass_over(PlanPlace(self.position, plan), why)
 
     def _to_relearn(self, plan: ModelPlan) -> tuple[str, ...]:

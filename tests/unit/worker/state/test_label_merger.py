@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from driftway.worker.state.delayed_labels.interleaving import position_after
 from driftway.worker.state.delayed_labels.label_merger import FIRST_MAX_IDLE_SECONDS, MAX_IDLE_SECONDS, LabelMerger
-from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated, leading_to
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 
@@ -94,6 +95,24 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
     assert taken == [one for one in live.taken if one[0] >= begin.offset]
 
 
+def test_records_come_again_from_any_of_them_on(chance: random.Random) -> None:
+    """Also from between a label and the event before which it was taken, as where a relearning was interrupted."""
+    events, labels = topics(chance)
+    live = Live(chance, events, labels)
+    order = leading_to(chance.sample(live.parts, len(live.parts)), live.flow.order)
+    assert order == concatenated(live.orders(), BEGIN.offset)
+    for cut in chance.sample(range(1, len(live.taken)), 20):
+        done = live.taken[:cut]
+        columns = (np.array([one[i] for one in done]) for i in (0, 1))
+        offsets, own = columns
+        nothing = ListColumn([None] * cut)
+        place = position_after(Records(0, offsets, nothing, nothing, [0] * cut, label_offsets=own), BEGIN)
+        rest = order.since(place)
+        again = LabelMerger(MergeOrder(place), rest)
+        again.add_labels(labels.after(place.label - BEGIN.label).before(rest.end.label - place.label))
+        assert told(again.take(events.after(place.offset - BEGIN.offset), 0.0)) == live.taken[cut:]
+
+
 def test_every_event_once_and_labels_in_their_order(chance: random.Random) -> None:
     events, labels = topics(chance)
     taken = Live(chance, events, labels).taken
@@ -174,3 +193,23 @@ def test_a_chain_takes_what_was_written_last_and_ends_where_a_part_is_missing() 
     assert concatenated([first], 10) == MergeOrder(b)
     assert concatenated([first, MergeOrder(MergePosition(11, 4), (c,))], 0) == first
     assert concatenated([first, second], 5) is None
+
+
+def test_orders_are_followed_back_as_far_as_they_are_known() -> None:
+    a, b, c, d = MergePosition(0, 0), MergePosition(10, 4), MergePosition(20, 9), MergePosition(30, 9)
+    first, second, last = MergeOrder(a, (b,)), MergeOrder(b, (c,)), MergeOrder(c, (d,))
+    whole = MergeOrder(a, (b, c, d))
+    assert leading_to([second, MergeOrder(b), first, MergeOrder(c, (MergePosition(25, 9),))], last) == whole
+    assert leading_to([first], last) == last
+    assert leading_to([MergeOrder(a, (MergePosition(20, 8),))], last) == last, "of another label topic"
+    assert leading_to([first, second], MergeOrder(c)) == MergeOrder(a, (b, c))
+
+
+def test_where_merging_begins() -> None:
+    a, b, c = MergePosition(5, 2), MergePosition(10, 4), MergePosition(20, 9)
+    order, all_there = MergeOrder(a, (b, c)), MergePosition(0, 0)
+    assert [order.known_from(all_there, first) for first in (None, 3, 5, 9, 10, 25)] == [a, a, a, a, b, c]
+    assert order.known_from(MergePosition(6, 0)) == b
+    assert order.known_from(MergePosition(6, 0), 7) == b
+    assert order.known_from(MergePosition(0, 5)) == c
+    assert order.known_from(MergePosition(0, 99)) == c

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from driftway.worker.state.delayed_labels import label_merger
+from driftway.worker.state.delayed_labels.interleaving import position_after
 from driftway.worker.state.delayed_labels.label_merger import MAX_IDLE_SECONDS, LabelMerger
-from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated, leading_to
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import NO_LABEL_OFFSET, Records
 from tests.support.selection import slow_but
@@ -114,6 +115,17 @@ class Run:
         assert taken == [one for one in self.taken if one[0] >= begin.offset]
         return taken
 
+    def resumed(self, draw: random.Random) -> None:
+        """Follow the order from behind any record, also from behind a label."""
+        cut = draw.randrange(1, len(self.taken))
+        offsets, own = (np.array([one[i] for one in self.taken[:cut]]) for i in (0, 1))
+        nothing = ListColumn([None] * cut)
+        place = position_after(Records(0, offsets, nothing, nothing, [0] * cut, label_offsets=own), BEGIN)
+        rest = leading_to(self.parts[:-1], self.parts[-1]).since(place)
+        again, first = LabelMerger(MergeOrder(place), rest), place.label - BEGIN.label
+        again.add_labels(self.topics.labels.after(first).before(rest.end.label - place.label))
+        assert taken_of(again.take(self.topics.events.after(place.offset - BEGIN.offset), 0.0)) == self.taken[cut:]
+
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("ahead", "delay"), [(100_000, DELAY), (100_000, 20_000), (1000, DELAY), (5, DELAY)])
@@ -127,6 +139,7 @@ def test_one_in_twenty_wrong_loses_no_label_and_holds_up_none(seed: int, ahead: 
     assert max(late) <= delay // APART + 30
     assert sorted(own for own, label in run.taken if label == NO_LABEL_OFFSET) == topics.events.offsets.tolist()
     run.replayed(draw)
+    run.resumed(draw)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

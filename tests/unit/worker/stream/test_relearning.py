@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from driftway.learners.spec import Spec
+from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, PlanPlace, first_plan
@@ -20,8 +24,9 @@ from driftway.worker.state.stored_fields import Malformed
 from driftway.worker.stream.relearning import relearner
 from driftway.worker.stream.relearning.from_log import followed_by, unlearned, why_not_relearned
 from driftway.worker.stream.relearning.relearner import Relearner, Relearning, owned
+from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.events import Records, Schema
+from driftway.worker.wire.events import NO_LABEL_OFFSET, Records, Schema
 from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.unit.worker.rows import events, records, untested
 
@@ -89,7 +94,7 @@ def test_a_relearned_challenger_has_the_bits_of_one_that_was_there_from_the_firs
     fed(one, log)
     assert one.position == log
     while one.learn_handed():
-        assert one.began == 0
+        assert one.began == MergePosition(0, 0)
     assert one.ready
     after, place = relearning.followed_by(here, PlanPlace(PLACE, ADDED), (NEW,))
     assert place.relearned == RelearnedFrom((NEW,), 0, PLACE, here.schema or Schema(0))
@@ -214,12 +219,102 @@ def test_waiting_rows_of_a_relearned_model_come_with_it() -> None:
     assert pending.save().tobytes() == wanted.save().tobytes()
 
 
+def with_labels(n: int) -> Records:
+    """Events, and labels from a topic of their own as a worker has merged them: several before some of the events."""
+    values, offsets, own = list[bytes](), list[int](), list[int]()
+    label = 100
+    for i in range(n):
+        for late in range(i - 9, i - 3) if i % 6 == 5 else ():
+            values.append(json.dumps({"id": late, "y": late % 2}).encode())
+            offsets.append(i)
+            own.append(label := label + 1)
+        values.append(json.dumps({"id": i, "x": [i % 2 - 0.5, (i * i) % 7 - 3.0]}).encode())
+        offsets.append(i)
+        own.append(NO_LABEL_OFFSET)
+    made = records(values)
+    return replace(made, offsets=np.array(offsets), label_offsets=np.array(own))
+
+
+@pytest.mark.parametrize("piece", [1, 4, 7])
+def test_labels_of_a_topic_of_their_own_are_learned_where_they_were_merged(
+    monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """Pieces end anywhere, also between labels; what is given up is read from the log from exactly there on."""
+    monkeypatch.setattr(relearner, "MOST_ROWS", 60)
+    rows, settings = with_labels(90), replace(SETTINGS, wait=LabelWait.parse("40"))
+    here, order = run(settings, rows, 1000), MergeOrder(MergePosition(0, 100))
+    one = Relearner(here, ADDED, (NEW,), 0, order)
+    one.near = True
+    one.follow(0, order)
+    one.begin(0, 100)
+    one.reached(0)
+    monkeypatch.setattr(Relearner, "piece", piece)
+    done, given_up = 0, list[MergePosition]()
+    while done < len(rows):
+        one.hand(rows.before(done + 13).after(done))
+        done = min(len(rows), done + 13)
+        if one.handed_from is None:
+            given_up.append(one.place)
+            learned = len(rows.before(one._records))
+            one.learn(rows.before(done).after(learned))
+            one.near = True
+            one.follow(90, order)
+            one.reached(90)
+        for _ in range(3):
+            one.learn_handed()
+    model, source = one.finish()
+    assert (source.begin, source.label, source.records) == (MergePosition(0, 100), 100, len(rows))
+    assert one.place == MergePosition(90, int(rows.label_offsets.max()) + 1)
+    assert bool(given_up) == (piece == 1)
+    whole = run(both(settings), rows, 64)
+    assert model.learners[0].state.memory.tobytes() == whole.learners[1].state.memory.tobytes()
+    assert model.latest_points()[NEW]["labels"] == whole.latest_points()[NEW]["labels"] > 40
+
+
+def test_behind_a_label_it_stands_before_its_event() -> None:
+    rows, one = with_labels(12), Relearner(live(replace(SETTINGS, wait=LabelWait.parse("40"))), ADDED, (NEW,), 0)
+    one.begin(0, 100)
+    first = int((rows.offsets == 5).argmax())
+    one.learn(rows.before(first + 2))
+    assert one.place == MergePosition(5, 103)
+    one.learn(rows.before(first + 7).after(first + 2))
+    assert one.place == MergePosition(6, 107)
+
+
+def test_beside_a_model_from_a_file_it_begins_as_a_challenger_of_the_first_row() -> None:
+    """Empty, but missing values are filled in as the file says."""
+    options = replace(SETTINGS, missing=MissingPolicy("mean", 0.0), indicators=True)
+    values = [re.sub(rb'"x":\[[^,]+', b'"x":[null', one) if i % 7 == 0 else one for i, one in enumerate(events(PLACE))]
+    rows, trained = records(values), run(options, records(events(60, seed=6)))
+    assert trained.imputer is not None
+    assert trained.schema is not None
+    memories = trained.learners[0].state.memory.tobytes(), trained.imputer.state.memory.tobytes()
+    for frozen in (False, True):
+        warm = WarmStart("file", "0a", frozen, trained.schema, *memories)
+        here = run(replace(options, warm=warm), rows)
+        named = replace(ADDED, models=(replace(ADDED.models[0], start=warm.start), ADDED.models[1]))
+        one = Relearner(here, named, (NEW,), 0)
+        one.begin(0)
+        one.learn(rows)
+        model, source = one.finish()
+        after = followed_by(here, PlanPlace(PLACE, named, source), model)
+        whole = run(both(replace(options, warm=warm)), rows)
+        assert after.plan.names == whole.plan.names == (f"{warm.start}:pa1", NEW)
+        for i in (0, 1):
+            assert after.learners[i].state.memory.tobytes() == whole.learners[i].state.memory.tobytes()
+        unfilled = run(both(options), rows)
+        assert after.learners[1].state.memory.tobytes() != unfilled.learners[1].state.memory.tobytes()
+    here.settings = replace(here.settings, warm=WarmStart("0a", "0a"))
+    with pytest.raises(Failure, match="--warm-start"):
+        unlearned(here, named, (NEW,), trained.schema)
+
+
 # Plans and places.
 
 
 def test_a_place_is_stored_with_what_was_relearned() -> None:
-    for names in (None, ("a", "b")):
-        place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2, names)))
+    for names, label in ((None, None), (("a", "b"), None), (None, 0), (("a", "b"), 8)):
+        place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2, names), label))
         assert PlanPlace.parse(place.write()) == place
     for made in (ADDED, replace(ADDED, relearn_from={0: 7, 12: 9})):
         assert ModelPlan.parse(made.write()) == made
@@ -234,9 +329,14 @@ def test_a_place_is_stored_with_what_was_relearned() -> None:
 
 def test_rows_that_the_log_lost_are_told() -> None:
     place = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2)))
-    assert place.why_gone(5) == PlanPlace(41, ADDED).why_gone(99) == ""
-    assert place.why_gone(6) == (
+    assert place.why_gone(MergePosition(5, 0)) == PlanPlace(41, ADDED).why_gone(MergePosition(99, 9)) == ""
+    assert place.why_gone(MergePosition(6, 0)) == (
         "arow of plan 2, taken at offset 41, learned the rows from offset 5 on, and the log begins at 6"
+    )
+    labelled = PlanPlace(41, ADDED, RelearnedFrom((NEW,), 5, 30, Schema(2), label=7))
+    assert labelled.why_gone(MergePosition(5, 7)) == ""
+    assert "the labels from offset 7 on, and the log of the label topic begins at 8" in labelled.why_gone(
+        MergePosition(5, 8)
     )
 
 
@@ -273,18 +373,13 @@ def test_models_that_are_there_already_or_that_the_newest_plan_lacks_are_not_rel
     assert PlanChanges(3, [ADDED, plan(3, "pa1")]).to_relearn(ADDED, first) == ()
 
 
-@pytest.mark.parametrize(
-    ("changed", "labels", "option"),
-    [
-        ({}, "LABELS", "--label-topic"),
-        ({"share": SharingOption.parse("average")}, "", "--share"),
-        ({"wait": LabelWait.parse("9")}, "", None),
-    ],
-)
-def test_groups_in_which_nothing_can_be_relearned_yet(
-    changed: dict[str, object], labels: str, option: str | None
-) -> None:
-    why = why_not_relearned(ADDED, replace(SETTINGS, **changed), labels)
-    assert (why is None) == (option is None)
-    assert option is None or option in str(why)
-    assert why_not_relearned(plan(2, "pa1", NEW), replace(SETTINGS, **changed), labels) is None
+def test_what_cannot_be_relearned_is_a_learner_that_would_have_shared() -> None:
+    sharing = replace(SETTINGS, share=SharingOption.parse("average"))
+    why = why_not_relearned(ADDED, sharing)
+    assert "arow cannot be relearned in a group with --share" in str(why)
+    for made, settings in (
+        (plan(2, "pa1", NEW), sharing),
+        (plan(2, "pa1", "majority_class*"), sharing),
+        (ADDED, replace(SETTINGS, wait=LabelWait.parse("9"))),
+    ):
+        assert why_not_relearned(made, settings) is None

@@ -7,10 +7,13 @@ from dataclasses import replace
 from driftway.worker.errors import CannotRestore, Unreachable
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut
+from driftway.worker.kafka.log_reader.reader import watermarks
+from driftway.worker.state.changelog.snapshot_scan import merge_orders
 from driftway.worker.state.model import Model
 from driftway.worker.stream.relearning.from_log import relearn
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.restoring.side_inputs import lost_labels
 
 PROGRESS_SECONDS = 10.0
 """After each batch the restore has at least this long until its deadline."""
@@ -31,6 +34,7 @@ def with_relearned(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     try:
         models = _relearned(found, found.model, plan)
     except CannotRestore as error:
+        plan.unlearnable = True  # or the policy would try it again
         return with_relearned(plan.by_policy(f"{found.note or 'relearning'}; {error}"), plan)
     except Unreachable as error:
         raise TimedOut(str(error)) from None
@@ -38,12 +42,26 @@ def with_relearned(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
 
 
 def _relearned(found: RestoreResult, live: Model, plan: RestorePlan) -> dict[int, Model]:
-    context = plan.context
+    """Relearn the models of each place.
+
+    Raises
+    ------
+    CannotRestore
+        Rows, labels or their order are gone.
+    Unreachable
+        The broker has stopped delivering.
+    """
+    context, orders = plan.context, None
+    labels, topics = context.settings.label_topic, context.settings.topics
+    if labels:
+        if lost := lost_labels(plan, watermarks(context.reader, labels, context.partition, context.deadline)[1]):
+            raise CannotRestore(f"the models of {context.where} cannot be relearned: {lost}")
+        orders = merge_orders(context.reader, topics.snapshots, context.partition, context.deadline)
 
     def progress(_records: int) -> None:
         keep_on(context.deadline)
 
-    models = {place.plan.number: relearn(context.settings, live, place, progress) for place in found.places}
+    models = {place.plan.number: relearn(context.settings, live, place, progress, orders) for place in found.places}
     return {number: model for number, model in models.items() if model is not None}
 
 

@@ -13,12 +13,13 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import query
-from driftway.worker.kafka.log_reader.reader import ANY, open_reader
+from driftway.worker.kafka.log_reader.reader import ANY, open_reader, watermarks
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS, TopicIds
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.hanging_transactions import HangingTransactions
+from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.plans.plan_topic import with_states
@@ -84,6 +85,12 @@ class RestoreContext:
             return partition_counts(found).get(topic, 0)
 
         return min(map(count, (self.reader, self.uncommitted_reader)))
+
+    def log_begins(self, low: int) -> MergePosition:
+        """First offsets that the logs of the input, which begins at `low`, and of the label topic hold."""
+        labels = self.settings.label_topic
+        begin = watermarks(self.reader, labels, self.partition, self.deadline)[0] if labels else 0
+        return MergePosition(low, begin)
 
     def with_states(self, places: Iterable[PlanPlace]) -> tuple[PlanPlace, ...] | None:
         """As `driftway.worker.state.plans.plan_topic.with_states`; None if a state is gone."""

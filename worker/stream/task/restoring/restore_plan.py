@@ -13,6 +13,7 @@ from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
+from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import FIRST
@@ -20,7 +21,7 @@ from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_context import RestoreContext
-from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset
+from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset, outcome
 
 
 @dataclass
@@ -54,6 +55,7 @@ class RestorePlan:
     gap: RecordsDiffer | None = None
     scan: SnapshotScan | None = None
     gone: str = ""  # why an older snapshot cannot be used: models of a plan behind it cannot be relearned
+    unlearnable: bool = False  # whether an attempt to relearn such models has failed
 
     @classmethod
     def of(cls, context: RestoreContext, last: LastCommit, gap: RecordsDiffer | None = None) -> Self:
@@ -325,10 +327,10 @@ class RestorePlan:
             needed += ": it ends before the committed offset, so it was truncated, or the offset was set by hand"
         policy = self.context.settings.if_offset_lost
         if policy not in choices:
-            offers = ", ".join(f"{word} {_outcome(*places)}" for word, places in choices.items())
+            offers = ", ".join(f"{word} {outcome(*places)}" for word, places in choices.items())
             raise CannotRestore(f"cannot restore {self.context.where}: {needed}; --if-offset-lost {offers}")
         start, committed = choices[policy]
-        note = f"{needed}; --if-offset-lost {policy} {_outcome(start, committed)}"
+        note = f"{needed}; --if-offset-lost {policy} {outcome(start, committed)}"
         return RestoreResult(
             found.model,
             start,
@@ -371,9 +373,11 @@ class RestorePlan:
         """Add the places of later plans; None if what one of their models began with is gone."""
         number, known = FIRST if found.model is None else found.model.plan.number, self._scan_older().places
         later = [place for place in known.values() if place.plan.number > number]
-        if gone := next(filter(None, (place.why_gone(self.low) for place in later)), ""):
+        relearned = [place for place in later if place.relearned is not None]
+        low = self.context.log_begins(self.low) if relearned else MergePosition(0, 0)
+        if gone := next(filter(None, (place.why_gone(low) for place in relearned)), ""):
             self.gone = f"; no older one can be used: {gone}"
-        places = None if gone else self.context.with_states(later)
+        places = None if gone or (relearned and self.unlearnable) else self.context.with_states(later)
         return None if places is None else replace(found, places=places)
 
     def _scan_older(self) -> SnapshotScan:
@@ -392,9 +396,3 @@ class RestorePlan:
         first, end = watermarks(context.reader, topic, context.partition, context.deadline)
         end = end if before is None else min(end, before)
         return scan_snapshots(context.reader, topic, first, end, scan, context.deadline)
-
-
-def _outcome(start: int, committed: int) -> str:
-    """What a policy does that learns from `start` on and emits from `committed` on."""
-    learned = f"learns from {start} on and " if start < committed else ""
-    return f"{learned}predicts from {committed} on"

@@ -110,6 +110,12 @@ class RestoreResult:
         return max(self.committed, 0 if self.missing_outputs is None else self.missing_outputs.until)
 
 
+def outcome(start: int, committed: int) -> str:
+    """What a policy does that learns from `start` on and emits from `committed` on."""
+    learned = f"learns from {start} on and " if start < committed else ""
+    return f"{learned}predicts from {committed} on"
+
+
 def first_offset(settings: WorkerSettings, partition: int, low: int, high: int) -> int:
     """Where a group without committed offsets starts in a log that holds low..high.
 

@@ -71,7 +71,7 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     topic = context.settings.label_topic
     low, high = watermarks(context.reader, topic, context.partition, context.deadline)
     last = None if record is None else record.order
-    lost = _lost_labels(plan, high)
+    lost = lost_labels(plan, high)
     if lost is not None:
         outcome = f"keeps what was learned and reads the labels of {topic} from offset {low} on"
         if context.settings.if_offset_lost != EARLIEST:
@@ -98,7 +98,7 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     return replace(found, merger=LabelMerger(order, known, lines))
 
 
-def _lost_labels(plan: RestorePlan, high: int) -> str | None:
+def lost_labels(plan: RestorePlan, high: int) -> str | None:
     """Return why labels cannot be read on from where the last commit was; None if they can."""
     topic, ids, record = plan.context.settings.label_topic, plan.context.ids, plan.last.record
     before = plan.last.input_read.labels

@@ -1,0 +1,74 @@
+"""Whether a history of plans can be repeated where partitions share: only as it was, since exchanges are recorded.
+
+Each exchange of a partition is recorded with what its learners received from other partitions (decision 36). So the
+learners that the group had can be repeated from one partition's own log. Others would have received something else,
+which nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from driftway.worker.admin.state_admin.source import GroupPartition
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import translated_errors
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
+from driftway.worker.kafka.log_reader.stream import reader_of
+from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
+from driftway.worker.state.plans.plan_file import PlanHistory
+from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
+
+
+def require_as_shared(
+    source: GroupPartition, history: PlanHistory, taken: Sequence[PlanPlace], newest: ModelPlan
+) -> None:
+    """Require that a history is the one that a partition of a group with ``--share`` had.
+
+    Parameters
+    ----------
+    source : GroupPartition
+        The partition.
+    history : PlanHistory
+        The history.
+    taken : sequence of PlanPlace
+        Where the partition took plans.
+    newest : ModelPlan
+        The models that it has; those of the first plan if the group has no topic of plans.
+
+    Raises
+    ------
+    Failure
+        It is another one; the message says from where on.
+    Unreachable
+        The group's plans cannot be read.
+    """
+    with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
+        deadline = Deadline(ASK_SECONDS)
+        has_plans = topic_exists(reader, source.settings, deadline)
+        plans = read_plans(reader, source.settings, deadline, lambda _: None) if has_plans else []
+    first = next((plan for plan in plans if plan.number == FIRST), newest)
+    where = difference(history.first, history.places(source.partition), first, taken)
+    if where is not None:
+        raise Failure(
+            f"{history.name}: from offset {where} on, {source} had other models than this history. The group has "
+            "--share, and what other models would have got from other partitions is not known"
+        )
+
+
+def difference(
+    first: ModelPlan, places: Sequence[PlanPlace], other_first: ModelPlan, others: Sequence[PlanPlace]
+) -> int | None:
+    """Return the offset from which on two histories have other models; None: they are the same."""
+    ours, theirs = ([(0, _models(begun)), *((one.offset, _models(one.plan)) for one in rest)]
+                    for begun, rest in ((first, places), (other_first, others)))  # fmt: skip
+    for one, other in zip(ours, theirs, strict=False):
+        if one != other:
+            return min(one[0], other[0])
+    longer = max(ours, theirs, key=len)[min(len(ours), len(theirs)) :]
+    return longer[0][0] if longer else None
+
+
+def _models(plan: ModelPlan) -> list[dict[str, object]]:
+    return [model.as_dict() for model in plan.models]
