@@ -33,15 +33,19 @@ def unique(prefix: str) -> str:
 
 
 def await_until(condition: Callable[[], Seen], seconds: float, what: str, poll: float = 0.02) -> Seen:
-    """Call `condition` until it returns something true and return that; fail with what it returned last."""
+    """Call `condition` until it returns something true and return that; fail with what it returned last.
+
+    Between the calls it waits for `poll` seconds, and at least as long as a call took: some make a client each time.
+    """
     deadline = time.monotonic() + seconds
     while True:
+        asked = time.monotonic()
         seen = condition()
         if seen:
             return seen
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:.0f} s: {what}; last seen: {seen!r}")
-        time.sleep(poll)
+        time.sleep(max(poll, time.monotonic() - asked))
 
 
 def admin(bootstrap: str) -> Any:
