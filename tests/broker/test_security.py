@@ -188,7 +188,7 @@ def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Sec
     assert done.code == 0, done
 
 
-@pytest.mark.parametrize("granted", [SHARED, SHARED[1:]], ids=["both", "write"])
+@pytest.mark.parametrize("granted", slow_but([SHARED], [SHARED, SHARED[1:]]), ids=["both", "write"])
 def test_sharing_needs_its_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
     site = Site(guarded, user, more=granted)
     name = create_topic(guarded.plain, f"{site.topic}.{site.group}.shares")
