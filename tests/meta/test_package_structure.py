@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
-from tests.meta.sources import PACKAGES, ROOT, files, imports, module, place
+from tests.meta.sources import PACKAGES, ROOT, files, imports, module
 
 MOST_ENTRIES = {"driftway.worker": 12, "driftway.workbench": 12}
 """Package -> maximum number of entries per folder."""
@@ -128,11 +128,6 @@ def test_no_folder_is_too_full() -> None:
 def test_the_top_of_the_learners_shows_the_contract_and_the_families() -> None:
     top = [entry for entry in (ROOT / "learners").iterdir() if entry.name != "__pycache__"]
     assert len(top) <= MOST_AT_THE_TOP_OF_LEARNERS
-
-
-def test_no_file_is_over_400_lines() -> None:
-    lines = {place(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files()}
-    assert {path: n for path, n in lines.items() if n > 400} == {}
 
 
 def test_the_checks_can_fail() -> None:
