@@ -19,7 +19,7 @@ from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
-TINY = ("--messages", "20000", "--repetitions", "1")
+TINY = ("--messages", "4000", "--repetitions", "1")
 
 
 def bench(kafka: str, *arguments: str) -> Finished:
@@ -50,7 +50,7 @@ def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) 
 @pytest.mark.parametrize("limit", slow_but([False], [False, True]), ids=["two", "all"])
 def test_a_tiny_bench_measures_its_sides_and_leaves_no_topic(kafka: str, tmp_path: Path, limit: bool) -> None:
     picture = tmp_path / "bench.png"
-    paced = ("--latency-repetitions", "1", "--latency-seconds", "2", "--rate", "1000")
+    paced = ("--latency-repetitions", "1", "--latency-seconds", "1", "--rate", "1000")
     found = result(bench(kafka, *paced, "--out", str(picture), *([] if limit else ["--no-limit"])))
     require_sane(found, {*THROUGHPUT, "p50", "p95", "p99", "p99_9"}, limit)
     assert {"messages_per_second", "cpu_seconds", "p99"} <= set(found["ratios"])
