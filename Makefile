@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml
 	  echo "making $(VENV) with $$("$$chosen" --version)"; \
 	  "$$chosen" -m venv $(VENV) || { rm -rf $(VENV); echo "$$chosen cannot make a virtual environment; install its venv module" >&2; exit 1; }; \
 	fi
-	$(BIN)/python -m pip install $(INSTALL_QUIETLY) --editable '.[dev]'
+	$(BIN)/python -m pip install $(INSTALL_QUIETLY) --no-compile --editable '.[dev]'
 	@touch $@
 
 demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
@@ -63,7 +63,7 @@ test-versions: setup  ## Chosen tests on older Kafkas, clients and Pythons: 40 m
 
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
-	@$(BIN)/python -m tests.stages slow-broker cluster slow-unit
+	@$(BIN)/python -m tests.stages slow-broker cluster slow-unit slow-examples
 
 bench: setup  ## Throughput and latency beside the bare client
 	$(BIN)/driftway bench

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import gc
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 
 from driftway.producers.streams.files import data_folder
 from driftway.workbench.broker import provide
 from driftway.workbench.broker.distribution import kafka_version
 from driftway.worker.errors import UsageFailure
 from tests.stages import WITH_BROKER
+from tests.support.examples import register_profiles
 from tests.support.fixtures import provided_or_skip
 from tests.support.kafka import unique
 from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 
-settings.register_profile("any machine", deadline=None)  # how long an example takes says nothing about the code
-settings.load_profile("any machine")
+register_profiles()
 ROOT = Path(__file__).resolve().parents[1]
+GARBAGE = 50_000
+"""New objects after which Python looks for cycles: compiling makes millions, and at 700 it took a tenth of the time."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     """Fail with a usage error if the folder of real streams does not exist."""
+    gc.set_threshold(GARBAGE)
     try:
         data_folder(None)
     except UsageFailure as failure:
@@ -74,6 +78,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_order)  # stable: keeps files together
 
 
+def pytest_collection_finish() -> None:
+    """Keep some 100,000 objects of the collected tests, which stay, out of each search for cycles."""
+    gc.collect()
+    gc.freeze()
+
+
 def needs_newer_protocol(item: pytest.Item) -> bool:
     """Whether a test is a case of the group protocol of Kafka 4."""
     given = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
@@ -88,13 +98,15 @@ def _order(item: pytest.Item) -> tuple[bool, float, bool]:
 def group_of(item: pytest.Item) -> str | None:
     """Return a test's xdist group, or None: the tests of a group run in one process.
 
-    A learner's tests compile its kernels only once, a file's tests share its fixtures. Tests with a broker mostly wait,
-    and are spread unless they share one.
+    A learner's tests compile its kernels only once, a file's tests share its fixtures, and the rules parse each source
+    file once. Tests with a broker mostly wait, and are spread unless they share one.
     """
     if item.get_closest_marker("broker") is not None and not _shares_fixtures(item):
         return None
     if item.path.parent.name == "conformance" and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
-        return item.callspec.id.partition(":")[0].partition("{")[0].partition("@")[0]
+        return re.split(r"[:{@+]", item.callspec.id, maxsplit=1)[0]
+    if item.path.parent.name == "meta" and item.path.stem != "test_bounds":  # which runs commands of its own
+        return "tests/meta"
     return str(item.path.relative_to(ROOT))
 
 

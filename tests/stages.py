@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.support.examples import THOROUGH
+
 ROOT = Path(__file__).resolve().parents[1]
 WITH_BROKER = ("tests/broker", "tests/fault")
 """Folders of all tests that need a broker (`tests/conftest.py` sees to it): only those are collected for them."""
@@ -46,6 +48,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "slow-broker": _on_brokers("slow and not cluster"),
     "cluster": _on_brokers("cluster", 1),
     "slow-unit": _without_brokers("slow", "--ignore=tests/bench"),
+    "slow-examples": _without_brokers("hypothesis and not slow", f"--hypothesis-profile={THOROUGH}"),
 }
 """Name -> Python module and its arguments."""
 

@@ -16,14 +16,22 @@ from driftway.worker.state.snapshot import Pointer
 from driftway.worker.wire import codec, packed
 from tests.support.audit import tampered
 from tests.support.fault_scenario import LEARNER, OUTPUTS, FaultScenario
-from tests.support.kafka import admin, await_until, committed_offset, create_topic, empty, produce, read_all, unique
+from tests.support.kafka import await_until, committed_offset, create_topic, empty, produce, read_all, shorten, unique
 from tests.support.process import Driftway, Finished, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
 ROWS, PARTITIONS = 2000, 2
 CHALLENGER = ("--learner", "arow")
 BAD = {100: b"not JSON", 101: None, 700: b'{"x":[1,2],"y":1}', 1999: b'{"x":[1,2,3,4],"y":7}'}
+CLIENTS = [NATIVE]
+
+
+@pytest.fixture(autouse=True, params=slow_but([1], [1, 2]), ids=["native", "both"])
+def clients(request: pytest.FixtureRequest) -> None:
+    """Refutations are asked for with the native client; with both, which must say the same, is slow."""
+    CLIENTS[:] = (NATIVE, PYTHON)[: request.param]
 
 
 def prepared(kafka: str, rows: int = ROWS) -> FaultScenario:
@@ -42,9 +50,9 @@ def audit(stage: FaultScenario, *more: str, learner: str = LEARNER) -> Finished:
 
 
 def refuted(stage: FaultScenario, *more: str, learner: str = LEARNER) -> str:
-    """Return the message about the first difference; both clients must report the same."""
-    done, other = (audit(stage, *more, "--client", client, learner=learner) for client in (NATIVE, PYTHON))
-    assert other == done
+    """Return the message about the first difference; all clients must report the same."""
+    done, *others = (audit(stage, *more, "--client", client, learner=learner) for client in CLIENTS)
+    assert all(other == done for other in others)
     assert done.code == 1, done
     assert "Traceback" not in done.stderr
     (line,) = done.stderr.splitlines()
@@ -95,13 +103,6 @@ def repeat(stage: FaultScenario, name: str, record: Any, value: bytes | None = N
     """Produce a record again, with another value if one is given."""
     values: Sequence[bytes | None] = [record.value if value is None else value]
     produce(stage.bootstrap, name, values, record.partition, keys=[record.key])
-
-
-def shorten(bootstrap: str, topic: str, low: int) -> None:
-    """Delete the records below offset `low` of every partition, as retention does."""
-    client = admin(bootstrap)  # keep a reference: a collected client never answers
-    for future in client.delete_records([TopicPartition(topic, p, low) for p in range(PARTITIONS)]).values():
-        future.result(timeout=30)
 
 
 def test_a_clean_run_holds_and_is_counted(kafka: str) -> None:
@@ -321,20 +322,20 @@ def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
     work(stage, "--snapshot-rows", "1")  # on a slow machine there are several commits
     stage.fill(500)
     work(stage)
-    shorten(stage.bootstrap, stage.topic, 450)
+    shorten(stage.bootstrap, stage.topic, PARTITIONS, 450)
     for account in proven(stage):
         assert 450 <= account["begin"] <= 500
         assert account["predictions"] + account["rejections"] == 900 - account["begin"]
         (sentence,) = account["unchecked"]
         assert f"offsets before {account['begin']} cannot be checked" in sentence
     stage.fill(0, 1)
-    shorten(stage.bootstrap, stage.topic, 901)
+    shorten(stage.bootstrap, stage.topic, PARTITIONS, 901)
     assert "nothing can be checked: the log begins at 901, and there is no complete snapshot" in refuted(stage)
 
 
 def test_shortened_predictions_are_told(kafka: str) -> None:
     stage = finished(kafka, rows=900)
-    shorten(stage.bootstrap, f"{stage.prefix}.predictions", 40)
+    shorten(stage.bootstrap, f"{stage.prefix}.predictions", PARTITIONS, 40)
     account = proven(stage)[0]
     assert 0 < 900 - account["predictions"] - account["rejections"] <= 40
     assert "predictions before offset" in account["unchecked"][0]

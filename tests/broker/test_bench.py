@@ -15,10 +15,11 @@ import pytest
 from driftway.workbench.bench.python_copy import CopyJob
 from tests.support.kafka import admin, await_until, committed_offset, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
-TINY = ("--messages", "20000", "--repetitions", "1")
+TINY = ("--messages", "4000", "--repetitions", "1")
 
 
 def bench(kafka: str, *arguments: str) -> Finished:
@@ -46,11 +47,12 @@ def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) 
     assert set(found["ratios_to_limit"]) | {"cpu_seconds"} == (THROUGHPUT if limit else {"cpu_seconds"})
 
 
-def test_a_tiny_bench_measures_all_sides_and_leaves_no_topic(kafka: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", slow_but([False], [False, True]), ids=["two", "all"])
+def test_a_tiny_bench_measures_its_sides_and_leaves_no_topic(kafka: str, tmp_path: Path, limit: bool) -> None:
     picture = tmp_path / "bench.png"
-    paced = ("--latency-repetitions", "1", "--latency-seconds", "2", "--rate", "1000")
-    found = result(bench(kafka, *paced, "--out", str(picture)))
-    require_sane(found, {*THROUGHPUT, "p50", "p95", "p99", "p99_9"}, limit=True)
+    paced = ("--latency-repetitions", "1", "--latency-seconds", "1", "--rate", "1000")
+    found = result(bench(kafka, *paced, "--out", str(picture), *([] if limit else ["--no-limit"])))
+    require_sane(found, {*THROUGHPUT, "p50", "p95", "p99", "p99_9"}, limit)
     assert {"messages_per_second", "cpu_seconds", "p99"} <= set(found["ratios"])
     for run in found["latency_runs"]:
         assert 0 < run["p50"] <= run["p95"] <= run["p99"] <= run["p99_9"] <= run["largest"]

@@ -8,6 +8,7 @@ from driftway.worker.kafka.topics import partition_counts
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import admin, await_until, read_all
 from tests.support.process import Driftway
+from tests.support.selection import slow_but
 
 SOON = ("-X", "topic.metadata.refresh.interval.ms=1000")
 
@@ -54,7 +55,7 @@ def require_all(stage: FaultScenario) -> None:
     auditor.require(stage.expected)
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_outputs_that_are_too_small_at_the_start_are_grown(kafka: str, guarantee: str) -> None:
     stage = FaultScenario(kafka, partitions=3, rows=200, at_first=1)
     arguments = stage.worker("--stop-at-end", "--guarantee", guarantee)

@@ -23,6 +23,7 @@ from tests.broker.test_policies import commit, delete_before, learn, learned, pr
 from tests.broker.test_snapshot_damage import EVERY_COMMIT, where
 from tests.support.fault_scenario import FaultScenario
 from tests.support.kafka import committed_offset
+from tests.support.selection import slow_but
 
 
 def write_unrecorded(stage: FaultScenario, outputs: Outputs) -> dict[str, OffsetRange]:
@@ -47,7 +48,7 @@ def require_all_once(stage: FaultScenario) -> None:
     require_audited(stage)
 
 
-@pytest.mark.parametrize("offset", [500, 600], ids=["offset-lost-too", "offset-kept"])
+@pytest.mark.parametrize("offset", slow_but([500], [500, 600]), ids=["offset-lost-too", "offset-kept"])
 def test_visible_outputs_without_a_commit_record_are_not_written_again(kafka: str, offset: int) -> None:
     stage = learned(kafka)
     stage.fill(500, 800)

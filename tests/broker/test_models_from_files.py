@@ -54,7 +54,7 @@ def state_in(stage: FaultScenario, path: str) -> FileState:
     return state
 
 
-@pytest.mark.parametrize("step", slow_but([Step.SNAPSHOT_PRODUCED, Step.COMMITTED], Step), ids=lambda step: step.value)
+@pytest.mark.parametrize("step", slow_but([Step.SNAPSHOT_PRODUCED], Step), ids=lambda step: step.value)
 def test_a_challenger_begins_from_a_file_that_no_worker_ever_sees(kafka: str, step: Step, tmp_path: Path) -> None:
     """The file is deleted before any worker takes the plan, and one dies around each of the places."""
     stage, fed = FaultScenario(kafka, partitions=2, rows=ROWS), 100

@@ -31,6 +31,7 @@ from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic, empty, produce, read_all
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 from tests.unit.worker.rows import untested
 
 ROWS = 1200
@@ -106,7 +107,7 @@ def traffic(stage: FaultScenario, first: int, last: int) -> Iterator[threading.E
         thread.join(60)
 
 
-@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+@pytest.mark.parametrize("client", slow_but([NATIVE], [PYTHON, NATIVE]))
 def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, client: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)
     stage.fill(0, 400)
@@ -148,7 +149,9 @@ def test_its_predictions_are_those_of_one_that_was_there_from_the_first_row(kafk
     require_audited(stage)
 
 
-@pytest.mark.parametrize("step", [Step.SNAPSHOT_PRODUCED, Step.COMMITTED], ids=lambda step: step.value)
+@pytest.mark.parametrize(
+    "step", slow_but([Step.SNAPSHOT_PRODUCED], [Step.SNAPSHOT_PRODUCED, Step.COMMITTED]), ids=lambda step: step.value
+)
 def test_a_worker_killed_while_it_relearns_and_where_it_joins(kafka: str, step: Step) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(stage, 0, 300, *PLAIN)

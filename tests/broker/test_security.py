@@ -189,7 +189,13 @@ def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Sec
 
 
 @pytest.mark.parametrize(
-    ("topic", "missing"), [("shares", None), ("shares", "READ"), ("challengers", None), ("challengers", "WRITE")]
+    ("topic", "missing"),
+    [
+        ("shares", None),
+        pytest.param("shares", "READ", marks=pytest.mark.slow),
+        ("challengers", None),
+        pytest.param("challengers", "WRITE", marks=pytest.mark.slow),
+    ],
 )
 def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, topic: str, missing: str | None) -> None:
     granted = tuple(("TOPIC", f"INPUT.GROUP.{topic}", right) for right in ("READ", "WRITE") if right != missing)

@@ -171,7 +171,7 @@ def test_killed_midway_each_event_is_sent_once(kafka: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", slow_but([CLIENTS[0]], CLIENTS))
 def test_labels_go_back_to_their_topic(kafka: str, client: str) -> None:
     topic, labels, group = create_topic(kafka, unique("events")), create_topic(kafka, unique("labels")), unique("group")
     send(kafka, topic, [(b'{"x":[1,2],"id":%d}' % i, b"k", BORN + 10 * i, []) for i in range(5)])

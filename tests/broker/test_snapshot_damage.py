@@ -258,7 +258,7 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
         assert "fresh starts with an empty learner at 410" in refused(stage, *options)
 
 
-@pytest.mark.parametrize("there", [0, 300])
+@pytest.mark.parametrize("there", slow_but([300], [0, 300]))
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], ["exactly-once", "at-least-once"]))
 def test_group_that_began_at_the_end_of_the_log_begins_there_again_if_it_dies_before_its_first_commit(
     kafka: str, guarantee: str, there: int

@@ -33,15 +33,19 @@ def unique(prefix: str) -> str:
 
 
 def await_until(condition: Callable[[], Seen], seconds: float, what: str, poll: float = 0.02) -> Seen:
-    """Call `condition` until it returns something true and return that; fail with what it returned last."""
+    """Call `condition` until it returns something true and return that; fail with what it returned last.
+
+    Between the calls it waits for `poll` seconds, and at least as long as a call took: some make a client each time.
+    """
     deadline = time.monotonic() + seconds
     while True:
+        asked = time.monotonic()
         seen = condition()
         if seen:
             return seen
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:.0f} s: {what}; last seen: {seen!r}")
-        time.sleep(poll)
+        time.sleep(max(poll, time.monotonic() - asked))
 
 
 def admin(bootstrap: str) -> Any:
@@ -75,6 +79,15 @@ def empty(bootstrap: str, topic: str, partitions: int) -> None:
     client.delete_topics([topic])[topic].result(timeout=END_SECONDS)
     await_until(lambda: topic not in client.list_topics(timeout=10).topics, END_SECONDS, f"{topic} gone")
     create_topic(bootstrap, topic, partitions)
+
+
+def shorten(bootstrap: str, topic: str, partitions: int, low: int) -> None:
+    """Delete the records below offset `low` of every partition, as retention does."""
+    from confluent_kafka import TopicPartition
+
+    client = admin(bootstrap)  # keep a reference: a collected client never answers
+    for future in client.delete_records([TopicPartition(topic, p, low) for p in range(partitions)]).values():
+        future.result(timeout=END_SECONDS)
 
 
 def produce(

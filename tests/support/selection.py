@@ -14,14 +14,14 @@ def slow_but(taken: Collection[Any], cases: Iterable[Any]) -> list[Any]:
     return [pytest.param(case, marks=[] if case in taken else [pytest.mark.slow]) for case in cases]
 
 
-def slow_but_each_once(*axes: Sequence[Any]) -> list[Any]:
-    """Every combination of the axes as parameters, all marked slow except as many as contain each value.
+def slow_but_each_once(*axes: Sequence[Any], most: int | None = None) -> list[Any]:
+    """Every combination of the axes as parameters, all marked slow except as many as contain each value, or `most`.
 
     The first of these has the first value of each axis, the second one the second values, and so on; shorter axes begin
     again.
     """
     lengths = [len(axis) for axis in axes]
-    taken = {tuple(i % length for length in lengths) for i in range(max(lengths))}
+    taken = {tuple(i % length for length in lengths) for i in range(most or max(lengths))}
     return [
         pytest.param(
             *(axis[i] for axis, i in zip(axes, places, strict=True)),

@@ -15,7 +15,7 @@ from tests.support.terminal import on_terminal
 STREAM = "sea:rows=1000000"
 LONG = {
     "one learner": (("evaluate", STREAM, "--learner", "arow"), r"(\d+)%"),
-    "two jobs": (("evaluate", STREAM, "hyperplane_staged:rows=500000", "--jobs", "2"), r"(\d+)%"),
+    "two jobs": (("evaluate", STREAM, "hyperplane_staged:rows=500000", "--learner", "arow", "--jobs", "2"), r"(\d+)%"),
     "train": (
         ("train", STREAM, "--algorithm", "average", "--learner", "perceptron", "--out", "OUT"),
         r"draw (\d+) of 10000000",

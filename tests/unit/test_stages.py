@@ -62,7 +62,9 @@ def test_the_default_leaves_out_slow_tests_real_streams_and_what_the_unit_tests_
 ) -> None:
     monkeypatch.undo()
     assert stages.DEFAULT[-1] not in stages.BESIDE, "nothing is left to run it beside"
-    assert set(stages.STAGES) - set(stages.DEFAULT) == {"rules", "data", "slow-broker", "cluster", "slow-unit"}
+    assert set(stages.STAGES) - set(stages.DEFAULT) == {
+        "rules", "data", "slow-broker", "cluster", "slow-unit", "slow-examples",
+    }  # fmt: skip
     assert stages.STAGES["rules"][-1] == "tests/meta"
     ignored = {argument.removeprefix("--ignore=") for argument in stages.STAGES["unit"] if "tests" in argument}
     taken = {argument for argument in stages.STAGES["broker"] if "tests" in argument}

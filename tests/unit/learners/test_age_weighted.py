@@ -42,7 +42,7 @@ def test_saol_has_an_expert_for_each_power_of_two(n):
 
 @pytest.mark.parametrize(
     ("base", "name"),
-    slow_but_each_once(["winnow", "tracking_winnow", "norma", "alma", "alma_gentile"], ["flh", "saol"]),
+    slow_but_each_once(["norma", "alma", "alma_gentile", "winnow", "tracking_winnow"], ["flh", "saol"], most=3),
 )
 def test_newborn_makes_what_follows_from_its_state(name, base):
     X, y = rows("binary", 200, 4)

@@ -7,12 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftway.learners.preprocessing.imputation import CONSTANT, LAST, MEAN, Imputer
+from tests.support.examples import examples
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 POLICIES = [(CONSTANT, -1.5), (MEAN, math.nan), (LAST, math.nan), (CONSTANT, 0.0), (MEAN, math.nan)]
 WATCHED = [2, 0]
 VALUES = st.one_of(st.just(math.nan), st.floats(allow_nan=False, allow_infinity=False), st.integers(-3, 3).map(float))

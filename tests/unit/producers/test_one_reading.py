@@ -19,6 +19,7 @@ from driftway.cli import open_stream
 from driftway.worker.evaluation.rows import open_rows
 from driftway.worker.wire.events import REGRESSION, Target
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import examples
 
 PLAIN = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).map(repr), st.integers(-(2**70), 2**70).map(str),
@@ -89,7 +90,7 @@ def written(rows: list[list[str]], names: list[str], separator: str, decimal: st
     return out.getvalue()
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=tables(), separator=st.sampled_from(",;\t"), decimal=st.sampled_from(".,"))
 def test_csv(tmp_path: Path, table: Any, separator: str, decimal: str) -> None:
     rows, labels = table

@@ -26,6 +26,7 @@ from driftway.worker.wire.codec import (
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import MAX_FEATURES, SHOWN_CHARACTERS, Batch, Schema, Target, as_number
 from driftway.worker.wire.scanner import NO_TIME
+from tests.support.examples import examples
 from tests.unit.worker.rows import reason, records, tabled
 
 BINARY = Target()
@@ -203,7 +204,7 @@ def test_label_of_another_target_is_rejected(target: Target, label: str, words: 
     assert reason(f'{{"x":[1,2],"y":{label}}}'.encode(), target) == words
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 def test_encoded_events_decode_back_bit_for_bit(data: st.DataObject) -> None:
     n, d = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))
@@ -236,7 +237,7 @@ def one_event(row: Any, label: float, name: int, names: list[str] | None, labels
     return orjson.dumps({"id": name, "x": x, "y": y})
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.data())
 @pytest.mark.parametrize("labels", [None, ("DOWN", "UP"), ("-1", "0.5", "1e3"), ('q"', "\u00e9", "nan")])
 def test_events_are_those_that_orjson_writes_one_by_one(labels: tuple[str, ...] | None, data: st.DataObject) -> None:

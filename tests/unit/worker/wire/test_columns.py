@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.admin.audit.column_equality import same
@@ -29,6 +29,7 @@ from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, slices, take_buffer
 from driftway.worker.wire.json_tokens.interleave import interleaved
 from driftway.worker.wire.packed import encode_events as pack_events
+from tests.support.examples import examples
 from tests.unit.worker.rows import drifting, pieces, records, tabled
 
 ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), max_size=12)
@@ -54,7 +55,7 @@ def scattered(values: Sequence[bytes | None]) -> BufferColumn:
     return BufferColumn(np.frombuffer(text, np.uint8), starts, lengths)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(ITEMS, st.data())
 def test_all_columns_of_the_same_strings_are_alike(values: list[bytes | None], data: st.DataObject) -> None:
     first, last = sorted(data.draw(st.integers(0, len(values))) for _ in range(2))
@@ -74,7 +75,7 @@ Way = Callable[[Sequence[bytes | None]], BytesColumn]
 WAYS: tuple[Way, ...] = (ListColumn, gathered, scattered, without_gaps)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(ITEMS, ITEMS)
 def test_columns_are_equal_where_their_strings_are(values: list[bytes | None], others: list[bytes | None]) -> None:
     for mine in WAYS:
@@ -90,7 +91,7 @@ def test_the_same_bytes_cut_elsewhere_are_other_strings() -> None:
     assert not same(without_gaps([b"ab"]), without_gaps([b"ab", b""]))
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.lists(st.tuples(st.sampled_from(WAYS), ITEMS), max_size=4))
 def test_joined_columns_are_their_strings_in_order(
     parts: list[tuple[Callable[..., BytesColumn], list[bytes | None]]],

@@ -8,14 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.json_tokens.decimals import NOWHERE, POWERS_OF_FIVE, SMALLEST_POWER, multiply, read_number
 from driftway.worker.wire.writer import as_text
+from tests.support.examples import examples
 
 NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
-MANY = settings(max_examples=400)
+MANY = examples(400)
 
 
 def read(text: str, end: str = "") -> tuple[int, float]:
@@ -50,7 +51,7 @@ def test_shortest_text_of_any_double_reads_back_bit_for_bit(value: float) -> Non
 
 
 @given(st.floats(1e-280, 1e280))
-@settings(max_examples=250)
+@examples(250)
 def test_ordinary_doubles_are_decided_by_the_kernel(value: float) -> None:
     check(repr(value), decided=True)
     check(repr(-value), decided=True)
@@ -169,7 +170,7 @@ def test_digits_beyond_a_word_are_left_and_zeros_in_front_are_none(n: int) -> No
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
-@settings(max_examples=250)
+@examples(250)
 @example(2**64 - 1, 2**64 - 1)
 def test_the_128_bit_product_is_exact(a: int, b: int) -> None:
     high, low = multiply(np.uint64(a), np.uint64(b))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.settings.option_values import LabelWait
@@ -16,9 +16,10 @@ from driftway.worker.wire import codec
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import examples
 from tests.unit.worker.rows import model_settings, records
 
-FAST = settings(max_examples=300)
+FAST = examples(300)
 LONG = st.integers(-(10**40), 10**40) | st.integers(2**64 - 2, 2**64 + 2) | st.integers(-(2**63) - 2, -(2**63) + 2)
 DECIMALS = st.from_regex(r"-?(0|[1-9][0-9]{0,25})\.[0-9]{1,25}([eE][+-]?[0-9]{1,2})?", fullmatch=True)
 NUMBERS = LONG.map(str) | DECIMALS | st.from_regex(r"[1-9][0-9]{0,400}([eE]\+?[0-9]{1,4})?", fullmatch=True)

@@ -24,6 +24,7 @@ from driftway.worker.wire.packed import encode_events as encode_packed
 from driftway.worker.wire.packed import encode_predictions as pack
 from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.writer import as_text
+from tests.support.examples import examples
 from tests.unit.worker.rows import drifting, model_settings, pieces, reason, records, tabled
 
 BINARY = Target()
@@ -183,7 +184,7 @@ def batches(draw: st.DrawFn) -> tuple[list[bytes | None], int]:
     return draw(st.lists(draw(st.sampled_from([same, st.one_of(same, same, odd)])), min_size=1, max_size=9)), d
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(batches(), st.sampled_from([BINARY, THREE, SIGNS, DIRECTIONS, NUMBERS]))
 def test_a_batch_decodes_as_its_events_one_by_one(batch: tuple[list[bytes | None], int], target: Target) -> None:
     values, d = batch
@@ -231,7 +232,7 @@ def test_layout_is_the_documented_one() -> None:
 IDS = st.sampled_from([b"null", b"17", b'"order 17"', b"1.5", b'{"a":[1,null]}', b'"n"', b'"\xc3\xa9\\n"', b"true"])
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data(), st.sampled_from([(BINARY, 1), (THREE, 3), (NUMBERS, 1)]))
 def test_predictions_come_back_bit_for_bit(data: st.DataObject, kind: tuple[Target, int]) -> None:
     target, k = kind

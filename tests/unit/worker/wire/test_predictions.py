@@ -7,7 +7,7 @@ import math
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.learners.engine.jit import kernel
@@ -19,6 +19,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Target
 from driftway.worker.wire.scanner import NO_TIME
+from tests.support.examples import examples
 from tests.unit.worker.rows import Array, model_settings, records
 
 ODD = ("UP", 'say "no"\\', "2.5", "-1", "Ünï\n", "", "l" * 100)
@@ -85,7 +86,7 @@ def batch_of(ids: list[bytes], offsets: list[int], y: list[float], t: list[int],
     )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.data())
 @pytest.mark.parametrize("name", TARGETS)
 def test_predictions_are_byte_for_byte_those_of_a_join(name: str, data: st.DataObject) -> None:

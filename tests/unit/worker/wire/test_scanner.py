@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.scanner import NO_TIME, scan
+from tests.support.examples import examples
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 
 D = 3
-FAST = settings(max_examples=300)
+FAST = examples(300)
 TARGETS = [
     Target(),
     Target("classification", 4),

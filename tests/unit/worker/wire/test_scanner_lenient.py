@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.scanner import Names, scan
+from tests.support.examples import examples
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import EVENTS, HOSTILE, SPACE, joined
 from tests.unit.worker.wire.test_scanner_names import SOME, named_events, spelled
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 
 
 def lenient(schema: Schema) -> Decoder:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire import scanner
@@ -15,10 +15,11 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
 from driftway.worker.wire.scanner import Names, scan
+from tests.support.examples import examples
 from tests.unit.worker.rows import one_by_one, pieces, records, tabled
 from tests.unit.worker.wire.test_scanner import FLOATS, HOSTILE, SCALARS, SPACE, joined
 
-FAST = settings(max_examples=300)
+FAST = examples(300)
 SOME = ["a", "ab", "b", "", "seven77", "eight888", "nine99999", "a name of more than two words", "x", "y", "größe", "🌡"]
 ODD = ['quo"te', "back\\slash", "new\nline", "\x00", "\x7f"]
 NAMES = st.lists(st.one_of(st.sampled_from(SOME), st.sampled_from(ODD), st.text(max_size=9)), min_size=1, max_size=5)

@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.json_tokens import buffer_pool as written
 from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.writer import MOST_PADDING, SPARE, Column, RowTemplate, as_text, cut, write
+from tests.support.examples import examples
 
-FAST = settings(max_examples=150)
+FAST = examples(150)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 EDGES = [
     0,

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import examples
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 
 
 def column(values: Sequence[Any], feature: str) -> list[list[float]]:

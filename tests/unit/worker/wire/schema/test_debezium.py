@@ -8,17 +8,18 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.debezium import UNAVAILABLE
 from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import examples
 from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 NUMBER = Target("regression", 0)
 PLACEHOLDER = "__debezium_unavailable_value"
 

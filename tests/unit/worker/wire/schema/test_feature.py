@@ -6,16 +6,17 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.schema.feature import HASH, INDEX, NAMES, NUMBERS, ONE_OF, PARTS, TIME, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import KEY, Path
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import examples
 from tests.unit.worker.wire.schema.reading import schema_of
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 WORDS = st.text(st.characters(exclude_characters=",|", exclude_categories=["Cs"]), min_size=1, max_size=6)
 POLICIES = st.one_of(
     st.sampled_from([MissingPolicy(word) for word in ("reject", "mean", "last")]),

@@ -6,17 +6,18 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import examples
 from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, plain, reader_of, schema_of, tabled
 from tests.unit.worker.wire.test_scanner import ANY, HOSTILE, SCALARS, SPACE, TARGETS, joined
 from tests.unit.worker.wire.test_scanner_names import spelled
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 FEATURES = (
     "amount",
     "place.city:one-of=München|Ulm|1|true|*,missing=mean",

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import SPARE
@@ -17,12 +17,13 @@ from driftway.worker.wire.schema.conversion import times
 from driftway.worker.wire.schema.conversion.times import NOT_A_TIME
 from driftway.worker.wire.schema.feature import BY_SIZE, UNITS
 from driftway.worker.wire.schema.schema import AS_SPELLED, BY_SIZE_OF_TIMES, EventSchema
+from tests.support.examples import examples
 from tests.unit.worker.rows import STAMP
 from tests.unit.worker.wire.schema.reading import decoded, row, schema_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-FAST = settings(max_examples=500)
+FAST = examples(500)
 OFFSETS = st.integers(-23 * 60 - 59, 23 * 60 + 59)
 MOMENTS = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29))  # noqa: DTZ001 - so that no offset leaves the calendar
 

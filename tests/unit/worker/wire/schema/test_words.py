@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.errors import UsageFailure
@@ -16,11 +16,12 @@ from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.conversion.word_counts import count_words
 from driftway.worker.wire.schema.feature import Feature
 from driftway.worker.wire.schema.paths import Path
+from tests.support.examples import examples
 from tests.unit.worker.rows import pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
 from tests.unit.worker.wire.schema.test_convert import fnv
 
-FAST = settings(max_examples=200)
+FAST = examples(200)
 SCALARS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(["w1", "good", "é", 'a "quote"', "\n", "\\"]),
