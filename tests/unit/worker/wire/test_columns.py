@@ -147,14 +147,14 @@ def test_events_of_a_buffer_are_those_of_a_list(form: str) -> None:
         assert tabled(Decoder(Target(), form=form), pieces(in_buffers(whole), cuts)) == expected
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(ITEMS, st.integers(1, 4))
 def test_columns_are_repeated_alike(values: list[bytes | None], times: int) -> None:
     for made in (ListColumn, gathered, scattered):
         assert list(repeated(made(values), times)) == [value for value in values for _ in range(times)]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(1, 8), st.integers(1, 4), st.data())
 def test_records_of_several_columns_are_interleaved(n: int, m: int, data: st.DataObject) -> None:
     """No byte beyond a record is written: its neighbour may be there already."""
