@@ -70,7 +70,7 @@ class Calibration(NamedTuple):
     curvature: Array = field("f8[3]", "of the log loss by the intercept, by both, and by the slope")
     step: Array = field("f8[4]", "since the last step: gradient by intercept and by slope, sum of evidence, of squares")
     taught: Counts = field("i8[1]", "labels since the last step")
-    scale: Array = field("f8[2]", "fading sums of margins and of labels")
+    scale: Array = field("f8[3]", "fading sums of margins and of labels, and 1 / their mean at the last step")
     missed: Array = field("f8[bins]", "fading sums of right (1 or 0) minus the regression's probability")
     weight: Array = field("f8[bins]", "fading sums of labels")
 
@@ -119,6 +119,7 @@ class Calibrator:
         write_defaults(Calibration, self.state)
         self.state["line"][:] = 0.0, 1.0
         self.state["curvature"][:] = self.form.prior, 0.0, self.form.prior
+        self.state["scale"][2] = 0.0 if self.form.scaled else 1.0
         self._memory = as_views(Calibration, self.state)
 
     @classmethod
@@ -170,8 +171,8 @@ def run(batch: Judged, n_classes: int, form: Form, memory: Calibration, out: Cou
     a, b, c = memory.curvature
     pull, pull_x, sum_x, squares = memory.step
     taught = memory.taught[0]
-    margins, labels = memory.scale
-    unit = unit_of(margins, labels) if form.scaled else 1.0
+    margins, labels, unit = memory.scale
+    most = MOST_MEANS / unit if unit > 0.0 else LARGEST_MARGIN
     for t in range(y.shape[0]):
         x = evidence[t] * unit if unit > 0.0 else min(evidence[t], 1.0)
         x = max(min(x, form.largest), -form.largest)
@@ -192,8 +193,11 @@ def run(batch: Judged, n_classes: int, form: Form, memory: Calibration, out: Cou
         memory.missed[j] = form.bin_keeps * memory.missed[j] + (right - p)
         memory.weight[j] = form.bin_keeps * memory.weight[j] + 1.0
         error, w = right - raw, max(raw * (1.0 - raw), LEAST_CURVATURE)
-        a, b, c = form.keeps * a + w + again, form.keeps * b + w * x, form.keeps * c + w * x * x + again
+        a, b, c = form.keeps * a + (w + again), form.keeps * b + w * x, form.keeps * c + (w * x * x + again)
         pull, pull_x, sum_x, squares = pull + error, pull_x + error * x, sum_x + x, squares + x * x
+        if form.scaled and evidence[t] < LARGEST_MARGIN:
+            margins = SCALE_KEEPS * margins + min(evidence[t], most)
+            labels = SCALE_KEEPS * labels + 1.0
         taught += 1
         if taught == ROWS_PER_STEP:
             # A Newton step. The curvature of its own rows counts as 1/4 more, its most: none is too long.
@@ -202,16 +206,13 @@ def run(batch: Judged, n_classes: int, form: Form, memory: Calibration, out: Cou
             intercept = min(max(intercept + length * (p_c * pull - p_b * pull_x), -STEEPEST), STEEPEST)
             slope = min(max(slope + length * (p_a * pull_x - p_b * pull), 0.0), STEEPEST)
             pull, pull_x, sum_x, squares, taught = 0.0, 0.0, 0.0, 0.0, 0
-        if form.scaled and evidence[t] < LARGEST_MARGIN:
-            far = unit > 0.0 and evidence[t] * unit > MOST_MEANS
-            margins = SCALE_KEEPS * margins + (MOST_MEANS / unit if far else evidence[t])
-            labels = SCALE_KEEPS * labels + 1.0
-            unit = unit_of(margins, labels)
+            unit = unit_of(margins, labels) if form.scaled else 1.0
+            most = MOST_MEANS / unit if unit > 0.0 else LARGEST_MARGIN
     memory.line[0], memory.line[1] = intercept, slope
     memory.curvature[0], memory.curvature[1], memory.curvature[2] = a, b, c
     memory.step[0], memory.step[1], memory.step[2], memory.step[3] = pull, pull_x, sum_x, squares
     memory.taught[0] = taught
-    memory.scale[0], memory.scale[1] = margins, labels
+    memory.scale[0], memory.scale[1], memory.scale[2] = margins, labels, unit
 
 
 @fragment

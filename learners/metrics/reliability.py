@@ -156,7 +156,7 @@ def add_rows(
             continue
         right = 1 if predicted[t] == y[t] else 0
         if labels >= window:
-            leaving = np.int64(ring[place])
+            leaving = int(ring[place])
             put(leaving >> 1, leaving & 1, -1, memory.recent)
             squares -= square_of(leaving >> 1, leaving & 1)
         ring[place] = 2 * millionths[t] + right

@@ -43,7 +43,7 @@ STREAMS = {
     "interchangingRBF": 15, "transientChessboard": 8,
 }  # fmt: skip
 LEARNERS = "auto", "arow", "dfop", "pa1"
-ROWS = 30_000
+ROWS = 20_000
 TIMED_ROWS, ROUNDS, BATCH = 20_000, 30, 2000
 
 

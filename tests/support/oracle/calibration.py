@@ -38,14 +38,14 @@ class Calibration:
         self.theta = [0.0, 1.0]
         self.H = [[self.prior, 0.0], [0.0, self.prior]]
         self.rows = []
-        self.margins = []
+        self.margins, self.unit = [], 0.0
         self.bins = [[] for _ in range(20)]
 
     def x(self, scores):
         value = evidence(scores, self.link)
         if not self.scaled:
             return max(-14.0, min(value, 14.0))
-        return min(value / self.mean() if self.mean() else value, 8.0 if self.mean() else 1.0)
+        return min(value / self.unit if self.unit else value, 8.0 if self.unit else 1.0)
 
     def mean(self):
         weights = [0.99 ** (len(self.margins) - 1 - i) for i in range(len(self.margins))]
@@ -84,8 +84,9 @@ class Calibration:
             self.theta[1] = max(0.0, min(self.theta[1] + (a * h - b * g) / det, 30.0))
             self.rows = []
         if self.scaled and evidence(scores, self.link) < 1e200:
-            mean = self.mean()
-            self.margins.append(min(evidence(scores, self.link), 100 * mean if mean else math.inf))
+            self.margins.append(min(evidence(scores, self.link), 100 * self.unit if self.unit else math.inf))
+        if not self.rows:
+            self.unit = self.mean()
 
 
 def reliability(history, window=None):
