@@ -5,7 +5,7 @@
     nice python -m tests.bench.calibration speed
 
 The first compares ways to calibrate, the second writes the figures of each learner and stream, the third the cost per
-row beside that of a partition's model. All write Markdown. The methods are in plain Python: minutes per learner.
+row beside that of a partition's model. The first two write Markdown.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from driftway.learners.calibration.calibrator import Calibrator
@@ -43,7 +44,7 @@ STREAMS = {
     "interchangingRBF": 15, "transientChessboard": 8,
 }  # fmt: skip
 LEARNERS = "auto", "arow", "dfop", "pa1"
-ROWS = 20_000
+ROWS = 50_000
 TIMED_ROWS, ROUNDS, BATCH = 20_000, 30, 2000
 
 
@@ -100,40 +101,60 @@ def regressed(one: Judged, beta: bool, of_class: bool) -> Floats:
     """
     evidence = evidence_of(one.score, one.predicted, one.link)
     keeps, prior = (0.995, 1.0) if one.link is None else (0.998, 50.0)
+    groups = one.predicted if of_class else np.zeros(len(evidence), np.int64)
+    return _regress(evidence, one.right, groups, (one.link is None, beta), (keeps, prior, 1.0 / one.n_classes))
+
+
+@njit
+def _regress(
+    evidence: Floats,
+    hits: Hits,
+    groups: NDArray[np.int64],
+    form: tuple[bool, bool],
+    numbers: tuple[float, float, float],
+) -> Floats:
+    (scaled, beta), (keeps, prior, least) = form, numbers
     k = 3 if beta else 2
-    start = np.zeros(k)
-    start[1:] = 1.0 / (k - 1)
-    groups = one.n_classes if of_class else 1
-    theta, H = np.tile(start, (groups, 1)), np.tile(np.eye(k) * prior, (groups, 1, 1))
+    theta, H = np.zeros((groups.max() + 1, k)), np.zeros((groups.max() + 1, k, k))
+    theta[:, 1:] = 1.0 / (k - 1)
+    for g in range(len(H)):
+        H[g] = np.eye(k) * prior
     total, labels, found = 0.0, 0.0, np.empty(len(evidence))
-    again = np.eye(k) * (1.0 - keeps) * prior
-    for t, (value, right) in enumerate(zip(evidence.tolist(), one.right.tolist(), strict=True)):
-        z = value * labels / total if one.link is None and total else min(value, 1.0) if one.link is None else value
-        z = max(min(z, 8.0 if one.link is None else 14.0), -14.0)
-        wide = math.log1p(math.exp(-abs(z)))
-        x = np.array([1.0, max(z, 0.0) + wide, max(-z, 0.0) * -1.0 - wide] if beta else [1.0, z])
-        g = int(one.predicted[t]) if of_class else 0
-        q = 1.0 / (1.0 + math.exp(-max(-30.0, min(float(theta[g] @ x), 30.0))))
-        found[t] = min(max(q, 1.0 / one.n_classes), 1.0 - 1e-6)
-        H[g] = keeps * H[g] + max(q * (1.0 - q), 1e-3) * np.outer(x, x) + again
-        theta[g] = np.clip(theta[g] + np.linalg.solve(H[g] + 0.25 * np.outer(x, x), (right - q) * x), -30.0, 30.0)
+    for t in range(len(evidence)):
+        value, right, g = evidence[t], 1.0 if hits[t] else 0.0, groups[t]
+        z = value
+        if scaled:
+            z = value * labels / total if total > 0.0 else min(value, 1.0)
+        z = max(min(z, 8.0 if scaled else 14.0), -14.0)
+        x = np.ones(k)
+        x[1] = z
+        if beta:
+            wide = math.log1p(math.exp(-abs(z)))
+            x[1], x[2] = max(z, 0.0) + wide, -max(-z, 0.0) - wide
+        q = 1.0 / (1.0 + math.exp(-max(-30.0, min((theta[g] * x).sum(), 30.0))))
+        found[t] = min(max(q, least), 1.0 - 1e-6)
+        H[g] = keeps * H[g] + max(q * (1.0 - q), 1e-3) * np.outer(x, x) + np.eye(k) * (1.0 - keeps) * prior
+        step = np.linalg.solve(H[g] + 0.25 * np.outer(x, x), (right - q) * x)
+        theta[g] = np.minimum(np.maximum(theta[g] + step, -30.0), 30.0)
         theta[g, 1:] = np.maximum(theta[g, 1:], 0.0)
-        if one.link is None and value < 1e200:
+        if scaled and value < 1e200:
             total, labels = 0.99 * total + value, 0.99 * labels + 1.0
     return found
 
 
-def corrected(p: Floats, one: Judged, replaced: bool = False) -> Floats:
-    """Probabilities corrected in each bin by its recent mean error, or `replaced` by its recent share of right ones."""
-    prior = 10.0 if one.link is None else 50.0
-    missed, weight, found = [0.0] * 20, [0.0] * 20, np.empty(len(p))
-    for t, (q, right) in enumerate(zip(p.tolist(), one.right.tolist(), strict=True)):
-        j = int(q * 20)
-        found[t] = q + missed[j] / (weight[j] + prior)
-        missed[j] = 0.998 * missed[j] + right - (0.05 * j + 0.025 if replaced else q)
+def corrected(p: Floats, one: Judged) -> Floats:
+    """Probabilities corrected in each bin by its recent mean error."""
+    return _correct(p, one.right, 10.0 if one.link is None else 50.0)
+
+
+@njit
+def _correct(p: Floats, hits: Hits, prior: float) -> Floats:
+    missed, weight, found = np.zeros(20), np.zeros(20), np.empty(len(p))
+    for t in range(len(p)):
+        j = int(p[t] * 20)
+        found[t] = p[t] + missed[j] / (weight[j] + prior)
+        missed[j] = 0.998 * missed[j] + (1.0 if hits[t] else 0.0) - p[t]
         weight[j] = 0.998 * weight[j] + 1.0
-        if replaced:
-            found[t] = (missed[j] + prior * q) / (weight[j] + prior) if weight[j] == 0 else found[t]
     return found
 
 

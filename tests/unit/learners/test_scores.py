@@ -24,10 +24,10 @@ def test_shares_of_votes_are_within_their_range(name: str, n_classes: int) -> No
     if ("multiclass" if n_classes > 2 else "binary") not in find(name).tasks:
         pytest.skip("not among its tasks")
     rng = np.random.default_rng(1)
-    X = rng.integers(0, 2, size=(400, 6)).astype(float)
-    y = np.floor(rng.random(400) * n_classes)
+    X = rng.integers(0, 2, size=(1200, 6)).astype(float)
+    y = np.floor(rng.random(1200) * n_classes)
     learner = Spec(name).create(6, n_classes, "classification")
-    score = np.empty((400, learner.n_scores))
+    score = np.empty((1200, learner.n_scores))
     learner.predict_then_update(X, y, score)
     assert 0.0 < score.max() <= 1.0 + 1e-9
     assert score.min() >= (-1.0 if n_classes == 2 else 0.0) - 1e-9
