@@ -198,7 +198,7 @@ def square_of(millionths: int, right: int) -> np.uint64:
 
 @kernel
 def means(memory: Reliability, ring: NDArray[np.int32], window: int, out: Array) -> None:
-    """Write FIGURES of the window and of all rows, f8[2, 3]; zeros without rows."""
+    """Write FIGURES of the window and of all rows. Shapes: ring i4[window], out f8[2, 3], unchanged without rows."""
     labels = memory.labels[0]
     rows = min(labels, window)
     if rows == 0:

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from driftway.learners.calibration.calibrator import Calibrator
-from driftway.learners.calibration.evidence import evidence_of
+from driftway.learners.metrics.calibrator import Calibrator
+from driftway.learners.metrics.evidence import evidence_of
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.probabilities import link_of, probabilities
 from driftway.learners.metrics.reliability import FIGURES, MILLION, ReliabilityMetrics

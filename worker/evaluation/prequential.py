@@ -10,8 +10,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.calibration.calibrator import Millionths
 from driftway.learners.learner import REGRESSION, Learner
+from driftway.learners.metrics.calibrator import Millionths
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.prequential import predicted_class

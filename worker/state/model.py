@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.calibration.calibrator import Millionths
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
+from driftway.learners.metrics.calibrator import Millionths
 from driftway.learners.metrics.classification import NO_GUESSES
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.calibration.calibrator import FORM as FORM_OF_CALIBRATORS
 from driftway.learners.engine.state import limited_to
+from driftway.learners.metrics.calibrator import FORM as FORM_OF_CALIBRATORS
 from driftway.worker.errors import Failure
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from driftway.learners.calibration.calibrator import Calibrator
-from driftway.learners.calibration.evidence import evidence_of
 from driftway.learners.engine.state import Array
+from driftway.learners.metrics.calibrator import Calibrator
+from driftway.learners.metrics.evidence import evidence_of
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.reliability import BINS, FIGURES, MILLION, ReliabilityMetrics
 from tests.support.oracle import calibration as oracle

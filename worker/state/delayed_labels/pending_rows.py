@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.calibration.calibrator import Calibrator, Millionths
 from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 from driftway.learners.learner import Learner
+from driftway.learners.metrics.calibrator import Calibrator, Millionths
 from driftway.learners.metrics.classification import NO_SLOTS, Guesses
 from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.settings.option_values import LabelWait

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.calibration.calibrator import FORM, Calibrator, Millionths
 from driftway.learners.learner import REGRESSION, Learner
+from driftway.learners.metrics.calibrator import FORM, Calibrator, Millionths
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.reliability import ReliabilityMetrics
@@ -43,7 +43,7 @@ class Calibrated:
     ) -> tuple[Integers, Count]:
         """Return each row's probability, and ``count(start, end)``, which adds a range of rows to the metrics.
 
-        Parameters as of `driftway.learners.calibration.calibrator.Calibrator.calibrate`.
+        Parameters as of `driftway.learners.metrics.calibrator.Calibrator.calibrate`.
         """
         emitted = self.calibrator.calibrate(score, y, slot, waiting)
         return emitted, self.reliability.counter(emitted, predicted_class(score, self.kind), y)

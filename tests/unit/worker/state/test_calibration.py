@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftway.learners.calibration.calibrator import Calibrator
+from driftway.learners.metrics.calibrator import Calibrator
 from driftway.learners.metrics.reliability import BINS, MILLION
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait

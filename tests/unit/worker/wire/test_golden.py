@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from driftway.learners.calibration.calibrator import FORM
+from driftway.learners.metrics.calibrator import FORM
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.calibration import NO_FORM

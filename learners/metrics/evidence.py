@@ -29,12 +29,12 @@ def evidence_of(score: Array, predicted: Counts, link: str | None) -> Array:
         they do not; it is |score|, or with several classes the best score minus the next.
     """
     out = np.empty(len(score))
-    weigh(as_behaved(score), predicted, MARGIN if link is None else LINKS.index(link), out)
+    write_evidence(as_behaved(score), predicted, MARGIN if link is None else LINKS.index(link), out)
     return out
 
 
 @kernel
-def weigh(score: Array, predicted: Counts, link: int, out: Array) -> None:
+def write_evidence(score: Array, predicted: Counts, link: int, out: Array) -> None:
     """Write the evidence of each row; `link` is an index into LINKS, or MARGIN.
 
     Shapes: score f8[n, 1] or f8[n, K], predicted i8[n], out f8[n].

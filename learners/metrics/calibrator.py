@@ -1,6 +1,6 @@
 """The probability that a prediction is right, learned online from scores and labels: Platt scaling, then bins.
 
-A logistic regression on the evidence (`driftway.learners.calibration.evidence`) follows drifts with a forgetting
+A logistic regression on the evidence (`driftway.learners.metrics.evidence`) follows drifts with a forgetting
 factor. What it still misses is corrected in each of twenty bins of its probability by the mean of its recent errors.
 """
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.calibration.evidence import evidence_of
 from driftway.learners.contract import Array, Counts, Learner, field, fragment, kernel
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
 from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import NO_SLOTS
+from driftway.learners.metrics.evidence import evidence_of
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.probabilities import link_of
 from driftway.learners.metrics.reliability import BINS, MILLION
@@ -75,7 +75,7 @@ class Calibration(NamedTuple):
     weight: Array = field("f8[bins]", "fading sums of labels")
 
 
-class Judged(NamedTuple):
+class Scored(NamedTuple):
     """The rows for `run`."""
 
     evidence: Array
@@ -149,7 +149,7 @@ class Calibrator:
         predicted = predicted_class(score, self.kind)
         evidence, out = evidence_of(score, predicted, self.link), np.empty(len(score), np.int64)
         kept = np.zeros(0, np.int32) if waiting is None else waiting
-        run(Judged(evidence, predicted, as_behaved(y), slot, kept), self.n_classes, self.form, self._memory, out)
+        run(Scored(evidence, predicted, as_behaved(y), slot, kept), self.n_classes, self.form, self._memory, out)
         return out
 
     def compile_kernels(self) -> None:
@@ -158,8 +158,8 @@ class Calibrator:
 
 
 @kernel
-def run(batch: Judged, n_classes: int, form: Form, memory: Calibration, out: Counts) -> None:
-    """Write each row's probability, from before its label, then learn from that. Shapes: `Judged`, out i8[n].
+def run(batch: Scored, n_classes: int, form: Form, memory: Calibration, out: Counts) -> None:
+    """Write each row's probability, from before its label, then learn from that. Shapes: `Scored`, out i8[n].
 
     The regression is held in local variables: from one row to the next through memory would take half as long again.
     """
