@@ -10,9 +10,12 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.learner import Learner
+from driftway.learners.learner import REGRESSION, Learner
+from driftway.learners.metrics.calibrator import Millionths
+from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.reliability import MILLION
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
@@ -21,8 +24,10 @@ from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
+from driftway.worker.state.monitoring.calibration import Calibrated
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
+from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import Target
 
 if TYPE_CHECKING:
@@ -50,6 +55,10 @@ class PartitionRun:
     seconds: float = 0.0
     sent: list[ExchangeRecord] = field(default_factory=list)
     """Exchange records that are not delivered to the other partitions yet."""
+    calibrated: Calibrated | None = None
+    """What says how sure a prediction of a class is."""
+    sure: Integers | None = None
+    """The latest rows' probabilities in millionths, i8[n]; None: they have none."""
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
         """Predict rows, learn from their labels, at once or delayed, and update the metrics; return scores f8[n, k]."""
@@ -61,6 +70,8 @@ class PartitionRun:
             (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
             self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
             self.offline.observe(emitted, steps.y)
+            sure = self._calibrate(emitted, steps.y, steps.slot, self.delays.probabilities)
+            self.sure = None if sure is None else sure[steps.is_row]
             return score
         if frozen:
             self.learner.predict(X, score)
@@ -73,7 +84,18 @@ class PartitionRun:
             self.learner.predict_then_update(X, y, score)
         self.seconds += time.perf_counter() - started  # the learner's alone: metrics cost as much as a cheap learner
         self.observe(score, y)
+        self.sure = self._calibrate(score, y)
         return score
+
+    def _calibrate(
+        self, score: Array, y: Array, slot: Integers = NO_SLOTS, waiting: Millionths | None = None
+    ) -> Integers | None:
+        """As `Calibrated.emit`; None where there is none."""
+        if self.calibrated is None:
+            return None
+        sure, count = self.calibrated.emit(score, y, slot, waiting)
+        count(0, len(y))
+        return sure
 
     def observe(self, score: Array, y: Array) -> None:
         """Update the metrics with a batch: score f8[n, k], y f8[n]."""
@@ -83,7 +105,8 @@ class PartitionRun:
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
-        return {**rolling, **self.offline.point(rolling)}
+        sure = {} if self.calibrated is None else self.calibrated.reliability.point()
+        return {**rolling, **sure, **self.offline.point(rolling)}
 
 
 @dataclass
@@ -133,6 +156,8 @@ class Evaluation:
     seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
     parts: list[PartitionRun] = field(init=False)
+    sure: Integers | None = None
+    """The latest block's probabilities in millionths, i8[n], 0 where a row is not usable; None: they have none."""
 
     def __post_init__(self) -> None:
         target = self.target
@@ -146,7 +171,11 @@ class Evaluation:
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
             delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
             exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
-            self.parts.append(PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, exchange))
+            run = PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, exchange)
+            if target.task != REGRESSION:
+                run.calibrated = Calibrated(learner, self.window)
+                run.calibrated.begin_with(b"" if self.warm is None else self.warm.calibration)
+            self.parts.append(run)
         self.parts[0].learner.compile_kernels()
 
     @property
@@ -172,6 +201,7 @@ class Evaluation:
             )
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        self.sure = None if self.target.task == REGRESSION else np.zeros(len(X), np.int64)
         start = 0
         while start < len(X):
             every = self.points_every
@@ -181,20 +211,23 @@ class Evaluation:
                 end = min(end, start + turn - self.rows % turn)
                 if self.rows % turn == 0:
                     self._deliver()
-            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end])
+            sure = None if self.sure is None else self.sure[start:end]
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], sure)
             if every and self.rows % every == 0:
                 self._record_point()
             start = end
         return score, usable
 
-    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_]) -> Array:
-        """Distribute rows over the partitions; return their scores, NaN where a row is not usable."""
+    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_], sure: Integers | None) -> Array:
+        """Distribute rows over the partitions; return their scores, NaN where a row is not usable; write `sure`."""
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         for p, part in enumerate(self.parts):
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
             keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
+            if sure is not None and part.sure is not None:
+                sure[keep] = part.sure
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)
@@ -316,5 +349,6 @@ def _write(
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
-        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **tag}
+        probability = {} if evaluation.sure is None else {"probability": int(evaluation.sure[i]) / MILLION}
+        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], **probability, "y": label, **tag}
         out.write(write_json(line) + b"\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle
+from itertools import cycle, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,20 +90,51 @@ class Outputs:
         return self.predictions.nbytes + self.keys.nbytes + rejected + sum(one.nbytes for one in self.challengers)
 
 
+def chosen_rows(
+    scores: Sequence[NDArray[np.float64]], sure: Sequence[Integers], rows: Integers | None
+) -> list[tuple[NDArray[np.float64], Integers | None]]:
+    """Return each model's scores and probabilities, if there are any, of the operations `rows`; None: of all."""
+    at = slice(None) if rows is None else rows
+    pairs: Iterable[tuple[NDArray[np.float64], Integers | None]] = zip(scores, sure or repeat(None), strict=False)
+    return [(score[at], None if own is None else own[at]) for score, own in pairs]
+
+
 def encoded(
-    batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings, plan: int, number: int = 0
+    batch: Batch,
+    score: NDArray[np.float64],
+    sure: Integers | None,
+    kind: str,
+    settings: ModelSettings,
+    plan: int,
+    number: int = 0,
 ) -> BytesColumn:
-    """Encode the predictions of model `number` in the output format; `kind` is the model's, score f8[n, k]."""
+    """Encode the predictions of model `number` in the output format.
+
+    Parameters
+    ----------
+    batch : Batch
+        n rows.
+    score : f8[n, k]
+        The model's scores.
+    sure : i8[n] or None
+        The predictions' probabilities in millionths; None: they have none.
+    kind : str
+        The model's.
+    settings : ModelSettings
+        Target, format and names.
+    plan, number : int
+        Number of the plan, and of the model in it.
+    """
     predicted, name = predicted_class(score, kind), settings.names[number]
     if settings.output_form == PACKED:
         challenger = name if number else ""
-        return packed.encode_predictions(batch, score, predicted, settings.target, plan, challenger)
-    return encode_predictions(batch, score, predicted, settings.target, name, plan)
+        return packed.encode_predictions(batch, score, predicted, settings.target, plan, sure, challenger)
+    return encode_predictions(batch, score, predicted, settings.target, name, plan, sure)
 
 
 def of_challengers(
     batch: Batch,
-    scores: Iterable[NDArray[np.float64]],
+    emitted: Sequence[tuple[NDArray[np.float64], Integers | None]],
     kinds: Sequence[str],
     settings: ModelSettings,
     plan: int,
@@ -115,10 +146,10 @@ def of_challengers(
     ----------
     batch : Batch
         n > 0 rows.
-    scores : iterable of f8[n, k]
-        Of each challenger; not read if nothing is written.
+    emitted : sequence of (f8[n, k], i8[n] or None)
+        Scores of each challenger, and the probabilities of its predictions in millionths.
     kinds : sequence of str
-        Of all models, the champion's first.
+        Of the challengers.
     settings : ModelSettings
         Their names, and the output format.
     plan : int
@@ -126,11 +157,11 @@ def of_challengers(
     headers : Headers or None
         Of the champion's predictions.
     """
-    m = len(kinds) - 1
+    m = len(kinds)
     if settings.emit != EVERY_MODEL or not m:
         return []
-    numbered = zip(range(1, m + 1), scores, kinds[1:], strict=True)
-    parts = [encoded(batch, score, kind, settings, plan, number) for number, score, kind in numbered]
+    numbered = zip(range(1, m + 1), emitted, kinds, strict=True)
+    parts = [encoded(batch, *both, kind, settings, plan, number) for number, both, kind in numbered]
     own = None if headers is None else [each for each in headers for _ in range(m)]
     names, offsets, keys = settings.names[1:], batch.offsets.repeat(m), repeated(batch.keys, m)
     return [ChallengerPredictions(names, offsets, keys, interleaved(parts), own)]

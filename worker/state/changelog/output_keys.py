@@ -19,7 +19,7 @@ from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.packed import challenger_of, decode_predictions, is_packed
+from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.rejections import answered_offset
 
 Key = tuple[int, bytes | None]
@@ -123,7 +123,8 @@ class OutputKeys:
             return answered_offset(dict(message.headers() or ()))
         value, named = message.value() or b"", topic == self.topics.challengers
         if is_packed(value):
-            return int(decode_predictions([value]).offset[0]), challenger_of(value) if named else None
+            found = decode_predictions([value])
+            return int(found.offset[0]), found.learners[0].encode() if named else None
         fields = read_json(value)
         if named:
             return int(fields["offset"]), fields["learner"].encode()

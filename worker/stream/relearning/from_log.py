@@ -52,8 +52,7 @@ def unlearned(live: Model, plan: ModelPlan, names: Sequence[str], schema: Schema
         raise Failure(f"{', '.join(names)} began with what model file {warm.digest} fills in, which --warm-start names")
     only = ModelPlan(FIRST, tuple(PlannedModel(model.spec) for model in plan.models if model.name in names))
     model = Model(planned, live.partition, live.group, only)
-    model.challenger_tests.enabled = False  # they have no champion here
-    model.challenger_tests.begin(model.learners)
+    model.go_on_as(False, live.calibrated.form)  # the models have no champion here
     model.decoder.set_aside_from = live.decoder.set_aside_from
     return model
 

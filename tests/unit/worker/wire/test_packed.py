@@ -19,7 +19,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Reject, Schema, Target, finite
 from driftway.worker.wire.json_tokens.append import _append_text as kernel_of_ids
-from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, challenger_of, decode_predictions, is_packed
+from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
 from driftway.worker.wire.packed import encode_events as encode_packed
 from driftway.worker.wire.packed import encode_predictions as pack
 from driftway.worker.wire.scanner import NO_TIME
@@ -327,7 +327,6 @@ def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
     assert found.scores.tolist() == [[1.5], [-2.0]]
     assert found.prediction.tolist() == [1.0, 0.0]
     assert {value[0] for value in values} == {3}
-    assert challenger_of(values[0]) == name.encode()
     assert decode_predictions(OURS).plan.tolist() == [5, 5]
     assert decode_predictions(GOOD).learners == ["", ""]
     other = pack(batch_of([b"9"], [0.0]), np.zeros((1, 2)), np.zeros(1), THREE, 5, "arow")
