@@ -22,7 +22,7 @@ from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 register_profiles()
 ROOT = Path(__file__).resolve().parents[1]
 GARBAGE = 50_000
-"""New objects after which Python looks for cycles: compiling makes millions, and at 700 it took a tenth of the time."""
+"""New objects after which Python looks for cycles among them; its default is 700."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
