@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -10,7 +11,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.conformal.conformal import Conformal, classes_of, ends_of
+from driftway.learners.conformal.coverage import CoverageMetrics
 from driftway.learners.learner import Learner
+from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.rolling import Metrics, create_metrics
@@ -23,17 +27,41 @@ from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
-from driftway.worker.wire.events import Target
+from driftway.worker.wire.events import REGRESSION, Target
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.detection import Detection
     from driftway.worker.evaluation.regret import Regret
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 OF_CONFUSIONS = ("precision", "recall", "specificity", "f1", "g_mean", "balanced_accuracy", "sum_sens_spec")
 ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_loss", "mse", "mae", "rmse", "r2_overall")
 """Metrics that do not depend on the order of rows, for test rows. The others need baselines that learn row by row."""
+
+
+@dataclass
+class Covering:
+    """Intervals or sets of one learner on one partition's rows, and what they covered."""
+
+    conformal: Conformal
+    coverage: CoverageMetrics
+    waiting: Array
+    thresholds: Array = field(default_factory=lambda: np.zeros(0))
+    """f8[n]: of the rows of the last batch."""
+
+    @classmethod
+    def of(cls, learner: Learner, coverage: float, window: int, slots: int) -> Covering:
+        """Create them for a learner of whose rows at most `slots` wait for their labels."""
+        made = Conformal(learner, coverage)
+        return cls(made, CoverageMetrics(learner, coverage, window), made.waiting(slots))
+
+    def observe(self, score: Array, y: Array, slot: Integers = NO_SLOTS) -> Array:
+        """Emit thresholds, f8[n], for a batch, learn from its labels and count them; parameters as `Conformal.emit`."""
+        self.thresholds = self.conformal.emit(score, y, slot, self.waiting)
+        self.coverage.observe(score, self.thresholds, y)
+        return self.thresholds
 
 
 @dataclass
@@ -50,6 +78,7 @@ class PartitionRun:
     seconds: float = 0.0
     sent: list[ExchangeRecord] = field(default_factory=list)
     """Exchange records that are not delivered to the other partitions yet."""
+    covering: Covering | None = None
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
         """Predict rows, learn from their labels, at once or delayed, and update the metrics; return scores f8[n, k]."""
@@ -61,6 +90,9 @@ class PartitionRun:
             (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
             self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
             self.offline.observe(emitted, steps.y)
+            if self.covering is not None:
+                told = self.covering.observe(emitted, steps.y, steps.slot)
+                self.covering.thresholds = told[steps.is_row]
             return score
         if frozen:
             self.learner.predict(X, score)
@@ -79,11 +111,14 @@ class PartitionRun:
         """Update the metrics with a batch: score f8[n, k], y f8[n]."""
         self.metrics.observe(score, y)
         self.offline.observe(score, y)
+        if self.covering is not None:
+            self.covering.observe(score, y)
 
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
-        return {**rolling, **self.offline.point(rolling)}
+        covered = {} if self.covering is None else self.covering.coverage.point()
+        return {**rolling, **self.offline.point(rolling), **covered}
 
 
 @dataclass
@@ -116,6 +151,8 @@ class Evaluation:
         Later rows of the partition that are predicted before a row's label arrives; 0: it arrives with the row.
     share : SharingOption or None
         How partitions exchange models, every `share.rows` rows of each partition. None: each learns alone.
+    coverage : float or None
+        Share of labels that intervals or sets are to cover (`driftway.learners.conformal.conformal`); None: no such.
     """
 
     spec: Spec
@@ -130,8 +167,11 @@ class Evaluation:
     rows: int = 0
     label_delay: int = 0
     share: SharingOption | None = None
+    coverage: float | None = None
     seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
+    thresholds: Array = field(default_factory=lambda: np.zeros(0))
+    """f8[n]: of the rows of the last block, with `coverage`; NaN for rows that were not usable."""
     parts: list[PartitionRun] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -146,7 +186,10 @@ class Evaluation:
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
             delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
             exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
-            self.parts.append(PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, exchange))
+            offline = OfflineMetrics(learner, self.window)
+            waiting = 0 if delays is None else delays.slots
+            covering = None if self.coverage is None else Covering.of(learner, self.coverage, self.window, waiting)
+            self.parts.append(PartitionRun(learner, metrics, offline, delays, exchange, covering=covering))
         self.parts[0].learner.compile_kernels()
 
     @property
@@ -172,6 +215,7 @@ class Evaluation:
             )
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        self.thresholds = np.full(len(X), np.nan)
         start = 0
         while start < len(X):
             every = self.points_every
@@ -181,20 +225,26 @@ class Evaluation:
                 end = min(end, start + turn - self.rows % turn)
                 if self.rows % turn == 0:
                     self._deliver()
-            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end])
+            told = self.thresholds[start:end]
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told)
             if every and self.rows % every == 0:
                 self._record_point()
             start = end
         return score, usable
 
-    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_]) -> Array:
-        """Distribute rows over the partitions; return their scores, NaN where a row is not usable."""
+    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_], thresholds: Array) -> Array:
+        """Distribute rows over the partitions; return their scores, NaN where a row is not usable.
+
+        With `coverage` their thresholds are written to `thresholds`, f8[n].
+        """
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         for p, part in enumerate(self.parts):
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
             keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
+            if part.covering is not None:
+                thresholds[keep] = part.covering.thresholds
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)
@@ -274,7 +324,8 @@ def evaluate(
     blocks : iterable of (X, y)
         The stream.
     scores : binary file or None
-        Every row's score is written here as a JSON line: row (of the stream), score, prediction, y (and `tag`).
+        Every row's score is written here as a JSON line: row (of the stream), score, prediction, y (and `tag`); with
+        `coverage` also low and high, null for an interval without end, or set.
     tag : dict or None
         Further fields of each line.
     progress : callable or None
@@ -312,9 +363,27 @@ def _write(
     kind = evaluation.parts[0].learner.kind
     predictions = predicted_class(score, kind).tolist()
     flat = score[:, 0].tolist() if score.shape[1] == 1 else score.tolist()
+    covering = _covering(evaluation, score)
     for i in np.flatnonzero(usable).tolist():
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
-        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **tag}
+        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **covering(i), **tag}
         out.write(write_json(line) + b"\n")
+
+
+def _covering(evaluation: Evaluation, score: Array) -> Callable[[int], dict[str, Any]]:
+    """Return what a row's line says of its interval or set, row -> fields; nothing without `coverage`."""
+    if evaluation.coverage is None:
+        return lambda _: {}
+    target, thresholds = evaluation.target, evaluation.thresholds
+    if target.task == REGRESSION:
+        low, high = (end.tolist() for end in ends_of(score, thresholds))
+        return lambda i: {"low": finite_or_none(low[i]), "high": finite_or_none(high[i])}
+    member = classes_of(score, thresholds, target.n_classes)
+    return lambda i: {"set": np.flatnonzero(member[i]).tolist()}
+
+
+def finite_or_none(x: float) -> float | None:
+    """The number as JSON has it: null for an end of an interval that has none."""
+    return x if math.isfinite(x) else None
