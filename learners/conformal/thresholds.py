@@ -22,9 +22,13 @@ RATE, LARGEST_LOSS = 0.2, 2.0
 """Learning rate of the weights; distances above LARGEST_LOSS count as that in a loss."""
 SHARED = 0.001
 """Share of all weights that is distributed equally at every label: an expert that was bad for long can come back."""
-GAIN, LARGEST_CORRECTION = 0.03, 1.0
-"""Step of the correction, and its bound, a factor of e. With labels d rows late its step is GAIN / (1 + GAIN d): an
-error is repeated for d rows before the correction for it is seen, and a larger one overshoots."""
+GAIN = 0.03
+"""Step of the correction. With labels d rows late it is GAIN / (1 + GAIN d): an error is repeated for d rows before its
+correction is seen, and a larger one overshoots."""
+LEAST_CORRECTION, LARGEST_CORRECTION = -1.0, 5.0
+"""Where most targets are predicted exactly, even intervals of no width cover too much, and the correction sinks to its
+bound: with -5 a fifth of the labels is missed in the 1,000 rows after that ends. Too few are covered for long only if
+labels come very late."""
 
 LOWEST, HIGHEST = -745.0, 709.0
 """Ends of the axis: e^LOWEST is the smallest number above 0, e^HIGHEST nearly the largest."""
@@ -174,7 +178,7 @@ def learn(
     if judged:
         step = GAIN / (1.0 + GAIN * later)
         corrected = memory.correction[0] + (step * (c - 1.0) if covered else step * c)
-        memory.correction[0] = min(max(corrected, -LARGEST_CORRECTION), LARGEST_CORRECTION)
+        memory.correction[0] = min(max(corrected, LEAST_CORRECTION), LARGEST_CORRECTION)
     if level.signed:
         follow_scale(score, memory)  # last: the experts are judged on the axis on which they predicted
 

@@ -20,9 +20,9 @@ from driftway.learners.conformal.conformal import Conformal
 from driftway.learners.learner import Learner
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
-from driftway.worker.evaluation.prequential import Covering
 from driftway.worker.evaluation.results import markdown
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
+from driftway.worker.state.monitoring.covering import Covering
 from tests.regenerate import coverage_methods as methods
 from tests.regenerate.coverage_methods import Array
 
@@ -45,7 +45,8 @@ LEARNERS = {
 LEVELS = (0.8, 0.95)
 ROWS = 40_000
 WINDOW = 1000
-DELAYS = (0, 10, 100, 1000)
+DELAYS = (10, 100, 1000)
+LATE_ROWS = 20_000
 FIXED = slice(1000, 2000)
 """Rows whose scores give a fixed split-conformal threshold, which then holds for the whole stream."""
 MOST_TOTAL, MOST_WINDOW = 1.0, 5.0
@@ -66,12 +67,20 @@ class Run(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """How a threshold did: coverage in per cent, size relative to the best fixed threshold, pinball loss likewise."""
+    """How a threshold did."""
 
     total: float
+    """Coverage in per cent."""
     worst: float
+    """That of the window where it is furthest from the level."""
+    mean_size: float
+    """Width or number of classes."""
+    empty: float
+    """Intervals without width or empty sets, in per cent."""
     size: float
+    """`mean_size` relative to that of the best fixed threshold."""
     loss: float
+    """Pinball loss, likewise."""
 
 
 def rows_of(stream: str) -> tuple[Array, Array]:
@@ -114,9 +123,11 @@ def judged(run: Run, threshold: Array, level: float) -> Kept:
     best = np.full(len(covered), np.quantile(run.conformal, level))
     finite = np.isfinite(threshold)
     losses = [methods.pinball(run.conformal[finite], one[finite], level) for one in (threshold, best)]
-    sizes = [methods.sizes(run.score, one, run.learner.n_classes)[finite].mean() for one in (threshold, best)]
+    mine, fixed_sizes = (methods.sizes(run.score, one, run.learner.n_classes)[finite] for one in (threshold, best))
     worst = float(rolling[np.abs(rolling - 100.0 * level).argmax()])
-    return Kept(float(total), worst, ratio(sizes[0], sizes[1]), ratio(losses[0], losses[1]))
+    empty = float(100.0 * (mine == 0.0).mean())
+    relative = ratio(mine.mean(), fixed_sizes.mean()), ratio(*losses)
+    return Kept(float(total), worst, float(mine.mean()), empty, *relative)
 
 
 def ratio(value: float, whole: float) -> float:
@@ -142,6 +153,7 @@ METHODS: dict[str, Callable[[Run, float], Array]] = {
     "ACI 0.02 on the last 300": lambda run, level: methods.aci(run.conformal, level, (0.02,), 300),
     "ACI 0.05 on the last 300": lambda run, level: methods.aci(run.conformal, level, (0.05,), 300),
     "DtACI, 8 steps, on the last 300": lambda run, level: methods.aci(run.conformal, level, methods.DTACI_STEPS, 300),
+    "SAOCP": lambda run, level: methods.saocp(run.conformal, level),
     "split conformal, fixed after row 2,000": fixed,
 }
 
@@ -180,32 +192,27 @@ def stream_table(kept: dict[tuple[str, float, str, str], Kept], level: float, st
         mine, held = kept[first, level, stream, learner], kept[last, level, stream, learner]
         shown = f"{mine.worst:.1f}"
         far = abs(mine.worst - 100.0 * level) > MOST_WINDOW
-        lines.append(
-            [stream.partition(":")[0], f"`{learner}`", f"{mine.total:.2f}", f"**{shown}**" if far else shown,
-             f"{mine.size:.3f}", f"{held.total:.2f}", f"{held.worst:.1f}", f"{held.size:.3f}"]
-        )  # fmt: skip
-    heads = ["stream", "learner", "covered", "worst window", "size", "fixed: covered", "worst window", "size"]
+        figures = [f"{mine.total:.2f}", f"**{shown}**" if far else shown, f"{mine.mean_size:.4g}"]
+        figures += [f"{mine.empty:.1f}"] if streams is CLASSES else []
+        figures += [f"{mine.size:.3f}", f"{held.total:.2f}", f"{held.worst:.1f}", f"{held.size:.3f}"]
+        lines.append([stream.partition(":")[0], f"`{learner}`", *figures])
+    of_classes = ["classes", "empty %"] if streams is CLASSES else ["width"]
+    heads = ["stream", "learner", "covered", "worst window", *of_classes, "size", "fixed: covered", "worst", "size"]
     return markdown(heads, lines, text_columns=2)
 
 
 def late(stream: str, delay: int) -> list[dict[str, float]]:
-    """Realised coverage of each learner and level where labels are late."""
-    X, y = rows_of(stream)
+    """Distance of realised coverage from the level for each learner and level where labels are late."""
+    X, y = (part[:LATE_ROWS] for part in rows_of(stream))
     found = []
     for _, learner in learners_of(stream, X, y):
-        made = [Covering.of(learner, level, WINDOW, delay + 1) for level in LEVELS]
-        if delay:
-            simulated = DelaySimulator(delay, learner)
-            steps = simulated.arrange(X, y)
-            _, emitted = simulated.run(steps)
-            for one in made:
-                one.observe(emitted, steps.y, steps.slot)
-        else:
-            score = np.empty((len(y), learner.n_scores))
-            learner.predict_then_update(X, y, score)
-            for one in made:
-                one.observe(score, y)
-        points = [(one.coverage.coverage, one.coverage.point()) for one in made]
+        made = [Covering(learner, level, WINDOW) for level in LEVELS]
+        simulated = DelaySimulator(delay, learner)
+        steps = simulated.arrange(X, y)
+        _, emitted = simulated.run(steps)
+        for one in made:
+            one.emit(emitted, steps.y, steps.slot, one.conformal.waiting(simulated.slots))[1](0, len(steps.y))
+        points = [(one.metrics.coverage, one.metrics.point()) for one in made]
         found += [
             {"level": level, "total": 100.0 * abs(p["coverage"] - level),
              "worst": 100.0 * abs(p["worst_window_coverage"] - level)}
@@ -235,7 +242,7 @@ HEAD = """# Coverage under drift
 What intervals (targets) and sets (classes) covered, with the same settings everywhere (docs/decisions/0057): the first
 {rows:,} rows of each stream, seed 1, behind the online standardiser, each row predicted first. *Covered*: per cent of
 the labels. *Worst window*: coverage of the {window:,} rows in a row where it was furthest from the level. *Size*: width
-or number of classes, relative to the best fixed threshold chosen afterwards, which covers exactly the level. *Fixed*:
+or number of classes relative to the best fixed threshold chosen afterwards, which covers exactly the level. *Fixed*:
 split conformal, calibrated on rows {start:,} to {stop:,}; it is smaller than the best one where it covers too little.
 
 Made by `{command}` in {seconds:.0f} s on one process."""
@@ -249,8 +256,8 @@ easily, and pays with size and loss."""
 
 LATE_HEAD = """## Late labels
 
-The learners, too, learn late. Medians over streams and learners, and the largest. Nothing can be known of what drifts
-within the delay."""
+The first {rows:,} rows; the learners, too, learn late. Distances from the level in points, medians over streams and
+learners and the largest. Nothing can be known of what drifts within the delay."""
 
 
 def page(kept: dict[tuple[str, float, str, str], Kept], late_rows: str, seconds: float) -> str:
@@ -264,7 +271,7 @@ def page(kept: dict[tuple[str, float, str, str], Kept], late_rows: str, seconds:
     for what, streams in (("Targets", TARGETS), ("Classes", CLASSES)):
         for level in LEVELS:
             parts += [f"{what}, level {level:g}:", method_table(kept, level, streams)]
-    parts += [LATE_HEAD, late_rows]
+    parts += [LATE_HEAD.format(rows=LATE_ROWS), late_rows]
     for level in LEVELS:
         parts += [f"## Level {level:g}", stream_table(kept, level, TARGETS), stream_table(kept, level, CLASSES)]
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

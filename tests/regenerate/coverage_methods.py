@@ -160,11 +160,73 @@ def follow_level(
 
 @kernel
 def quantile(order: Array, n: int, share: float) -> float:
-    """Interpolated quantile of n ordered scores; beyond them it goes on by their range. Shape: order f8[n or more]."""
+    """Interpolated quantile of n ordered scores, at most once their range beyond them. Shape: order f8[n or more]."""
     place, spread = share * (n + 1), order[n - 1] - order[0]
     if place > n:
-        return order[n - 1] + spread * min(10.0, place - n)
+        return order[n - 1] + spread * min(1.0, place - n)
     if place < 1.0:
         return order[0] - spread * min(1.0, 1.0 - place)
     k = int(place)
     return order[k - 1] + (place - k) * (order[min(k, n - 1)] - order[k - 1])
+
+
+def saocp(scores: Array, level: float, lifetime: int = 8) -> Array:
+    """SAOCP: short-lived experts of scale-free gradient descent, weighted by coin betting.
+
+    Scores are bounded by three times the largest of the first 100.
+
+    Source
+    ------
+    Bhatnagar, Wang, Xiong and Bai, ICML 2023, algorithms 1 and 2.
+    """
+    out, bound = np.empty(len(scores)), 3.0 * float(np.abs(scores[:100]).max())
+    longest = lifetime * (2 + int(math.log2(len(scores) + 1)))
+    bet_on_experts(scores, level, max(bound, 1e-300), lifetime, least_labels(level), np.zeros((longest, 6)), out)
+    return out
+
+
+START, PLACE, SQUARES, GAINS, STAKED, BET = range(6)
+
+
+@kernel
+def bet_on_experts(
+    scores: Array, level: float, bound: float, lifetime: int, least: int, experts: Array, out: Array
+) -> None:
+    """Shapes: scores, out f8[n], experts f8[most, 6]: START 0 is a free place."""
+    threshold, rate = 0.0, bound / math.sqrt(3.0)
+    for t in range(1, scores.shape[0] + 1):
+        born, total, prior_total, mean, prior_mean = False, 0.0, 0.0, 0.0, 0.0
+        for e in range(experts.shape[0]):
+            start = int(experts[e, START])
+            if start > 0 and t >= start + lifetime * (start & -start):
+                start = 0
+            if start == 0 and not born:
+                born, start = True, t
+                for k in range(6):
+                    experts[e, k] = 0.0
+                experts[e, PLACE] = threshold
+            experts[e, START] = start
+            if start > 0:
+                prior = 1.0 / (float(start) * start * (1.0 + math.floor(math.log2(start))))
+                weight = prior * max(experts[e, BET], 0.0)
+                total += weight
+                mean += weight * experts[e, PLACE]
+                prior_total += prior
+                prior_mean += prior * experts[e, PLACE]
+        threshold = mean / total if total > 0.0 else prior_mean / prior_total
+        score = scores[t - 1]
+        out[t - 1] = math.inf if t <= least else threshold
+        short = score - threshold
+        loss = max(level * short, (level - 1.0) * short)
+        for e in range(experts.shape[0]):
+            if experts[e, START] == 0.0:
+                continue
+            short = score - experts[e, PLACE]
+            gain = (loss - max(level * short, (level - 1.0) * short)) / bound
+            gain = gain if experts[e, BET] > 0.0 else max(gain, 0.0)
+            experts[e, GAINS] += gain
+            experts[e, STAKED] += gain * experts[e, BET]
+            experts[e, BET] = experts[e, GAINS] * (1.0 + experts[e, STAKED]) / (t - experts[e, START] + 1.0)
+            slope = level if short > 0.0 else level - 1.0
+            experts[e, SQUARES] += slope * slope
+            experts[e, PLACE] += rate * slope / math.sqrt(experts[e, SQUARES])

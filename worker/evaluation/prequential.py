@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.conformal.conformal import Conformal, classes_of, ends_of
-from driftway.learners.conformal.coverage import CoverageMetrics
+from driftway.learners.conformal.conformal import NONE_WAITS, classes_of, ends_of
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
@@ -25,6 +24,7 @@ from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
+from driftway.worker.state.monitoring.covering import Covering
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
 from driftway.worker.wire.events import REGRESSION, Target
@@ -42,29 +42,6 @@ ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_lo
 
 
 @dataclass
-class Covering:
-    """Intervals or sets of one learner on one partition's rows, and what they covered."""
-
-    conformal: Conformal
-    coverage: CoverageMetrics
-    waiting: Array
-    thresholds: Array = field(default_factory=lambda: np.zeros(0))
-    """f8[n]: of the rows of the last batch."""
-
-    @classmethod
-    def of(cls, learner: Learner, coverage: float, window: int, slots: int) -> Covering:
-        """Create them for a learner of whose rows at most `slots` wait for their labels."""
-        made = Conformal(learner, coverage)
-        return cls(made, CoverageMetrics(learner, coverage, window), made.waiting(slots))
-
-    def observe(self, score: Array, y: Array, slot: Integers = NO_SLOTS) -> Array:
-        """Emit thresholds, f8[n], for a batch, learn from its labels and count them; parameters as `Conformal.emit`."""
-        self.thresholds = self.conformal.emit(score, y, slot, self.waiting)
-        self.coverage.observe(score, self.thresholds, y)
-        return self.thresholds
-
-
-@dataclass
 class PartitionRun:
     """One learner on one partition's rows."""
 
@@ -79,6 +56,14 @@ class PartitionRun:
     sent: list[ExchangeRecord] = field(default_factory=list)
     """Exchange records that are not delivered to the other partitions yet."""
     covering: Covering | None = None
+    thresholds: Array = field(default_factory=lambda: np.zeros(0))
+    """f8[n]: of the rows of the last batch, with `covering`."""
+    waiting: Array = field(init=False)
+    """What `covering` needs of the rows that wait for their labels."""
+
+    def __post_init__(self) -> None:
+        slots = 0 if self.delays is None else self.delays.slots
+        self.waiting = NONE_WAITS if self.covering is None else self.covering.conformal.waiting(slots)
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
         """Predict rows, learn from their labels, at once or delayed, and update the metrics; return scores f8[n, k]."""
@@ -90,9 +75,9 @@ class PartitionRun:
             (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
             self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
             self.offline.observe(emitted, steps.y)
+            self._cover(emitted, steps.y, steps.slot)
             if self.covering is not None:
-                told = self.covering.observe(emitted, steps.y, steps.slot)
-                self.covering.thresholds = told[steps.is_row]
+                self.thresholds = self.thresholds[steps.is_row]
             return score
         if frozen:
             self.learner.predict(X, score)
@@ -111,13 +96,18 @@ class PartitionRun:
         """Update the metrics with a batch: score f8[n, k], y f8[n]."""
         self.metrics.observe(score, y)
         self.offline.observe(score, y)
+        self._cover(score, y)
+
+    def _cover(self, score: Array, y: Array, slot: Integers = NO_SLOTS) -> None:
+        """Emit intervals or sets, and count what they cover; score f8[n, k] as emitted, y f8[n]."""
         if self.covering is not None:
-            self.covering.observe(score, y)
+            self.thresholds, count = self.covering.emit(score, y, slot, self.waiting)
+            count(0, len(y))
 
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
-        covered = {} if self.covering is None else self.covering.coverage.point()
+        covered = {} if self.covering is None else self.covering.metrics.point()
         return {**rolling, **self.offline.point(rolling), **covered}
 
 
@@ -187,8 +177,7 @@ class Evaluation:
             delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
             exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
             offline = OfflineMetrics(learner, self.window)
-            waiting = 0 if delays is None else delays.slots
-            covering = None if self.coverage is None else Covering.of(learner, self.coverage, self.window, waiting)
+            covering = None if self.coverage is None else Covering(learner, self.coverage, self.window)
             self.parts.append(PartitionRun(learner, metrics, offline, delays, exchange, covering=covering))
         self.parts[0].learner.compile_kernels()
 
@@ -244,7 +233,7 @@ class Evaluation:
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
             if part.covering is not None:
-                thresholds[keep] = part.covering.thresholds
+                thresholds[keep] = part.thresholds
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)

@@ -85,7 +85,7 @@ class Oracle:
                 d = max(-2.0, min(2.0, at - then[step]))
                 self.weights[step] *= math.exp(-0.2 * max(c * d, (c - 1) * d))
             gain = 0.03 / (1 + 0.03 * (self.emitted - number))
-            self.correction = max(-1.0, min(1.0, self.correction + gain * (c - covered)))
+            self.correction = max(-1.0, min(5.0, self.correction + gain * (c - covered)))
         whole = sum(self.weights.values())
         self.weights = {step: 0.999 * w / whole + 0.001 / 4 for step, w in self.weights.items()}
         for step, place in self.experts.items():

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     "--coverage",
     type=click.FloatRange(0, 0.9999, min_open=True),
     metavar="SHARE",
-    help="Intervals (regression) or sets of classes that hold this share of the labels, whatever drifts: realised "
+    help="Intervals (regression) or sets of classes that hold this share of the labels, also under drift: realised "
     "coverage and sizes in the results, `low` and `high` or `set` in --scores.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
