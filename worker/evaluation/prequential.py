@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.conformal.conformal import NONE_WAITS, classes_of, ends_of
+from driftway.learners.conformal.conformal import NONE_WAITS
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
@@ -20,6 +19,7 @@ from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
+from driftway.worker.evaluation.covering_fields import covering_fields
 from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
@@ -27,7 +27,7 @@ from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.covering import Covering
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
-from driftway.worker.wire.events import REGRESSION, Target
+from driftway.worker.wire.events import Target
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.detection import Detection
@@ -352,27 +352,10 @@ def _write(
     kind = evaluation.parts[0].learner.kind
     predictions = predicted_class(score, kind).tolist()
     flat = score[:, 0].tolist() if score.shape[1] == 1 else score.tolist()
-    covering = _covering(evaluation, score)
+    covering = covering_fields(evaluation.target, evaluation.coverage, score, evaluation.thresholds)
     for i in np.flatnonzero(usable).tolist():
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
         line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **covering(i), **tag}
         out.write(write_json(line) + b"\n")
-
-
-def _covering(evaluation: Evaluation, score: Array) -> Callable[[int], dict[str, Any]]:
-    """Return what a row's line says of its interval or set, row -> fields; nothing without `coverage`."""
-    if evaluation.coverage is None:
-        return lambda _: {}
-    target, thresholds = evaluation.target, evaluation.thresholds
-    if target.task == REGRESSION:
-        low, high = (end.tolist() for end in ends_of(score, thresholds))
-        return lambda i: {"low": finite_or_none(low[i]), "high": finite_or_none(high[i])}
-    member = classes_of(score, thresholds, target.n_classes)
-    return lambda i: {"set": np.flatnonzero(member[i]).tolist()}
-
-
-def finite_or_none(x: float) -> float | None:
-    """The number as JSON has it: null for an end of an interval that has none."""
-    return x if math.isfinite(x) else None

@@ -37,13 +37,17 @@ class DelaySimulator:
 
     def __init__(self, rows: int, learner: Learner) -> None:
         self._rows, self._learner = rows, learner
-        self.slots = rows + 1
-        """How many rows may wait at most, and the one that comes."""
+        self._slots = rows + 1
         self._X, self._y = np.empty((0, learner.n_features)), np.empty(0)
         self._seen = 0
-        self._score = np.zeros((self.slots, learner.n_scores))
-        self._cached_predictions = learner.prediction_cache(self.slots)
-        self.guesses = Guesses.allocate(self.slots)
+        self._score = np.zeros((self._slots, learner.n_scores))
+        self._cached_predictions = learner.prediction_cache(self._slots)
+        self.guesses = Guesses.allocate(self._slots)
+
+    @property
+    def slots(self) -> int:
+        """How many rows wait at most, and the one that comes."""
+        return self._slots
 
     def arrange(self, X: Array, y: Array) -> DelayedOperations:
         """Arrange the next rows, and the labels due after each, as operations. Shapes: X f8[n, d], y f8[n].
@@ -65,7 +69,7 @@ class DelaySimulator:
         left = max(0, waiting + n - self._rows)
         self._X, self._y = all_X[left:], all_y[left:]
         known = np.where(is_row, np.nan, all_y[which])
-        slot = np.where(is_row | ~np.isnan(known), (first + which) % self.slots, LABEL_EXPIRED)
+        slot = np.where(is_row | ~np.isnan(known), (first + which) % self._slots, LABEL_EXPIRED)
         return DelayedOperations(np.ascontiguousarray(all_X[which]), known, slot, is_row)
 
     def run(self, steps: DelayedOperations) -> tuple[Array, Array]:
