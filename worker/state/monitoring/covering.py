@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.conformal.conformal import NONE_WAITS, Conformal
+from driftway.learners.conformal.conformal import NONE_WAITS, Conformal, classes_of, ends_of
 from driftway.learners.conformal.coverage import CoverageMetrics
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.events import REGRESSION, Target
 
 Floats = NDArray[np.float64]
 Count = Callable[[int, int], None]
@@ -48,3 +51,33 @@ class Covering:
         """
         threshold = self.conformal.emit(score, y, slot, waiting)
         return threshold, self.metrics.counter(score, threshold, y)
+
+
+def covering_fields(
+    target: Target, coverage: float | None, score: Floats, threshold: Floats
+) -> Callable[[int], dict[str, Any]]:
+    """Return row of a block -> ``low`` and ``high``, None without end, or ``set``: indices of classes.
+
+    Parameters
+    ----------
+    target : Target
+        What is predicted.
+    coverage : float or None
+        The level; None: rows have no fields.
+    score : f8[n, k]
+        The block's scores.
+    threshold : f8[n]
+        Its thresholds.
+    """
+    if coverage is None:
+        return lambda _: {}
+    if target.task == REGRESSION:
+        low, high = (end.tolist() for end in ends_of(score, threshold))
+        return lambda i: {"low": finite_or_none(low[i]), "high": finite_or_none(high[i])}
+    member = classes_of(score, threshold, target.n_classes)
+    return lambda i: {"set": np.flatnonzero(member[i]).tolist()}
+
+
+def finite_or_none(x: float) -> float | None:
+    """The number as JSON has it: null for an end that an interval does not have."""
+    return x if math.isfinite(x) else None
