@@ -92,6 +92,9 @@ class Learner:
     multiclass_link: str | None = None
     """How multiclass scores map to probabilities: ``softmax``, or ``direct`` as they are; None if they do not."""
 
+    votes: bool = False
+    """Whether scores are shares of votes: from -1 to 1 with two classes, from 0 to 1 for each of several classes."""
+
     mixes: bool = False
     """Whether it combines weighted experts, see `experts`."""
 

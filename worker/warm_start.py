@@ -30,6 +30,8 @@ class WarmStart:
         before it is used.
     filling : bytes
         The state that fills in missing values, likewise; empty if there is none.
+    calibration : bytes
+        The state of the calibrator behind the learner, likewise.
     """
 
     name: str = field(compare=False)
@@ -38,6 +40,7 @@ class WarmStart:
     schema: Schema | None = None
     state: bytes = field(default=b"", repr=False)
     filling: bytes = field(default=b"", repr=False)
+    calibration: bytes = field(default=b"", repr=False)
 
     @property
     def start(self) -> str:

@@ -24,6 +24,7 @@ class NoChange(Learner):
 
     name = "no_change"
     tasks = ("binary", "multiclass", "regression")
+    votes = True
     uses_features = False
 
     Params = Parameters

@@ -31,6 +31,7 @@ class AddExpD(Ensemble):
 
     name = "add_exp_d"
     tasks = ("binary", "multiclass")
+    votes = True
 
     class Params(Parameters):
         base: str = learner("gaussian_nb", "Learner of every expert.")

@@ -28,6 +28,7 @@ class DWM(Ensemble):
 
     name = "dwm"
     tasks = ("binary", "multiclass")
+    votes = True
 
     class Params(Parameters):
         base: str = learner("gaussian_nb", "Learner of every expert.")

@@ -55,6 +55,7 @@ class LearnPPNSE(Ensemble):
 
     name = "learn_pp_nse"
     tasks = ("binary", "multiclass", "regression")
+    votes = True
 
     class Params(Parameters):
         base: str = learner(DEFAULT, "Learner of every expert; `default` is `gaussian_nb`, and `rls` in regression.")

@@ -36,6 +36,7 @@ class OAUE(Ensemble):
 
     name = "oaue"
     tasks = ("binary", "multiclass", "regression")
+    votes = True
 
     class Params(Parameters):
         base: str = learner(DEFAULT, "Learner of every expert; `default` is `gaussian_nb`, and `rls` in regression.")

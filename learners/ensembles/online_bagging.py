@@ -31,6 +31,7 @@ class OnlineBagging(Ensemble):
 
     name = "online_bagging"
     tasks = ("binary", "multiclass", "regression")
+    votes = True
 
     class Params(Parameters):
         base: str = learner(DEFAULT, "Learner of every member; `default` is `gaussian_nb`, and `rls` in regression.")

@@ -57,6 +57,7 @@ class WeightedMajority(Learner):
 
     name = "weighted_majority"
     tasks = ("binary", "multiclass")
+    votes = True
     composite = True
 
     class Params(Parameters):

@@ -23,6 +23,7 @@ class Conjunction(Learner):
 
     name = "conjunction"
     tasks = ("binary",)
+    votes = True
     standardizable = False
 
     Params = Parameters

@@ -40,6 +40,7 @@ class KNNWin(Learner):
 
     name = "knn_win"
     tasks = ("binary", "multiclass")
+    votes = True
 
     class Params(Parameters):
         window: int = integer(1000, "W, number of stored labelled rows.", at_least=1)

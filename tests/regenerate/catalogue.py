@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftway.learners.registry import LEARNERS, find
-from driftway.worker.cli.learners import describe
+from driftway.worker.cli.learners import SCORES, describe
 
 PAGE = Path(__file__).parents[2] / "docs" / "learners.md"
 COMMAND = "python -m tests.regenerate.catalogue"
@@ -23,8 +23,17 @@ is made of the learners' docstrings by `{COMMAND}`.
 Before a name, `ova:` makes any number of classes of a learner of two, and `on_drift:` puts a learner under the watch of
 a drift detector: `on_drift:rls:detector=adwin,action=shrink` (`driftway learners --help`). Ensembles take any learner
 as `base`, like `dwm:base=arow/q=1e-4`.
+
+What a score is, and its range (`driftway learners NAME` says it in words); with several classes there is one per class:
+*log-odds* of class 1, any number; *probit* of its probability, any number; *softmax* of them gives probabilities, any
+numbers; *probability*, 0 to 1; *votes*, their share from 0 to 1, or with two classes from -1 to 1; *margin* in the
+learner's own unit, any number, class 1 from 0 on or the class of the largest; *number*, the prediction itself. Whatever
+it is, predictions also have a calibrated [probability](reference/topics.md#probabilities).
 """
-COLUMNS = ("learner", "task", "cost per row", "memory", "what it does, and when to use it", "source")
+COLUMNS = ("learner", "task", "score", "cost per row", "memory", "what it does, and when to use it", "source")
+SCORE_NAMES = {
+    "logistic": "log-odds", "probit": "probit", "softmax": "softmax", "direct": "probability", "votes": "votes",
+}  # fmt: skip
 
 
 def cost_and_memory(text: str) -> tuple[str, str]:
@@ -40,6 +49,12 @@ def cost_and_memory(text: str) -> tuple[str, str]:
     return "; ".join(times), "; ".join(bytes_)
 
 
+def short_name(task: str, text: str) -> str:
+    """Return the word for what a score is."""
+    link = next(link for (of, link), one in SCORES.items() if (of, one) == (task, text))
+    return "number" if task == "regression" else "margin" if link is None else SCORE_NAMES[link]
+
+
 def paragraph(text: str) -> str:
     """Turn reStructuredText into a Markdown table cell: one line, single backticks, escaped bars."""
     return " ".join(text.split()).replace("``", "`").replace("|", "\\|")
@@ -51,7 +66,8 @@ def line(row: dict[str, Any]) -> str:
     time, memory = cost_and_memory(row["cost"])
     about = f"{summary} {rest}".strip()
     source = re.sub(r"docs/(algorithms/[\w-]+\.md(#[\w-]+)?)", r"[\1](\1)", row["source"])
-    cells = (f"`{row['name']}`", ", ".join(row["tasks"]), time, memory, about, source)
+    scores = ", ".join(dict.fromkeys(short_name(task, text) for task, text in row["score"].items()))
+    cells = (f"`{row['name']}`", ", ".join(row["tasks"]), scores, time, memory, about, source)
     return f"| {' | '.join(map(paragraph, cells))} |\n"
 
 

@@ -46,6 +46,8 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             for p in row["parameters"]:
                 click.echo(f"  {p['name']:<12} {p['values']}, default {p['default']}")
                 click.echo(click.wrap_text(p["text"], 100, " " * 15, " " * 15))
+            for task, text in row["score"].items():
+                click.echo(f"\n  Score, {task}: {text}.")
             click.echo("\n  State, as a snapshot holds it; d includes the intercept, K is the number of classes:")
             for field in row["state"]:
                 click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
@@ -69,10 +71,33 @@ def describe(found: Any) -> dict[str, Any]:
         "parameters": found.Params.describe(),
         "state": remembered(rule),
         "shares": rule.sharing is not None,
+        "score": score_of(found),
         "description": text.strip(),
         "cost": section.get("Cost", ""),
         "source": section.get("Source", ""),
     }
+
+
+SCORES = {
+    ("binary", "logistic"): "the log-odds of class 1, any number: 1 / (1 + exp(-score)) is its probability",
+    ("binary", "probit"): "the probit of class 1's probability, any number: the normal distribution function of it",
+    ("binary", "votes"): "the votes for class 1 minus those for class 0, from -1 to 1",
+    ("binary", None): "a margin in the learner's own unit, any number: class 1 is predicted from 0 on",
+    ("multiclass", "softmax"): "one per class, any numbers: exp(score), divided by their sum, is its probability",
+    ("multiclass", "direct"): "one per class, its probability",
+    ("multiclass", "votes"): "one per class, its share of the votes, from 0 to 1",
+    ("multiclass", None): "one per class in the learner's own unit, any numbers: that of the largest is predicted",
+    ("regression", None): "the predicted number",
+}
+"""Kind of learner, and how its scores map to probabilities -> what a score is. The probability in a prediction is
+calibrated from labels, see docs/decisions/0055, and not just computed so."""
+
+
+def score_of(found: Any) -> dict[str, str]:
+    """Return what the scores of a learner's class are, and their range, for each of its tasks."""
+    votes = "votes" if found.votes else None
+    links = {"binary": found.link or votes, "multiclass": found.multiclass_link or votes, "regression": None}
+    return {task: SCORES[task, links[task]] for task in found.tasks}
 
 
 def rule_of(found: Any) -> Any:

@@ -10,11 +10,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.calibration.calibrator import Millionths
 from driftway.learners.conformal.conformal import NONE_WAITS
-from driftway.learners.learner import Learner
+from driftway.learners.learner import REGRESSION, Learner
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.reliability import MILLION
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
@@ -23,9 +25,11 @@ from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
+from driftway.worker.state.monitoring.calibration import Calibrated
 from driftway.worker.state.monitoring.covering import Covering, covering_fields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
+from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import Target
 
 if TYPE_CHECKING:
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
     from driftway.worker.evaluation.regret import Regret
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 OF_CONFUSIONS = ("precision", "recall", "specificity", "f1", "g_mean", "balanced_accuracy", "sum_sens_spec")
 ORDERLESS = ("accuracy", "kappa", *OF_CONFUSIONS, "log_loss", "brier", "hinge_loss", "mse", "mae", "rmse", "r2_overall")
@@ -59,6 +62,10 @@ class PartitionRun:
     """f8[n]: of the rows of the last batch, with `covering`."""
     waiting: Array = field(init=False)
     """What `covering` needs of the rows that wait for their labels."""
+    calibrated: Calibrated | None = None
+    """What says how sure a prediction of a class is."""
+    sure: Integers | None = None
+    """The latest rows' probabilities in millionths, i8[n]; None: they have none."""
 
     def __post_init__(self) -> None:
         slots = 0 if self.delays is None else self.delays.slots
@@ -74,6 +81,8 @@ class PartitionRun:
             (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
             self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
             self.offline.observe(emitted, steps.y)
+            sure = self._calibrate(emitted, steps.y, steps.slot, self.delays.probabilities)
+            self.sure = None if sure is None else sure[steps.is_row]
             self._cover(emitted, steps.y, steps.slot)
             if self.covering is not None:
                 self.thresholds = self.thresholds[steps.is_row]
@@ -89,7 +98,18 @@ class PartitionRun:
             self.learner.predict_then_update(X, y, score)
         self.seconds += time.perf_counter() - started  # the learner's alone: metrics cost as much as a cheap learner
         self.observe(score, y)
+        self.sure = self._calibrate(score, y)
         return score
+
+    def _calibrate(
+        self, score: Array, y: Array, slot: Integers = NO_SLOTS, waiting: Millionths | None = None
+    ) -> Integers | None:
+        """As `Calibrated.emit`; None where there is none."""
+        if self.calibrated is None:
+            return None
+        sure, count = self.calibrated.emit(score, y, slot, waiting)
+        count(0, len(y))
+        return sure
 
     def observe(self, score: Array, y: Array) -> None:
         """Update the metrics with a batch: score f8[n, k], y f8[n]."""
@@ -106,8 +126,9 @@ class PartitionRun:
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
+        sure = {} if self.calibrated is None else self.calibrated.reliability.point()
         covered = {} if self.covering is None else self.covering.metrics.point()
-        return {**rolling, **self.offline.point(rolling), **covered}
+        return {**rolling, **sure, **self.offline.point(rolling), **covered}
 
 
 @dataclass
@@ -162,6 +183,8 @@ class Evaluation:
     thresholds: Array = field(default_factory=lambda: np.zeros(0))
     """f8[n]: of the rows of the last block, with `coverage`; NaN for rows that were not usable."""
     parts: list[PartitionRun] = field(init=False)
+    sure: Integers | None = None
+    """The latest block's probabilities in millionths, i8[n], 0 where a row is not usable; None: they have none."""
 
     def __post_init__(self) -> None:
         target = self.target
@@ -177,7 +200,11 @@ class Evaluation:
             exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
             offline = OfflineMetrics(learner, self.window)
             covering = None if self.coverage is None else Covering(learner, self.coverage, self.window)
-            self.parts.append(PartitionRun(learner, metrics, offline, delays, exchange, covering=covering))
+            run = PartitionRun(learner, metrics, offline, delays, exchange, covering=covering)
+            if target.task != REGRESSION:
+                run.calibrated = Calibrated(learner, self.window)
+                run.calibrated.begin_with(b"" if self.warm is None else self.warm.calibration)
+            self.parts.append(run)
         self.parts[0].learner.compile_kernels()
 
     @property
@@ -204,6 +231,7 @@ class Evaluation:
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         self.thresholds = np.full(len(X), np.nan)
+        self.sure = None if self.target.task == REGRESSION else np.zeros(len(X), np.int64)
         start = 0
         while start < len(X):
             every = self.points_every
@@ -214,16 +242,19 @@ class Evaluation:
                 if self.rows % turn == 0:
                     self._deliver()
             told = self.thresholds[start:end]
-            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told)
+            sure = None if self.sure is None else self.sure[start:end]
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told, sure)
             if every and self.rows % every == 0:
                 self._record_point()
             start = end
         return score, usable
 
-    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_], thresholds: Array) -> Array:
+    def _take(
+        self, X: Array, indices: Array, usable: NDArray[np.bool_], thresholds: Array, sure: Integers | None
+    ) -> Array:
         """Distribute rows over the partitions; return their scores, NaN where a row is not usable.
 
-        With `coverage` their thresholds are written to `thresholds`, f8[n].
+        With `coverage` their thresholds are written to `thresholds`, f8[n]; their probabilities to `sure`.
         """
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         for p, part in enumerate(self.parts):
@@ -233,6 +264,8 @@ class Evaluation:
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
             if part.covering is not None:
                 thresholds[keep] = part.thresholds
+            if sure is not None and part.sure is not None:
+                sure[keep] = part.sure
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)
@@ -356,5 +389,7 @@ def _write(
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
-        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], "y": label, **covering(i), **tag}
+        probability = {} if evaluation.sure is None else {"probability": int(evaluation.sure[i]) / MILLION}
+        said = {"score": flat[i], "prediction": predictions[i], **probability, "y": label}
+        line = {"row": first + i, **said, **covering(i), **tag}
         out.write(write_json(line) + b"\n")

@@ -5,38 +5,39 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.calibration.calibrator import Millionths
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_GUESSES
 from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows, Segment
+from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows
 from driftway.worker.state.factory import allocating, column_names, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.alarms import DriftMonitor
+from driftway.worker.state.monitoring.calibration import NO_FORM, CalibratedModels
 from driftway.worker.state.monitoring.challengers import ChallengerTests
+from driftway.worker.state.monitoring.points import Figures, accuracy_points, rounded_shares
 from driftway.worker.state.outputs import Outputs, encoded, merged
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
-from driftway.worker.wire.codec import encode_point, key_of, short_digest
+from driftway.worker.wire.codec import short_digest
+from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
 from driftway.worker.wire.rejections import Flags, RejectionWindow
 
 if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
-
-SHARE_DIGITS = 4
-"""Decimal places of an expert's share in an accuracy point."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,8 @@ class SavedState:
     parts: tuple[NDArray[np.uint8], ...]
     recent: Flags | None = None
     """State of `driftway.worker.wire.rejections.RejectionWindow`, only for a rollback: not part of a snapshot."""
+    calibration: int = NO_FORM
+    """Form of the calibrators in it."""
 
     @property
     def nbytes(self) -> int:
@@ -82,7 +85,7 @@ class Model:
         self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
         self._metrics: list[Metrics] = []
-        self.challenger_tests = ChallengerTests()
+        self.challenger_tests, self.calibrated = ChallengerTests(), CalibratedModels(settings.target.task)
         self._drift_monitor: DriftMonitor | None = None
         self.digests: list[str] = []
         """As `ModelSettings.digests`; empty before the schema is known."""
@@ -131,12 +134,12 @@ class Model:
         weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
         if self.exchange is not None:
             outputs.shares = self.exchange.finish_rounds(steps.batch.offsets)
-        self._observe(steps, scores, weights, outputs if emit else None)
+        emitted = self._observe(steps, scores, weights, outputs if emit else None)
         self.rows += len(batch)
         if emit and len(batch):
-            rows = steps.row_operations
-            score = scores[0] if rows is None else scores[0][rows]
-            outputs.predictions = encoded(batch, score, self._learners[0].kind, self.settings, self.plan.number)
+            rows, kind = slice(None) if steps.row_operations is None else steps.row_operations, self._learners[0].kind
+            score, sure = scores[0][rows], None if emitted is None else emitted[rows]
+            outputs.predictions = encoded(batch, score, sure, kind, self.settings, self.plan.number)
             outputs.keys = batch.keys
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
@@ -165,7 +168,7 @@ class Model:
             else:
                 learner.predict_then_update(X, y, s)
             if learner.mixes:
-                weights.append({name: round(share, SHARE_DIGITS) for name, share in learner.experts().items()})
+                weights.append(rounded_shares(learner))
         return weights
 
     def decode(self, records: Records) -> Batch:
@@ -186,8 +189,9 @@ class Model:
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its current rolling metrics, for the endpoint."""
-        parts = zip(self.settings.names, self._metrics, self.challenger_tests.fields(), strict=False)
-        return {name: metrics.point() | tested for name, metrics, tested in parts}
+        more = self.calibrated.fields(), self.challenger_tests.fields()
+        parts = zip(self.settings.names, self._metrics, *more, strict=False)
+        return {name: metrics.point() | sure | tested for name, metrics, sure, tested in parts}
 
     def experts(self) -> dict[str, dict[str, float]]:
         """Learner -> its current expert weights, for mixtures only."""
@@ -202,7 +206,8 @@ class Model:
         """Copy the state."""
         recent = None if self._rejection_window is None else self._rejection_window.save()
         waiting = () if self._pending is None else (self._pending.save(),)
-        return SavedState(self.schema, self.rows, (*(part.copy() for part in self._parts()), *waiting), recent)
+        parts = (*(part.copy() for part in self._parts()), *waiting)
+        return SavedState(self.schema, self.rows, parts, recent, self.calibrated.form)
 
     def load(self, saved: SavedState) -> None:
         """Restore a saved state bit for bit.
@@ -215,9 +220,11 @@ class Model:
         if self.settings.shape is None:
             self.decoder.schema = saved.schema
             self._learners, self._metrics, self._drift_monitor, self._imputer, self._pending = [], [], None, None, None
-            self.challenger_tests.begin(())
             self.exchange = None if self.exchange is None else self.exchange.clone_empty()
+            self.go_on_as(self.challenger_tests.enabled, saved.calibration)
             self._fit_to_schema()
+        elif saved.calibration != self.calibrated.form:
+            self.go_on_as(self.challenger_tests.enabled, saved.calibration)
         parts, theirs = self._parts(), list(saved.parts)
         if self._pending is not None and theirs:
             self._pending.load(theirs.pop())
@@ -226,8 +233,8 @@ class Model:
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
         detectors = () if self._drift_monitor is None else self._drift_monitor.detectors
-        tests = self.challenger_tests.processes
-        for one, memory in zip((*self._learners, *self._metrics, *tests, *detectors), theirs, strict=False):
+        watched = *self._metrics, *self.challenger_tests.processes, *self.calibrated.stateful, *detectors
+        for one, memory in zip((*self._learners, *watched), theirs, strict=False):
             one.check_state(memory)
         for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
@@ -246,8 +253,7 @@ class Model:
         following = Model(self._options.applied_to(self.settings), self.partition, self.group, plan)
         following.rows = self.rows
         following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
-        following.challenger_tests.enabled = self.challenger_tests.enabled
-        following.challenger_tests.begin(following._learners)
+        following.go_on_as(self.challenger_tests.enabled, self.calibrated.form)
         following._fit_to_schema()
         if following._rejection_window is not None and self._rejection_window is not None:
             following._rejection_window.load(self._rejection_window.save())
@@ -255,6 +261,12 @@ class Model:
             following._imputer.state.memory[:] = self._imputer.state.memory
         carry_over(self.planned, following.planned)
         return following
+
+    def go_on_as(self, tested: bool, calibration: int) -> None:
+        """Before the first row: keep only what the states of a history have, see docs/decisions/0050 and 0054."""
+        self.challenger_tests.enabled, self.calibrated.form = tested, calibration
+        self.challenger_tests.begin(self._learners)
+        self.calibrated.begin(self._learners, self.settings, self._pending)
 
     def identity(self) -> dict[str, Any]:
         """Everything that a stored state must match before it may be loaded."""
@@ -276,7 +288,7 @@ class Model:
         detectors = [] if self._drift_monitor is None else self._drift_monitor.parts()
         imputer = [] if self._imputer is None else [self._imputer.state.memory]
         exchange = [] if self.exchange is None else self.exchange.parts()
-        counting = *self._learners, *self._metrics, *self.challenger_tests.processes
+        counting = *self._learners, *self._metrics, *self.challenger_tests.processes, *self.calibrated.stateful
         return [part.state.memory for part in counting] + detectors + imputer + exchange
 
     def _check_schema(self, found: Schema) -> Schema:
@@ -311,6 +323,7 @@ class Model:
         if settings.warm is not None and settings.warm.state and settings.warm_model is not None:
             self._learners[settings.warm_model].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
+        self.calibrated.begin(self._learners, self.settings, self._pending)
         self._note_identity(self.schema)
 
     def _note_identity(self, schema: Schema) -> None:
@@ -329,7 +342,7 @@ class Model:
         """The plan, with all that has a state under it."""
         tests, monitor = self.challenger_tests.processes, self._drift_monitor
         names = named_columns(self.schema, self.columns)
-        states = self._learners, self._metrics, tests, monitor, self._pending, self.exchange
+        states = self._learners, self._metrics, self.calibrated.models, tests, monitor, self._pending, self.exchange
         return PlannedState(self.plan, self.settings, names, *states)
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
@@ -356,18 +369,19 @@ class Model:
         scores: list[NDArray[np.float64]],
         weights: list[list[dict[str, float]]],
         outputs: Outputs | None,
-    ) -> None:
-        """Feed metrics and detectors; add alarms and accuracy points to `outputs`, if given."""
-        batch, guesses = steps.batch, [NO_GUESSES] * len(scores)
+    ) -> Integers | None:
+        """Feed metrics and detectors; add alarms and points to `outputs`. Returns the champion's probabilities."""
+        batch, guesses, waiting = steps.batch, [NO_GUESSES] * len(scores), list[Millionths]()
         if self._pending is not None:
-            scores = self._pending.scores_at_prediction(steps, scores)
+            scores, waiting = self._pending.scores_at_prediction(steps, scores), self._pending.probabilities
             guesses = self._pending.cached_guesses.shared(len(batch), len(scores))
         if self.observer is not None:
             self.observer(steps, scores)
+        emitted, counters = self.calibrated.emit(scores, batch.y, steps.slot, waiting)
         alarms = self._drift_monitor.observe(batch, scores[0]) if self._drift_monitor is not None and len(batch) else []
         if outputs is not None:
             outputs.alarms = alarms
-        counters = [
+        counters += [
             metrics.counter(score, batch.y, steps.slot, own)
             for metrics, score, own in zip(self._metrics, scores, guesses, strict=True)
         ] + self.challenger_tests.counters(scores, batch.y, batch.offsets)
@@ -380,15 +394,7 @@ class Model:
                 self._drift_monitor.record([alarm for alarm in alarms if first <= alarm.offset <= last])
                 drift = self._drift_monitor.take_pending() if piece.complete else None
             if outputs is not None and piece.complete:
-                outputs.points += self._points(batch, piece, drift, [own[number : number + 1] for own in weights])
-
-    def _points(
-        self, batch: Batch, piece: Segment, drift: dict[str, int] | None, weights: list[list[dict[str, float]]]
-    ) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and values of the accuracy points at the end of a segment."""
-        offset, t = int(batch.offsets[piece.end - 1]), int(batch.t[piece.end - 1])
-        for (name, figures), digest, shares in zip(self.latest_points().items(), self.digests, weights, strict=True):
-            point = {**figures, **(piece.delays or {}), **({"experts": shares[0]} if shares else {})}
-            identity = self._identity_fields(digest)
-            yield key_of(name, self.partition), encode_point(point, self.partition, offset, name, t, identity, drift)
-            drift = None  # only the champion's point has it
+                experts = ({"experts": own[number]} if own else {} for own in weights)
+                figures = map(Figures, self.latest_points().items(), experts, self.calibrated.bins(), self.digests)
+                outputs.points += accuracy_points(figures, batch, piece, drift, self._identity_fields)
+        return emitted[0] if emitted else None

@@ -157,7 +157,9 @@ class ModelFile:
         model = self.model()
         state = model.champion.state.memory.tobytes()
         filling = b"" if model.imputer is None else model.imputer.state.memory.tobytes()
-        return WarmStart(self.name, self.digest, frozen, self.saved.schema, state, filling)
+        return WarmStart(
+            self.name, self.digest, frozen, self.saved.schema, state, filling, model.calibrated.champion_state
+        )
 
     def _cannot(self, error: object) -> Failure:
         return Failure(f"{self.name} cannot be used by this version: {error}")
@@ -276,7 +278,7 @@ def trained(
     saved = model.save()
     n_features = model.schema.n_features if model.schema is not None else learner.n_features
     schema = Schema(n_features, None if names is None else tuple(names))
-    return pack(model, SavedState(schema, saved.rows, saved.parts), 0, origin)
+    return pack(model, replace(saved, schema=schema), 0, origin)
 
 
 def _text(value: Any) -> str:

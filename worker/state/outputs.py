@@ -55,12 +55,30 @@ class Outputs:
         return self.predictions.nbytes + self.keys.nbytes + rejected
 
 
-def encoded(batch: Batch, score: NDArray[np.float64], kind: str, settings: ModelSettings, plan: int) -> BytesColumn:
-    """Encode the champion's predictions in the output format; `kind` is the champion's, score f8[n, k]."""
+def encoded(
+    batch: Batch, score: NDArray[np.float64], sure: Integers | None, kind: str, settings: ModelSettings, plan: int
+) -> BytesColumn:
+    """Encode the champion's predictions in the output format.
+
+    Parameters
+    ----------
+    batch : Batch
+        n rows.
+    score : f8[n, k]
+        The champion's scores.
+    sure : i8[n] or None
+        The predictions' probabilities in millionths; None: they have none.
+    kind : str
+        The champion's.
+    settings : ModelSettings
+        Target, format and names.
+    plan : int
+        Number of the plan.
+    """
     predicted = predicted_class(score, kind)
     if settings.output_form == PACKED:
-        return packed.encode_predictions(batch, score, predicted, settings.target, plan)
-    return encode_predictions(batch, score, predicted, settings.target, settings.names[0], plan)
+        return packed.encode_predictions(batch, score, predicted, settings.target, plan, sure)
+    return encode_predictions(batch, score, predicted, settings.target, settings.names[0], plan, sure)
 
 
 def merged(some: list[RejectedEvent], others: list[RejectedEvent]) -> list[RejectedEvent]:

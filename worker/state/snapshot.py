@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftway.learners.calibration.calibrator import FORM as FORM_OF_CALIBRATORS
 from driftway.learners.engine.state import limited_to
 from driftway.worker.errors import Failure
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.monitoring.calibration import NO_FORM
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import read_json, write_json
@@ -111,6 +113,7 @@ def write(
             "model": model.identity(),
             **({} if model.plan.number == FIRST or origin is not None else {"plan": model.plan.as_dict()}),
             **({} if origin is None else {"origin": origin}),
+            **({} if saved.calibration == NO_FORM else {"calibration": saved.calibration}),
             **({} if read is None else {"read": read.as_dict()}),
         }
     )
@@ -239,7 +242,17 @@ def _parse(blob: bytes) -> Contents:
     model.items("learners")
     for state_of_learner in model.items("states"):
         StoredFields(state_of_learner, "states")
-    return Contents(header, SavedState(schema, fields.integer("rows"), tuple(parts)))
+    return Contents(header, SavedState(schema, fields.integer("rows"), tuple(parts), calibration=_calibration(fields)))
+
+
+def _calibration(fields: StoredFields) -> int:
+    """The form of the calibrators; earlier versions had none."""
+    form = fields.integer("calibration") if fields.has("calibration") else NO_FORM
+    if form > FORM_OF_CALIBRATORS:
+        raise ForeignSnapshot(
+            f"the snapshot has calibrators of form {form}, this version reads up to {FORM_OF_CALIBRATORS}"
+        )
+    return form
 
 
 def _schema(fields: StoredFields, nbytes: int) -> Schema:

@@ -174,6 +174,7 @@ def _compile_model(settings: ModelSettings) -> None:
     for values in _scratch_events(settings):
         outputs = model.advance(Records(0, np.zeros(1, np.int64), ListColumn([values]), ListColumn([None]), [0]))
         outputs.predictions.to_list()
+    model.latest_points()
 
 
 def _known_schema(settings: ModelSettings) -> Schema | None:

@@ -40,7 +40,7 @@ from driftway.worker.wire.json_tokens.exact import (
 )
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import BytesColumn
+    from driftway.worker.wire.columns import BytesColumn, Integers
     from driftway.worker.wire.scanner import Floats
     from driftway.worker.wire.writer import RowTemplate
 
@@ -155,9 +155,18 @@ def _as_it_came(value: Any) -> orjson.Fragment:
 
 
 def encode_predictions(
-    batch: Batch, score: Floats, predicted: Floats, target: Target, learner: str, plan: int = 1
+    batch: Batch,
+    score: Floats,
+    predicted: Floats,
+    target: Target,
+    learner: str,
+    plan: int = 1,
+    sure: Integers | None = None,
 ) -> BytesColumn:
     """Encode predictions, one JSON record per row.
+
+    A further number per row would be one more column of `numbers`, with its text behind those of the scores in the
+    template; NaN is written as null.
 
     Parameters
     ----------
@@ -173,6 +182,8 @@ def encode_predictions(
         The champion's spec.
     plan : int
         Number of the plan that it belongs to; written from the second on.
+    sure : i8[n] or None
+        Probabilities of the classes predicted, in millionths; None: they are not written.
     """
     from driftway.worker.wire.writer import write
 
@@ -186,13 +197,16 @@ def encode_predictions(
         front = predicted.astype(np.int64, copy=False)
         back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
         numbers = score
-    layout = _row_template(target, batch.partition, learner, k, plan)
-    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t)
+    layout = _row_template(target, batch.partition, learner, k, plan, sure is not None)
+    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, sure)
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
-def _row_template(target: Target, partition: int, learner: str, k: int, plan: int) -> RowTemplate:
-    """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class."""
+def _row_template(target: Target, partition: int, learner: str, k: int, plan: int, sure: bool) -> RowTemplate:
+    """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class.
+
+    If `sure`, a probability follows the scores.
+    """
     from driftway.worker.wire.writer import RowTemplate
 
     start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
@@ -202,8 +216,9 @@ def _row_template(target: Target, partition: int, learner: str, k: int, plan: in
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
     words = target.words()
     fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
-    backs = [closing + b',"y":' + word + end for word in words]
-    return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs)
+    probability = closing + b',"probability":0.' if sure else None
+    backs = [(b"" if sure else closing) + b',"y":' + word + end for word in words]
+    return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs, before_fraction=probability)
 
 
 def encode_point(

@@ -8,9 +8,9 @@ Event (``--format packed``), 10 + d x size bytes:
     10  f4, f8  d features
 
 Prediction (``--output-format packed``), 40 + 8 k bytes and the id; of a plan from the second on, see
-`driftway.worker.state.plans`, version 2 with 8 bytes more:
+`driftway.worker.state.plans`, version 2 with 8 bytes more; with other optional fields version 3:
 
-    0   u1      version, 1 or 2
+    0   u1      version, 1 to 3
     1   u1      kind: 0 the prediction is a class index, 1 it is a number
     2   u2      k, number of scores
     4   i4      input partition
@@ -19,6 +19,9 @@ Prediction (``--output-format packed``), 40 + 8 k bytes and the id; of a plan fr
     24  f8      y: class index or number; NaN = none
     32  f8      prediction
     40  i8      in version 2 only: number of the plan
+    40  u8      in version 3 only: which of the optional fields follow, one bit each, in this order:
+    ..  i8        1: number of the plan, from the second on
+    ..  f8        2: probability of the class predicted
     ..  f8[k]   scores
     ..          JSON text of the event's id, to the end of the record; empty = none or null
 
@@ -48,6 +51,14 @@ VERSION = 1
 """First byte of events and predictions; differs from the `{` that JSON begins with."""
 PLANNED = 2
 """First byte of the predictions of a plan from the second on."""
+OPTIONAL = 3
+"""First byte of predictions that say which optional fields they have."""
+FIELDS = (("plan", "<i8"), ("probability", "<f8"))
+"""Name and type of each optional field of version 3: bit i of its mask says that field i is there. A new one is added
+at the end, so that the bits and the order of the others stay; a reader that does not know it must refuse the record."""
+MILLION = 1e6
+PLAN, PROBABILITY = 1, 2
+"""Bits of the mask."""
 EVENT_HEAD = struct.Struct("<BBd")
 SIZES = (4, 8)
 NOT_PACKED = "packed: not readable"
@@ -66,6 +77,7 @@ PREDICTION_HEAD = np.dtype(
         ("prediction", "<f8"),
     ]
 )
+WITH_FIELDS = np.dtype([*PREDICTION_HEAD.descr, ("fields", "<u8")])
 MOST_SCORES = 65_535
 """Largest value of the two bytes of `n_scores`."""
 LOWER_N = ord("n")
@@ -87,6 +99,8 @@ class Predictions(NamedTuple):
     """JSON text; empty if the event has none."""
     plan: Integers
     """Number of the plan that the model belongs to."""
+    probability: Floats
+    """f8[n], of the class predicted; NaN where there is none."""
 
 
 def encode_events(X: Floats, y: Floats) -> list[bytes]:
@@ -184,7 +198,12 @@ def why_unusable(value: bytes | None, schema: Schema, lenient: bool = False) -> 
 
 
 def encode_predictions(
-    batch: Batch, score: Floats, predicted: NDArray[Any], target: Target, plan: int = 1
+    batch: Batch,
+    score: Floats,
+    predicted: NDArray[Any],
+    target: Target,
+    plan: int = 1,
+    sure: Integers | None = None,
 ) -> PooledColumn:
     """Encode one packed record per row.
 
@@ -200,15 +219,23 @@ def encode_predictions(
         What is predicted.
     plan : int
         Number of the plan that the champion belongs to.
+    sure : i8[n] or None
+        Probabilities of the classes predicted, in millionths; None: they have none.
     """
     n, k = score.shape
-    dtype = _prediction(k, VERSION if plan == 1 else PLANNED)
+    mask = (PLAN if plan != 1 else 0) | (0 if sure is None else PROBABILITY)
+    version = VERSION if not mask else PLANNED if mask == PLAN else OPTIONAL
+    dtype = _prediction(k, version, mask)
     buffer = take_buffer(n * dtype.itemsize)
     rows = buffer[: n * dtype.itemsize].view(dtype)
-    rows["version"], rows["kind"] = VERSION, NUMBER if target.task == REGRESSION else CLASS
+    rows["version"], rows["kind"] = version, NUMBER if target.task == REGRESSION else CLASS
     rows["n_scores"] = k
+    if version == OPTIONAL:
+        rows["fields"] = mask
     if plan != 1:
-        rows["version"], rows["plan"] = PLANNED, plan
+        rows["plan"] = plan
+    if sure is not None:
+        rows["probability"] = sure / MILLION
     rows["partition"], rows["offset"], rows["t"] = batch.partition, batch.offsets, batch.t
     rows["y"], rows["prediction"], rows["scores"] = batch.y, predicted, score
     text, bounds = batch.ids
@@ -236,21 +263,29 @@ def are_packed(values: BytesColumn) -> NDArray[np.bool_]:
 
 
 def decode_predictions(values: Sequence[bytes]) -> Predictions:
-    """Read packed predictions of the same version with the same number of scores.
+    """Read packed predictions of the same version with the same fields and the same number of scores.
 
     Raises
     ------
     ValueError
-        A record is not a packed prediction, or its version or number of scores differs from the first's.
+        A record is not a packed prediction, has fields that are not known, or its version, fields or number of scores
+        differ from the first's.
     """
-    first = np.frombuffer((values[0] if values else b"").ljust(PREDICTION_HEAD.itemsize, b"\0"), PREDICTION_HEAD, 1)
-    version = PLANNED if first["version"][0] == PLANNED else VERSION
-    form = _prediction(int(first["n_scores"][0]), version)
+    begin = (values[0] if values else b"").ljust(WITH_FIELDS.itemsize, b"\0")
+    first = np.frombuffer(begin, WITH_FIELDS, 1)
+    version = int(first["version"][0]) if first["version"][0] in (PLANNED, OPTIONAL) else VERSION
+    mask = int(first["fields"][0]) if version == OPTIONAL else PLAN if version == PLANNED else 0
+    if mask >> len(FIELDS):
+        raise ValueError(f"record 0, a packed prediction, has fields that this version does not know: mask {mask:#x}")
+    form = _prediction(int(first["n_scores"][0]), version, mask)
     for i, value in enumerate(values):
         if len(value) < form.itemsize or value[0] != version:
             raise ValueError(_why_no_prediction(value, i, version))
     rows = np.frombuffer(b"".join([value[: form.itemsize] for value in values]), form)
-    others = np.flatnonzero((rows["n_scores"] != first["n_scores"]) | (rows["kind"] > NUMBER))
+    different = (rows["n_scores"] != first["n_scores"]) | (rows["kind"] > NUMBER)
+    if version == OPTIONAL:
+        different |= rows["fields"] != mask
+    others = np.flatnonzero(different)
     if len(others):
         raise ValueError(_why_no_prediction(values[others[0]], int(others[0]), version))
     return Predictions(
@@ -262,7 +297,8 @@ def decode_predictions(values: Sequence[bytes]) -> Predictions:
         rows["prediction"],
         rows["scores"],
         [value[form.itemsize :] for value in values],
-        rows["plan"] if version == PLANNED else np.ones(len(rows), np.int64),
+        rows["plan"] if mask & PLAN else np.ones(len(rows), np.int64),
+        rows["probability"] if mask & PROBABILITY else np.full(len(rows), np.nan),
     )
 
 
@@ -271,7 +307,7 @@ def _why_no_prediction(value: bytes, i: int, version: int) -> str:
     if value[:1] and value[0] != version:
         return f"record {i} is not a packed prediction of version {version}: it begins with byte {value[0]}"
     if len(value) >= PREDICTION_HEAD.itemsize and value[1] <= NUMBER:
-        return f"record {i}, a packed prediction, does not hold as many scores as the first"
+        return f"record {i}, a packed prediction, does not hold as many scores as the first, or not the same fields"
     return (
         f"record {i} is not a packed prediction: {len(value)} bytes, beginning with {value[:2].hex(' ') or 'nothing'}"
     )
@@ -310,10 +346,11 @@ def _head(value: bytes | None) -> tuple[int, float]:
     return size, label
 
 
-def _prediction(k: int, version: int) -> np.dtype[Any]:
-    """The fixed part of a prediction with k scores."""
-    plan = [("plan", "<i8")] if version == PLANNED else []
-    return np.dtype([*PREDICTION_HEAD.descr, *plan, ("scores", "<f8", (k,))])
+def _prediction(k: int, version: int, mask: int) -> np.dtype[Any]:
+    """The fixed part of a prediction with k scores, and the optional fields that a mask names."""
+    head = WITH_FIELDS if version == OPTIONAL else PREDICTION_HEAD
+    fields = [field for bit, field in enumerate(FIELDS) if mask >> bit & 1]
+    return np.dtype([*head.descr, *fields, ("scores", "<f8", (k,))])
 
 
 def _records(rows: NDArray[Any]) -> list[bytes]:

@@ -22,6 +22,8 @@ Column = tuple[Text, Integers]
 """Text, and the bounds i8[2, n] of each row's part of it."""
 
 SPARE = 32
+DECIMALS = 6
+"""Of a fraction."""
 LONGEST_INTEGER = len(str(-(2**63)))
 MOST_PADDING = 2
 """Bytes that `cut` may allocate per byte of text: one very long row must not multiply the memory of all rows."""
@@ -50,6 +52,8 @@ class RowTemplate:
         Alternatives for the text after a row's numbers; each row selects one.
     timed : bool
         Whether that text is followed by an integer or null.
+    before_fraction : bytes or None
+        Constant text behind the numbers, which ends with ``0.``; six decimals of a fraction follow. None: no fraction.
     """
 
     def __init__(
@@ -60,14 +64,16 @@ class RowTemplate:
         between_numbers: Sequence[bytes],
         before_time: Sequence[bytes],
         timed: bool = True,
+        before_fraction: bytes | None = None,
     ) -> None:
-        constant = [before_id, before_offset, *between_numbers]
+        fraction = [] if before_fraction is None else [before_fraction]
+        constant = [before_id, before_offset, *between_numbers, *fraction]
         pieces = [*constant, *before_numbers, *before_time]
         self.text = as_text(b"".join(pieces) + bytes(SPARE))
         self.cuts = np.cumsum([0, *map(len, pieces)])
-        self.counts = len(between_numbers), len(before_numbers), len(before_time), timed
+        self.counts = len(between_numbers), len(before_numbers), len(before_time), timed, bool(fraction)
         chosen = max(map(len, before_numbers)) + max(map(len, before_time))
-        self.longest = sum(map(len, constant)) + chosen + len("}")
+        self.longest = sum(map(len, constant)) + chosen + DECIMALS + len("}")
 
 
 def as_text(data: bytes) -> Text:
@@ -76,7 +82,14 @@ def as_text(data: bytes) -> Text:
 
 
 def write(
-    template: RowTemplate, ids: Column, offsets: Integers, front: Integers, listed: bytes, back: Integers, t: Integers
+    template: RowTemplate,
+    ids: Column,
+    offsets: Integers,
+    front: Integers,
+    listed: bytes,
+    back: Integers,
+    t: Integers,
+    fraction: Integers | None = None,
 ) -> PooledColumn:
     """Write one record per row: id, offset, numbers and time between the template's pieces, then a closing brace.
 
@@ -97,6 +110,8 @@ def write(
         Index into `before_time` for each row.
     t : i8[n]
         Written as integers, NO_TIME as null; ignored unless the template is timed.
+    fraction : i8[n] or None
+        Millionths, 0 <= fraction < 10^6; only if the template has a fraction.
 
     Raises
     ------
@@ -112,9 +127,9 @@ def write(
     size = n * (template.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
     out = take_buffer(size + SPARE)
     ends = np.empty(n, np.int64)
-    if not _write(
-        template.text, template.cuts, template.counts, source, bounds, offsets, front, numbers, back, t, out, ends
-    ):
+    decimals = offsets if fraction is None else fraction
+    values = offsets, front, numbers, decimals, back, t
+    if not _write(template.text, template.cuts, template.counts, source, bounds, values, out, ends):
         raise IndexError("a row refers to a text that the layout does not have")
     return PooledColumn(out, ends, cut)
 
@@ -157,14 +172,10 @@ def _pad(text: Text, ends: Integers, width: int, padded: Text) -> None:
 def _write(
     pieces: Text,
     cuts: Integers,
-    counts: tuple[int, int, int, bool],
+    counts: tuple[int, int, int, bool, bool],
     source: Text,
     bounds: Integers,
-    offsets: Integers,
-    front: Integers,
-    numbers: Text,
-    back: Integers,
-    t: Integers,
+    values: tuple[Integers, Integers, Text, Integers, Integers, Integers],
     out: Text,
     ends: NDArray[np.int64],
 ) -> bool:
@@ -173,8 +184,9 @@ def _write(
     The row loop has a single exit and accesses arrays unconditionally: otherwise numba counts references in it, which
     doubles the time.
     """
-    between, fronts, backs, timed = counts
-    first_front = 2 + between
+    between, fronts, backs, timed, has_fraction = counts
+    offsets, front, numbers, fraction, back, t = values
+    first_front = 2 + between + has_fraction
     first_back = first_front + fronts
     for i in range(len(offsets)):
         if not (0 <= front[i] < fronts and 0 <= back[i] < backs):
@@ -189,8 +201,11 @@ def _write(
         for j in range(between + 1):
             length = _number(numbers, p, out, q)
             p += length + 1
-            following = 2 + j if j < between else first_back + back[i]
+            following = 2 + j if j < between + has_fraction else first_back + back[i]
             q = _piece(pieces, cuts, following, out, q + length)
+        if has_fraction:
+            q = _decimals(fraction[i], out, q)
+            q = _piece(pieces, cuts, first_back + back[i], out, q)
         if not timed:
             pass
         elif t[i] == NO_TIME:
@@ -280,6 +295,13 @@ def _integer(value: int, out: Text, q: int) -> int:
     last = _eight_digits(rest % HUNDRED_MILLION) if upper != ZERO else ZERO
     store8(out, q, last | ALL_ZEROS)
     return q + 8 * int(upper != ZERO)
+
+
+@fragment
+def _decimals(millionths: int, out: Text, q: int) -> int:
+    """Write the six decimals of a fraction to out[q:]; return the position after them."""
+    store8(out, q, (_eight_digits(np.uint64(millionths)) | ALL_ZEROS) >> (BYTE * np.uint64(8 - DECIMALS)))
+    return q + DECIMALS
 
 
 @fragment

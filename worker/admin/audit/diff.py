@@ -12,7 +12,7 @@ from driftway.worker.wire.events import Reject
 from driftway.worker.wire.headers import Header
 from driftway.worker.wire.packed import decode_predictions, is_packed
 
-NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores")
+NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores", "probability")
 """Columns of packed predictions, apart from the ids."""
 SHOWN = 60
 """Maximum number of characters of a value in a message."""

@@ -22,6 +22,7 @@ from driftway.worker.state.changelog.record_keys import (
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.model import Model, SavedState
+from driftway.worker.state.monitoring.calibration import CalibratedModels
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import BadSnapshot
 from driftway.worker.state.stored_fields import Malformed
@@ -80,6 +81,8 @@ class SnapshotReader:
         self.settings, self._complete = settings, complete
         self.tests_challengers = True
         """Whether the states have tests of the challengers; not in a history that an earlier version began."""
+        self.calibration = CalibratedModels(settings.target.task).form
+        """Form of the calibrators in the states, likewise."""
         self.orphans: list[str] = []
         """Locations of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
         self.began: int | None = None
@@ -150,7 +153,7 @@ class SnapshotReader:
         if header is not None:
             self.states.append(CountedState(offset, header.read))
         self.settings = replace(self.settings, events=model.settings.events)  # from before units, it keeps its meaning
-        self.tests_challengers = model.challenger_tests.enabled
+        self.tests_challengers, self.calibration = model.challenger_tests.enabled, saved.calibration
         taken_over, self._taken_over = self._taken_over, False
         plan = None if header is None else header.plan
         return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over, plan)

@@ -107,8 +107,7 @@ def _first_model(begin: Beginning, history: PlanHistory, group: str) -> Model:
             f"{worker.plan.number}, {', '.join(worker.plan.names)}, and not plan {plan.number}, {', '.join(plan.names)}"
         )
     model = Model(worker.settings, partition, group, plan)
-    model.challenger_tests.enabled = worker.challenger_tests.enabled
-    model.challenger_tests.begin(model.learners)
+    model.go_on_as(worker.challenger_tests.enabled, worker.calibrated.form)
     if not fresh:
         model.load(worker.save())
     return model

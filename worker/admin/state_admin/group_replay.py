@@ -158,7 +158,7 @@ def with_one_learner(worker: Model, model: PlannedModel, set_aside_from: int) ->
     if worker.settings.share is not None:
         raise Failure("what another learner would have got from other partitions is not known: the group has --share")
     twin = Model(replace(worker.settings, warm=None), worker.partition, worker.group, worker.plan)
-    twin.challenger_tests.enabled = worker.challenger_tests.enabled
+    twin.go_on_as(worker.challenger_tests.enabled, worker.calibrated.form)
     twin.load(worker.save())
     twin.decoder.set_aside_from = set_aside_from
     twin.settings = replace(twin.settings, detectors=())

@@ -13,6 +13,7 @@ COLUMNS = {
     "kappa_temporal": "kappa-temporal",
     "no_change_accuracy": "no-change",
     "majority_accuracy": "majority",
+    "calibration_error": "calibration",
     "mse": "mse",
     "mae": "mae",
     "r2": "r2",

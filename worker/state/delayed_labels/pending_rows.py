@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.calibration.calibrator import Calibrator, Millionths
 from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_SLOTS, Guesses
+from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_table import (
     CONFLICTING,
@@ -130,8 +132,14 @@ class PendingRows:
         """Whether rows that expire without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
         """The emitted scores, for each learner f8[W, k]."""
+        self.probabilities: list[Millionths] = []
+        """The emitted probabilities, for each learner i4[W]; none where they are not emitted."""
         self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
         """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
+
+    def keep_probabilities(self, learners: int) -> None:
+        """Keep the emitted probabilities of so many learners, before the first row."""
+        self.probabilities = [np.zeros(len(self._store.label), np.int32) for _ in range(learners)]
 
     def go_on_from(self, before: PendingRows, learners: Sequence[Learner], kept: Sequence[int | None]) -> None:
         """Go on with the rows that wait under the plan before.
@@ -152,11 +160,19 @@ class PendingRows:
             scores, cache = self._scores[i], self.cached_predictions[i]
             if number is not None:
                 scores[slots], cache[slots] = before._scores[number][slots], before.cached_predictions[number][slots]
+                for own, theirs in zip(self.probabilities[i : i + 1], before.probabilities[number:], strict=False):
+                    own[slots] = theirs[slots]
             elif len(slots):
                 score = np.empty((len(slots), learner.n_scores))
                 unlabelled = np.full(len(slots), np.nan)
                 learner.predict_then_update_delayed(self._store.x[slots], unlabelled, score, DelayedRows(slots, cache))
                 scores[slots] = score
+
+    def predict_probabilities(self, i: int, calibrator: Calibrator) -> None:
+        """Predict those of the rows that wait by the calibrator behind learner `i`, which is new."""
+        slots = self._slots()[1]
+        unlabelled = np.full(len(slots), np.nan)
+        self.probabilities[i][slots] = calibrator.calibrate(self._scores[i][slots], unlabelled)
 
     def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
         """Arrange a batch's rows and labels as operations, and match each label to its row.
@@ -254,6 +270,8 @@ class PendingRows:
         own, theirs = own[len(own) - n :], theirs[len(theirs) - n :]
         self._scores[i][own] = other._scores[j][theirs]
         self.cached_predictions[i][own] = other.cached_predictions[j][theirs]
+        for kept, learned in zip(self.probabilities[i : i + 1], other.probabilities[j:], strict=False):
+            kept[own] = learned[theirs]
 
     def save(self) -> NDArray[np.uint8]:
         """Serialise the entries; for those already labelled, only what is needed to recognise a repeated label."""
@@ -292,6 +310,8 @@ class PendingRows:
         _, waits = self._slots()
         for column in self._row_columns():
             column[waits] = take(column[: len(waits)])
+        if any(((one < 0) | (one >= MILLION)).any() for one in self.probabilities):
+            raise ValueError("a saved waiting row has a probability outside 0..1")
         if place < len(raw):
             raise ValueError(OTHER_SIZES)
         if store.table.any():
@@ -309,7 +329,8 @@ class PendingRows:
 
     def _row_columns(self) -> list[NDArray[Any]]:
         """Columns stored only for entries that wait: what their labels will need."""
-        return [self._store.x, self.cached_guesses.of, *self._scores, *self.cached_predictions]
+        columns = [self._store.x, self.cached_guesses.of, *self._scores, *self.cached_predictions]
+        return [*columns, *self.probabilities]
 
 
 def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:

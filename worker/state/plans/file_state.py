@@ -34,6 +34,8 @@ class StoredLearner(NamedTuple):
     columns: tuple[str, ...] | None
     """Names of its input columns, in order; None if they have none."""
     memory: bytes
+    calibration: bytes = b""
+    """State of the calibrator behind it; empty: it has none, or an earlier version wrote it."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,8 @@ class StateChunks:
 
 
 def _written(learner: StoredLearner) -> bytes:
-    header = write_json({"learner": learner.identity, "columns": learner.columns})
+    sure = {"calibration": learner.calibration.hex()} if learner.calibration else {}
+    header = write_json({"learner": learner.identity, "columns": learner.columns, **sure})
     return len(header).to_bytes(4, "little") + header + learner.memory
 
 
@@ -175,8 +178,9 @@ def _parsed(blob: bytes) -> StoredLearner | None:
     try:
         header = StoredFields.parse(blob[4:begin], "the state")
         columns = header.texts("columns") if header.has("columns") else None
-        return StoredLearner(header.object("learner").plain, columns, blob[begin:])
-    except Malformed:
+        calibration = bytes.fromhex(header.text("calibration") if header.has("calibration") else "")
+        return StoredLearner(header.object("learner").plain, columns, blob[begin:], calibration)
+    except (Malformed, ValueError):
         return None
 
 

@@ -15,6 +15,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import PendingRows
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.alarms import DriftMonitor, make_detectors
+from driftway.worker.state.monitoring.calibration import Calibrated
 from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.wire.events import Schema
 
@@ -28,6 +29,8 @@ class PlannedState(NamedTuple):
     """As `named_columns` returns them."""
     learners: Sequence[Learner]
     metrics: Sequence[Metrics]
+    calibrated: Sequence[Calibrated]
+    """Empty where predictions have no probability."""
     tests: Sequence[EProcess]
     """Of the challengers; empty where they are not tested."""
     drift_monitor: DriftMonitor | None
@@ -64,6 +67,8 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
             after.drift_monitor.continue_from(before.drift_monitor)
     if before.pending is not None and after.pending is not None:
         after.pending.go_on_from(before.pending, after.learners, kept)
+        for i in (i for i, number in enumerate(kept) if number is None and i < len(after.calibrated)):
+            after.pending.predict_probabilities(i, after.calibrated[i].calibrator)
     if before.exchange is not None and after.exchange is not None:
         after.exchange.go_on_from(before.exchange, kept)
 
@@ -71,19 +76,26 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
 def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | None]:
     """Copy states and metrics of models that stay, or go on under other parameters; give others those of their files.
 
+    A calibrator belongs to its model.
+
     Returns for each learner of `after` the number of the one whose state it goes on with; None: it is new.
     """
     numbers = {name: number for number, name in enumerate(before.plan.names[: len(before.learners)])}
     kept = list[int | None]()
-    for model, learner, metrics in zip(after.plan.models, after.learners, after.metrics, strict=False):
+    for i, (model, learner, metrics) in enumerate(zip(after.plan.models, after.learners, after.metrics, strict=False)):
         number = numbers.get(model.name, numbers.get(model.origin))
         if number is not None and not is_of_one_kind(before.learners[number], learner):
             number = None
         if number is not None:
             learner.state.memory[:] = before.learners[number].state.memory
             metrics.continue_from(before.metrics[number])  # type: ignore[arg-type]  # of the same task
+            for calibrated, earlier in zip(after.calibrated[i : i + 1], before.calibrated[number:], strict=False):
+                calibrated.continue_from(earlier)
         elif model.file is not None:
             model.file.begin(learner, after.columns)
+            if model.file.learner is not None:
+                for calibrated in after.calibrated[i : i + 1]:
+                    calibrated.begin_with(model.file.learner.calibration)
         kept.append(number)
     return kept
 
@@ -94,6 +106,8 @@ def join(relearned: PlannedState, after: PlannedState, names: Sequence[str]) -> 
         i, j = after.plan.names.index(name), relearned.plan.names.index(name)
         after.learners[i].state.memory[:] = relearned.learners[j].state.memory
         after.metrics[i].state.memory[:] = relearned.metrics[j].state.memory
+        for own, learned in zip(after.calibrated[i : i + 1], relearned.calibrated[j:], strict=False):
+            own.continue_from(learned)
         if after.pending is not None and relearned.pending is not None:
             after.pending.adopt(i, relearned.pending, j)
 

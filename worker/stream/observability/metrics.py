@@ -82,7 +82,8 @@ class WorkerMetrics:
         self.rolling = self._per_partition(
             Gauge,
             "rolling",
-            "Rolling metrics of a learner and of the baselines (window_accuracy, no_change_accuracy, mse, ...)",
+            "Rolling metrics of a learner and of the baselines (window_accuracy, no_change_accuracy, "
+            "calibration_error, mse, ...)",
             "learner",
             "metric",
         )

@@ -40,8 +40,7 @@ def unlearned(live: Model, plan: ModelPlan, names: Sequence[str], schema: Schema
     if settings.events is None:
         settings = replace(settings, n_features=schema.n_features, feature_names=schema.names)
     model = Model(settings, live.partition, live.group)
-    model.challenger_tests.enabled = False  # they have no champion here
-    model.challenger_tests.begin(model.learners)
+    model.go_on_as(False, live.calibrated.form)  # the models have no champion here
     model.decoder.set_aside_from = live.decoder.set_aside_from
     return model
 

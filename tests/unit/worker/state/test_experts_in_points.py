@@ -9,7 +9,8 @@ import pytest
 
 from driftway.learners import Spec
 from driftway.worker.admin.state_admin.description import describe
-from driftway.worker.state.model import SHARE_DIGITS, Model
+from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.points import SHARE_DIGITS
 from tests.unit.worker.rows import events, model_settings, pieces, records
 
 EVERY = 40

@@ -15,7 +15,7 @@ from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
 from tests.unit.worker.rows import events, model_settings, records, wire
 from tests.unit.worker.state.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
 
-LONG = blob_of(learned(model_settings("dfop:mu=0.01", window=16_000_000)))
+LONG = blob_of(learned(model_settings("dfop:mu=0.01", window=500_000)))
 """Two megabytes of window: three chunks."""
 DAMAGED = "the snapshot is damaged: its checksum does not match"
 
@@ -93,7 +93,7 @@ def test_anything_else_is_noticed(data: bytes) -> None:
 
 
 def test_chunks_that_are_swapped_missing_or_repeated_are_noticed() -> None:
-    model = Model(model_settings("dfop:mu=0.01", window=16_000_000), 3)
+    model = Model(model_settings("dfop:mu=0.01", window=500_000), 3)
     chunks = split_chunks(LONG)
     assert len(chunks) == 3
     a, b, c = chunks
@@ -106,7 +106,7 @@ def test_chunks_that_are_swapped_missing_or_repeated_are_noticed() -> None:
 
 def test_chunks_of_two_snapshots_do_not_make_one() -> None:
     """Same model, same size, another state: only the checksum can tell."""
-    settings = model_settings("dfop:mu=0.01", window=16_000_000)
+    settings = model_settings("dfop:mu=0.01", window=500_000)
     later = learned(settings)
     later.advance(records(events(10, seed=6), first=170))
     other = blob_of(later)

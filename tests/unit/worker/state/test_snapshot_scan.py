@@ -13,7 +13,7 @@ from driftway.worker.state.stored_fields import split_chunks
 from tests.unit.worker.rows import model_settings
 from tests.unit.worker.state.test_snapshot import BLOB, blob_of, learned
 
-LONG = model_settings("dfop:mu=0.01", window=16_000_000)
+LONG = model_settings("dfop:mu=0.01", window=500_000)
 
 
 def written(search: SnapshotScan, at: int, blob: bytes, *skip: int, partition: int = 3) -> int:

@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from driftway.learners.calibration.calibrator import FORM
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.calibration import NO_FORM
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import PACKED, encode_events
 from driftway.worker.wire.decoder import Decoder
@@ -27,15 +29,16 @@ X = np.array([[0.1, -2.5, 3.0], [1e-7, 12345678.9, -0.0]])
 Y = np.array([1.0, math.nan])
 
 
-def learned(*learners: str, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
-    """Return a model after 40 rows, its predictions and its accuracy points."""
+def learned(*learners: str, form: int = NO_FORM, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
+    """Return a model after 40 rows, its predictions and its accuracy points; by default without probabilities."""
     model = Model(model_settings(*learners, **more), 3)
+    model.go_on_as(True, form)
     out = model.advance(records(events(40)))
     return model, out.predictions, [value for _, value in out.points]
 
 
-def header() -> bytes:
-    model, _, _ = learned("pa1:C=0.5", "majority_class")
+def header(form: int) -> bytes:
+    model, _, _ = learned("pa1:C=0.5", "majority_class", form=form)
     blob = snapshot.write(model, model.save(), 40)
     return blob[: 8 + int.from_bytes(blob[4:8], "little")]
 
@@ -51,7 +54,11 @@ WIRE = {
     "accuracy.json": lambda: learned("perceptron")[2][-1],
     "accuracy_challenger.json": lambda: learned("perceptron", "majority_class")[2][-1],
     "accuracy_regression.json": lambda: learned("rls", task="regression")[2][-1],
-    "snapshot.header": header,
+    "snapshot.header": lambda: header(NO_FORM),
+    "prediction_probability.json": lambda: learned("perceptron", form=FORM)[1][-1],
+    "prediction_probability.packed": lambda: learned("perceptron", form=FORM, output_form=PACKED)[1][-1],
+    "accuracy_probability.json": lambda: learned("perceptron", form=FORM)[2][-1],
+    "snapshot_calibration.header": lambda: header(FORM),
 }
 
 
@@ -75,7 +82,7 @@ def test_published_events_are_still_read(name: str, form: str, row: int) -> None
     assert found[2] == (b"null" if form == PACKED else str(7 + row).encode())
 
 
-@pytest.mark.parametrize("name", ["prediction", "prediction_regression"])
+@pytest.mark.parametrize("name", ["prediction", "prediction_regression", "prediction_probability"])
 def test_published_packed_predictions_are_still_read_and_say_what_the_json_ones_say(name: str) -> None:
     fields = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = packed.decode_predictions([(FOLDER / f"{name}.packed").read_bytes()])
@@ -83,4 +90,5 @@ def test_published_packed_predictions_are_still_read_and_say_what_the_json_ones_
     for column in ("partition", "offset", "y", "prediction"):
         assert getattr(found, column).tolist() == [fields[column]]
     assert found.scores.tolist() == [[fields["score"]]]
+    assert np.nan_to_num(found.probability, nan=-1.0).tolist() == [fields.get("probability", -1.0)]
     assert (found.ids, found.t.tolist(), fields["t"]) == ([b"%d" % fields["id"]], [NO_TIME], None)

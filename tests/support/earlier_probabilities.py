@@ -1,0 +1,32 @@
+"""`python -m tests.support.earlier_probabilities worker ...`: the command line from before predictions had any."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.support.process import Driftway
+
+
+class EarlierDriftway(Driftway):
+    """`driftway` whose predictions, states and accuracy points have no probabilities."""
+
+    module = "tests.support.earlier_probabilities"
+
+
+def main() -> None:
+    """Undo what came later, and run the command line."""
+    from driftway import cli
+    from driftway.worker.state.monitoring.calibration import NO_FORM, CalibratedModels
+
+    begin = CalibratedModels.__init__
+
+    def begin_without(self: CalibratedModels, task: str) -> None:
+        begin(self, task)
+        self.form = NO_FORM
+
+    CalibratedModels.__init__ = begin_without  # type: ignore[method-assign]
+    cli.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()
