@@ -85,6 +85,7 @@ regenerate: setup  ## Regenerate docs/learners.md and the tables in docs/results
 	$(BIN)/python -m tests.regenerate.catalogue
 	$(BIN)/python -m tests.regenerate.elementary
 	$(BIN)/python -m tests.regenerate.auto_ablation
+	$(BIN)/python -m tests.regenerate.coverage
 	$(BIN)/python -m tests.regenerate.label_delay
 	$(BIN)/python -m tests.regenerate.sharing
 	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch auto; do \

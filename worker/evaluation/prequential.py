@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.conformal.conformal import NONE_WAITS
 from driftway.learners.learner import REGRESSION, Learner
 from driftway.learners.metrics.calibrator import Millionths
 from driftway.learners.metrics.classification import NO_SLOTS
@@ -25,6 +26,7 @@ from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.calibration import Calibrated
+from driftway.worker.state.monitoring.covering import Covering, covering_fields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
 from driftway.worker.wire.columns import Integers
@@ -55,10 +57,19 @@ class PartitionRun:
     seconds: float = 0.0
     sent: list[ExchangeRecord] = field(default_factory=list)
     """Exchange records that are not delivered to the other partitions yet."""
+    covering: Covering | None = None
+    thresholds: Array = field(default_factory=lambda: np.zeros(0))
+    """f8[n]: of the rows of the last batch, with `covering`."""
+    waiting: Array = field(init=False)
+    """What `covering` needs of the rows that wait for their labels."""
     calibrated: Calibrated | None = None
     """What says how sure a prediction of a class is."""
     sure: Integers | None = None
     """The latest rows' probabilities in millionths, i8[n]; None: they have none."""
+
+    def __post_init__(self) -> None:
+        slots = 0 if self.delays is None else self.delays.slots
+        self.waiting = NONE_WAITS if self.covering is None else self.covering.conformal.waiting(slots)
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
         """Predict rows, learn from their labels, at once or delayed, and update the metrics; return scores f8[n, k]."""
@@ -72,6 +83,9 @@ class PartitionRun:
             self.offline.observe(emitted, steps.y)
             sure = self._calibrate(emitted, steps.y, steps.slot, self.delays.probabilities)
             self.sure = None if sure is None else sure[steps.is_row]
+            self._cover(emitted, steps.y, steps.slot)
+            if self.covering is not None:
+                self.thresholds = self.thresholds[steps.is_row]
             return score
         if frozen:
             self.learner.predict(X, score)
@@ -101,12 +115,20 @@ class PartitionRun:
         """Update the metrics with a batch: score f8[n, k], y f8[n]."""
         self.metrics.observe(score, y)
         self.offline.observe(score, y)
+        self._cover(score, y)
+
+    def _cover(self, score: Array, y: Array, slot: Integers = NO_SLOTS) -> None:
+        """Emit intervals or sets, and count what they cover; score f8[n, k] as emitted, y f8[n]."""
+        if self.covering is not None:
+            self.thresholds, count = self.covering.emit(score, y, slot, self.waiting)
+            count(0, len(y))
 
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
         sure = {} if self.calibrated is None else self.calibrated.reliability.point()
-        return {**rolling, **sure, **self.offline.point(rolling)}
+        covered = {} if self.covering is None else self.covering.metrics.point()
+        return {**rolling, **sure, **self.offline.point(rolling), **covered}
 
 
 @dataclass
@@ -139,6 +161,8 @@ class Evaluation:
         Later rows of the partition that are predicted before a row's label arrives; 0: it arrives with the row.
     share : SharingOption or None
         How partitions exchange models, every `share.rows` rows of each partition. None: each learns alone.
+    coverage : float or None
+        Share of labels that intervals or sets are to cover (`driftway.learners.conformal.conformal`); None: no such.
     """
 
     spec: Spec
@@ -153,8 +177,11 @@ class Evaluation:
     rows: int = 0
     label_delay: int = 0
     share: SharingOption | None = None
+    coverage: float | None = None
     seconds: float = 0.0
     points: list[dict[str, Any]] = field(default_factory=list)
+    thresholds: Array = field(default_factory=lambda: np.zeros(0))
+    """f8[n]: of the rows of the last block, with `coverage`; NaN for rows that were not usable."""
     parts: list[PartitionRun] = field(init=False)
     sure: Integers | None = None
     """The latest block's probabilities in millionths, i8[n], 0 where a row is not usable; None: they have none."""
@@ -171,7 +198,9 @@ class Evaluation:
             metrics = create_metrics(target.task, target.n_classes, learner.n_scores, self.window)
             delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
             exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
-            run = PartitionRun(learner, metrics, OfflineMetrics(learner, self.window), delays, exchange)
+            offline = OfflineMetrics(learner, self.window)
+            covering = None if self.coverage is None else Covering(learner, self.coverage, self.window)
+            run = PartitionRun(learner, metrics, offline, delays, exchange, covering=covering)
             if target.task != REGRESSION:
                 run.calibrated = Calibrated(learner, self.window)
                 run.calibrated.begin_with(b"" if self.warm is None else self.warm.calibration)
@@ -201,6 +230,7 @@ class Evaluation:
             )
         usable: NDArray[np.bool_] = np.asarray(np.isfinite(X).all(axis=1))
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
+        self.thresholds = np.full(len(X), np.nan)
         self.sure = None if self.target.task == REGRESSION else np.zeros(len(X), np.int64)
         start = 0
         while start < len(X):
@@ -211,21 +241,29 @@ class Evaluation:
                 end = min(end, start + turn - self.rows % turn)
                 if self.rows % turn == 0:
                     self._deliver()
+            told = self.thresholds[start:end]
             sure = None if self.sure is None else self.sure[start:end]
-            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], sure)
+            score[start:end] = self._take(X[start:end], indices[start:end], usable[start:end], told, sure)
             if every and self.rows % every == 0:
                 self._record_point()
             start = end
         return score, usable
 
-    def _take(self, X: Array, indices: Array, usable: NDArray[np.bool_], sure: Integers | None) -> Array:
-        """Distribute rows over the partitions; return their scores, NaN where a row is not usable; write `sure`."""
+    def _take(
+        self, X: Array, indices: Array, usable: NDArray[np.bool_], thresholds: Array, sure: Integers | None
+    ) -> Array:
+        """Distribute rows over the partitions; return their scores, NaN where a row is not usable.
+
+        With `coverage` their thresholds are written to `thresholds`, f8[n]; their probabilities to `sure`.
+        """
         score = np.full((len(X), self.parts[0].learner.n_scores), np.nan)
         for p, part in enumerate(self.parts):
             mine = slice((p - self.rows) % self.partitions, None, self.partitions)
             keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
+            if part.covering is not None:
+                thresholds[keep] = part.thresholds
             if sure is not None and part.sure is not None:
                 sure[keep] = part.sure
             part.rows += len(rows)
@@ -307,7 +345,8 @@ def evaluate(
     blocks : iterable of (X, y)
         The stream.
     scores : binary file or None
-        Every row's score is written here as a JSON line: row (of the stream), score, prediction, y (and `tag`).
+        Every row's score is written here as a JSON line: row (of the stream), score, prediction, y (and `tag`); with
+        `coverage` also low and high, null for an interval without end, or set.
     tag : dict or None
         Further fields of each line.
     progress : callable or None
@@ -345,10 +384,12 @@ def _write(
     kind = evaluation.parts[0].learner.kind
     predictions = predicted_class(score, kind).tolist()
     flat = score[:, 0].tolist() if score.shape[1] == 1 else score.tolist()
+    covering = covering_fields(evaluation.target, evaluation.coverage, score, evaluation.thresholds)
     for i in np.flatnonzero(usable).tolist():
         label = None if np.isnan(y[i]) else y[i].item()
         if kind != "regression" and label is not None and label.is_integer():
             label = int(label)
         probability = {} if evaluation.sure is None else {"probability": int(evaluation.sure[i]) / MILLION}
-        line = {"row": first + i, "score": flat[i], "prediction": predictions[i], **probability, "y": label, **tag}
+        said = {"score": flat[i], "prediction": predictions[i], **probability, "y": label}
+        line = {"row": first + i, **said, **covering(i), **tag}
         out.write(write_json(line) + b"\n")

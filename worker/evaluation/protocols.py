@@ -71,13 +71,11 @@ class Job:
         `holdout`: test labels have the stream's noise.
     points_every : int
         Rows between two points of a curve; 0: no points are kept.
-    warm : WarmStart or None
-        `prequential`: initial state.
     skip : int
         `prequential`: number of rows to skip; `rows` counts from there.
     columns : tuple of int or None
         The stream's columns in the learner's order; None: the stream's own order.
-    label_delay, share
+    warm, label_delay, share, coverage
         `prequential`: as `Evaluation`.
     reading : ModelSettings or None
         Settings with the event schema and the policy for missing values; None: take rows unchanged.
@@ -105,6 +103,7 @@ class Job:
     reading: ModelSettings | None = None
     label_delay: int = 0
     share: SharingOption | None = None
+    coverage: float | None = None
 
     @property
     def name(self) -> str:
@@ -371,7 +370,7 @@ def evaluation_of(stream: Any, job: Job) -> Evaluation:
     every = job.points_every if job.protocol == PREQUENTIAL else 0
     return Evaluation(
         job.spec, job.target, job.width(stream), job.standardize, job.partitions, job.window, job.maps, every,
-        job.warm, job.skip, job.label_delay, job.share,
+        job.warm, job.skip, job.label_delay, job.share, job.coverage,
     )  # fmt: skip
 
 

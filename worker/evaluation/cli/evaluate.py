@@ -65,6 +65,13 @@ if TYPE_CHECKING:
     help="A row's label arrives this many rows later, as for a worker with --label-wait; scored is the prediction made "
     "before.",
 )
+@click.option(
+    "--coverage",
+    type=click.FloatRange(0, 0.9999, min_open=True),
+    metavar="SHARE",
+    help="Intervals (regression) or sets of classes that hold this share of the labels, also under drift: realised "
+    "coverage and sizes in the results, `low` and `high` or `set` in --scores.",
+)
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option(
     "--partitions",
@@ -190,6 +197,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --partitions 8 --share average:rows=10 --learner dfop:mu=0.0005
       driftway evaluate electricity --warm-start electricity.driftway --skip 20000 --learner dfop
       driftway evaluate electricity --label-delay 48 --learner auto --learner dfop
+      driftway evaluate electricity --coverage 0.9 --learner auto --scores sets.jsonl
       driftway evaluate electricity.csv.gz --learner dfop:mu=0.01 --scores scores.jsonl
       driftway evaluate shop.csv --feature amount --feature "country:one-of=de|fr|*" --missing mean --label bought
       driftway evaluate sea --map polynomial:degree=2 --learner arow --csv results.csv --parquet results.parquet

@@ -16,6 +16,10 @@ COLUMNS = {
     "mse": "mse",
     "mae": "mae",
     "r2": "r2",
+    "coverage": "coverage",
+    "worst_window_coverage": "worst window",
+    "width": "width",
+    "set_size": "set size",
     "regret": "regret",
     "regret_per_row": "a row",
     "switching_regret": "switching",
@@ -131,10 +135,10 @@ def show_robustness(results: list[dict[str, Any]], console: Any) -> None:
 
 
 def cell(metric: str, value: float | None, deviation: float | None = None) -> str:
-    """Format a value, with its deviation if it is a mean: accuracies in per cent, others to 4 digits."""
+    """Format a value, with its deviation if it is a mean: accuracies and coverage in per cent, others to 4 digits."""
     if value is None:
         return "-"
-    if "accuracy" in metric:
+    if "accuracy" in metric or "coverage" in metric:
         spread = "" if deviation is None else f" ± {100 * deviation:.2f}"
         return f"{100 * value:.2f}{spread} %"
     return f"{value:.4g}" if deviation is None else f"{value:.4g} ± {deviation:.2g}"

@@ -80,6 +80,7 @@ def check_options(given: dict[str, Any]) -> None:
         "warm-start": given["warm_start"] is not None,
         "skip": given["skip"] is not None,
         "label-delay": given["label_delay"] > 0,
+        "coverage": given["coverage"] is not None,
     }
     for option, used in elsewhere.items():
         if used and protocol != PREQUENTIAL:
@@ -161,6 +162,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
             columns=columns,
             label_delay=given["label_delay"],
             share=settings.share,
+            coverage=given["coverage"],
             reading=settings_read,
         )
         for i, spec in enumerate(settings.specs)

@@ -25,7 +25,7 @@ TABLES = ("auto", "d-odm", "dfop", "dfop-regression", "moving-targets", "online-
 """Tables of the workbench, which only the command line may import."""
 TABLE_TAKES = ("table", "data_dir", "jobs", "out", "seed")
 """The options that apply to a table; it has its own streams, learners and protocol."""
-GRID_REFUSES = ("learner", "warm_start", "frozen", "scores", "curves", "csv", "parquet", "regret")
+GRID_REFUSES = ("learner", "warm_start", "frozen", "scores", "curves", "csv", "parquet", "regret", "coverage")
 """Options that do not apply to a grid."""
 
 

@@ -46,6 +46,11 @@ class DelaySimulator:
         self.probabilities = np.zeros(self._slots, np.int32)
         """The emitted probabilities of rows that wait, in millionths."""
 
+    @property
+    def slots(self) -> int:
+        """How many rows wait at most, and the one that comes."""
+        return self._slots
+
     def arrange(self, X: Array, y: Array) -> DelayedOperations:
         """Arrange the next rows, and the labels due after each, as operations. Shapes: X f8[n, d], y f8[n].
 
