@@ -201,7 +201,9 @@ class _Cache:
 
     def _path(self, signature: Any, target: Any) -> Path:
         types = [_type_text(one) for one in getattr(signature, "args", signature)]
-        digest = hashlib.blake2b(f"{types} {digest_of(self._function)}".encode(), digest_size=16).hexdigest()
+        # What is stored names the kernel's module, which must exist when it is read.
+        key = f"{self._function.__module__} {types} {digest_of(self._function)}"
+        digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
         name = re.sub(r"\W+", "_", ".".join(self._function.__qualname__.split(".")[-3:]))
         return FOLDER / f"{name[:80]}-{_machine()}-{digest}.kernel"
 

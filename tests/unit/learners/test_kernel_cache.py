@@ -75,6 +75,18 @@ def test_a_kernel_made_of_others_is_found_by_what_it_is_made_of(folder):
     assert found == [0, 1, 0]
 
 
+def test_a_kernel_that_has_moved_to_another_module_is_compiled_anew(folder, tmp_path):
+    """What is kept names the kernel's module, which a later version may not have any more."""
+    source = COMPILING + "assert __name__ == 'before' or missed"
+    for name in ("before", "after"):
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(tmp_path)}
+        run = [sys.executable, "-c", f"import {name}"]
+        done = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stdout) == (0, "3.5 compiled\n"), done.stderr
+        (tmp_path / f"{name}.py").unlink()
+
+
 COMPILING = """
 from driftway.learners.engine.jit import kernel
 
