@@ -145,6 +145,7 @@ LEARNERS: dict[str, str] = {
     "omr": "driftway.learners.other_tasks.omr:OMR",
     "lol": "driftway.learners.ensembles.lol:LOL",
     "hbp": "driftway.learners.neural.hbp:HBP",
+    "hoeffding_tree": "driftway.learners.trees.hoeffding_tree:HoeffdingTree",
     "auto": "driftway.learners.auto.auto:Auto",
 }
 
