@@ -69,7 +69,7 @@ def variance_of(squares: float, weight: float, scale: float) -> float:
     return max((squares + SHRINKAGE * scale * scale) / weight, NARROWEST)
 
 
-@kernel
+@fragment
 def consult(leaves: ClassLeaves, s: int, row: Row, opinion: ClassOpinion) -> None:
     """Write the opinion of the leaf in slot s, or that of an empty tree if s < 0."""
     p, K = opinion.p, opinion.p.shape[0]
@@ -118,7 +118,7 @@ def normalise(p: Array, top: int) -> None:
         p[c] /= total
 
 
-@kernel
+@fragment
 def bayes(leaves: ClassLeaves, s: int, row: Row, p: Array) -> bool:
     """Write the logarithm of n_c prod_a p(x_a | c) for each class, or return False if the leaf has no rows yet.
 
@@ -147,7 +147,7 @@ def bayes(leaves: ClassLeaves, s: int, row: Row, p: Array) -> bool:
     return seen
 
 
-@kernel
+@fragment
 def observe(leaves: ClassLeaves, s: int, row: Row, y: int, weight: float) -> None:
     """Add a row of class y to the leaf in slot s."""
     K = leaves.counts.shape[1]

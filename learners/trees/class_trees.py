@@ -3,7 +3,7 @@
 `driftway.learners.trees.hoeffding_tree` is one such tree, a forest has many. A caller keeps a `ClassTrees`, a
 `ClassOpinion` and a `ClassWork` in its memory, writes the row to `work.row` and calls, with what
 `driftway.learners.engine.jit.member` takes out of both for tree t, `score_tree` and, for a labelled row just scored,
-`learn_tree` with a weight; `cut_down` forgets a tree.
+`learn_tree` with a weight; `arena.cut_down` forgets a tree.
 """
 
 import math
@@ -26,7 +26,7 @@ from driftway.learners.trees.class_leaves import (
     renew,
 )
 from driftway.learners.trees.features import draw
-from driftway.learners.trees.information_gain import LN_2, best_split, classes_in
+from driftway.learners.trees.information_gain import LN_2, Found, best_split, classes_in
 
 
 class ClassTrees(NamedTuple):
@@ -47,6 +47,8 @@ class Growth(NamedTuple):
     """Probability with which the best column only seems to be the best."""
     tie: float
     """Bound below which the two best columns count as equally good."""
+    reserve: int = 0
+    """Pairs of nodes that a split must leave free."""
 
 
 def tree_sizes(T: int, L: int, q: int, m: int, W: int) -> Sizes:
@@ -57,19 +59,31 @@ def tree_sizes(T: int, L: int, q: int, m: int, W: int) -> Sizes:
 @fragment
 def score_tree(tree: ClassTrees, work: ClassWork, opinion: ClassOpinion) -> None:
     """Write the tree's opinion of the row."""
-    leaf = arena.leaf_of(tree.nodes, work.row.x)
+    score_below(tree, 0, work, opinion)
+
+
+@fragment
+def score_below(tree: ClassTrees, node: int, work: ClassWork, opinion: ClassOpinion) -> None:
+    """Write the opinion of the leaf below a node that the row reaches."""
+    leaf = arena.leaf_of(tree.nodes, work.row.x, node)
     opinion.leaf[0] = leaf
     consult(tree.leaves, tree.nodes.slot[leaf], work.row, opinion)
 
 
-@kernel
+@fragment
 def learn_tree(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
     """Learn the row, of which the tree has just given its opinion, with a weight > 0; split its leaf if it is time."""
-    nodes, leaves = tree.nodes, tree.leaves
+    nodes = tree.nodes
     if not planted(nodes):
         plant(tree, work)
     nodes.rows[0] += 1
-    leaf = int(opinion.leaf[0])
+    learn_leaf(tree, y, weight, growth, work, opinion)
+
+
+@fragment
+def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
+    """Add the row to the leaf that has just given its opinion; split it if it is time."""
+    nodes, leaves, leaf = tree.nodes, tree.leaves, int(opinion.leaf[0])
     s = nodes.slot[leaf]
     if s < 0:
         return
@@ -92,17 +106,16 @@ def plant(tree: ClassTrees, work: ClassWork) -> None:
     draw(tree.generator, work.order, d, q)
     for j in range(q):
         tree.pool[j] = int(work.order[j])
+    begin_leaf(tree, s, work)
+
+
+@kernel
+def begin_leaf(tree: ClassTrees, s: int, work: ClassWork) -> None:
+    """Begin a leaf in slot s that expects nothing."""
     for c in range(tree.leaves.prior.shape[1]):
         tree.leaves.prior[s, c] = 0.0
     choose_columns(tree, s, work)
     renew(tree.leaves, s, work.row)
-
-
-@kernel
-def cut_down(nodes: Nodes) -> None:
-    """Forget a tree; the next row that it learns plants a new one."""
-    nodes.feature[0] = arena.FREE
-    nodes.slot[0] = -1
 
 
 @kernel
@@ -133,19 +146,19 @@ def try_to_split(tree: ClassTrees, leaf: int, s: int, growth: Growth, work: Clas
     R = log(float(classes)) / LN_2
     epsilon = R * math.sqrt(log(1.0 / growth.delta) / (2.0 * n))
     if found.tested >= 0 and (found.gain - found.second > epsilon or epsilon < growth.tie):
-        split(tree, leaf, found.tested, found.threshold, work)
+        split(tree, leaf, found, growth.reserve, work)
 
 
 @kernel
-def split(tree: ClassTrees, leaf: int, tested: int, threshold: float, work: ClassWork) -> None:
+def split(tree: ClassTrees, leaf: int, found: Found, reserve: int, work: ClassWork) -> None:
     """Split the leaf: each child expects the classes that the split puts there."""
     nodes, leaves, K = tree.nodes, tree.leaves, tree.leaves.counts.shape[1]
     if arena.depth_of(nodes, leaf) >= arena.DEEPEST:
         return
-    s, left = nodes.slot[leaf], arena.room_for_two(nodes)
+    s, left = nodes.slot[leaf], arena.room_for_two(nodes, reserve)
     if s < 0 or left < 0:
         return
-    arena.split_leaf(nodes, nodes.owner[s], left, tested, threshold)
+    arena.split_leaf(nodes, nodes.owner[s], left, found.tested, found.threshold)
     other = nodes.slot[left + 1]
     if other < 0:
         return

@@ -18,6 +18,8 @@ LEAST_SHARE = 0.01
 """Least share of a leaf's rows on each side of a split."""
 SQRT_HALF = 0.7071067811865476
 LN_2 = 0.6931471805599453
+CLEAR = 1e-9
+"""By how much, relative to it, a gain must be above another one to be larger: rounding must not decide."""
 DEVIATIONS = 3.0
 
 
@@ -31,6 +33,12 @@ class Found(NamedTuple):
     """Of the best column, in bits."""
     second: float
     """Of the second best column; 0, not to split, is always possible."""
+
+
+@fragment
+def better(gain: float, than: float) -> bool:
+    """Whether a gain is clearly larger than another one."""
+    return gain > than + CLEAR * abs(than)
 
 
 @fragment
@@ -109,7 +117,7 @@ def best_threshold(leaves: ClassLeaves, s: int, a: int, work: ClassWork) -> tupl
             threshold = low + (high - low) * b / (THRESHOLDS + 1.0)
             split_below(leaves, s, a, threshold, work.below)
             now = gain_of(leaves.counts[s], work.below)
-            if now > gain:
+            if better(now, gain):
                 gain, found = now, threshold
     return gain, found
 
@@ -121,7 +129,7 @@ def best_id(leaves: ClassLeaves, s: int, a: int, work: ClassWork) -> tuple[float
     for v in range(VALUES):
         ids_equal(leaves, s, a, v, work.below)
         now = gain_of(leaves.counts[s], work.below)
-        if now > gain:
+        if better(now, gain):
             gain, found = now, float(v)
     return gain, found
 
@@ -138,11 +146,14 @@ def ids_equal(leaves: ClassLeaves, s: int, a: int, v: int, below: Array) -> None
 def best_split(leaves: ClassLeaves, s: int, work: ClassWork) -> Found:
     """Return the best split of the leaf in slot s; `work.best` gets the weight of each class on its left."""
     m, d, nominal = leaves.looked.shape[1], work.row.x.shape[0], work.row.nominal
-    best, second, tested, threshold, total = 0.0, 0.0, -1, 0.0, 0.0
+    total = 0.0
+    for c in range(work.below.shape[0]):
+        total += leaves.counts[s, c]
+    best, second, tested, threshold = CLEAR * total, 0.0, -1, 0.0
     for a in range(m):
         j = leaves.looked[s, a]
         gain, value = best_id(leaves, s, a, work) if nominal[j] > 0.0 else best_threshold(leaves, s, a, work)
-        if gain > best:
+        if better(gain, best):
             best, second, threshold = gain, best, value
             tested = j + d if nominal[j] > 0.0 else j
             if nominal[j] > 0.0:
@@ -153,8 +164,6 @@ def best_split(leaves: ClassLeaves, s: int, work: ClassWork) -> Found:
                 work.best[c] = work.below[c]
         elif gain > second:
             second = gain
-    for c in range(work.below.shape[0]):
-        total += leaves.counts[s, c]
     return Found(tested, threshold, best / (total * LN_2), second / (total * LN_2))
 
 

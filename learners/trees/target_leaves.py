@@ -61,7 +61,7 @@ WORDS = 2 * BINS + 2
 """W, the words of a histogram."""
 
 
-@kernel
+@fragment
 def consult(leaves: TargetLeaves, s: int, row: Row, opinion: TargetOpinion) -> None:
     """Write what the leaf in slot s predicts, or 0 if s < 0."""
     said = opinion.said
@@ -75,7 +75,7 @@ def consult(leaves: TargetLeaves, s: int, row: Row, opinion: TargetOpinion) -> N
     said[VALUE] = linear if leaves.errors[s, LINEAR] < leaves.errors[s, LEVEL] else leaves.level[s, 1]
 
 
-@kernel
+@fragment
 def observe(leaves: TargetLeaves, s: int, y: float, weight: float, fade: float, work: TargetWork) -> None:
     """Add a row with target y to the mean, the moments and the histograms of the leaf in slot s."""
     moments, level, row = leaves.moments[s], leaves.level[s], work.row
@@ -94,7 +94,7 @@ def observe(leaves: TargetLeaves, s: int, y: float, weight: float, fade: float, 
             stats[BINS + b] += weight * away
 
 
-@kernel
+@fragment
 def descend(leaves: TargetLeaves, s: int, y: float, weight: float, row: Row, opinion: TargetOpinion) -> None:
     """Count the errors of the two predictors, and move the linear model towards the target.
 

@@ -52,32 +52,51 @@ class Growth(NamedTuple):
     """Bound below which the two best columns count as equally good."""
     fade: float
     """Factor of the weight of earlier targets in a leaf's mean at each row; 1 = it forgets nothing."""
+    reserve: int = 0
+    """Pairs of nodes that a split must leave free."""
+    linear: bool = True
+    """Whether leaves have linear models; without, they predict their means."""
 
 
 @fragment
 def predict_tree(tree: TargetTrees, work: TargetWork, opinion: TargetOpinion) -> float:
     """Return the tree's prediction for the row."""
-    leaf = arena.leaf_of(tree.nodes, work.row.x)
+    return predict_below(tree, 0, work, opinion)
+
+
+@fragment
+def predict_below(tree: TargetTrees, node: int, work: TargetWork, opinion: TargetOpinion) -> float:
+    """Return the prediction of the leaf below a node that the row reaches."""
+    leaf = arena.leaf_of(tree.nodes, work.row.x, node)
     opinion.leaf[0] = leaf
     consult(tree.leaves, tree.nodes.slot[leaf], work.row, opinion)
     return opinion.said[VALUE]
 
 
-@kernel
+@fragment
 def learn_tree(
     tree: TargetTrees, target: float, weight: float, growth: Growth, work: TargetWork, opinion: TargetOpinion
 ) -> None:
     """Learn the row, for which the tree has just predicted, with a weight > 0; split its leaf if it is time."""
-    nodes, leaves, y = tree.nodes, tree.leaves, min(max(target, -LARGEST), LARGEST)
-    if not planted(nodes):
-        plant(tree, y, work)
-    nodes.rows[0] += 1
-    leaf = int(opinion.leaf[0])
+    if not planted(tree.nodes):
+        plant(tree, min(max(target, -LARGEST), LARGEST), work)
+        predict_below(tree, 0, work, opinion)
+    tree.nodes.rows[0] += 1
+    learn_leaf(tree, target, weight, growth, work, opinion)
+
+
+@fragment
+def learn_leaf(
+    tree: TargetTrees, target: float, weight: float, growth: Growth, work: TargetWork, opinion: TargetOpinion
+) -> None:
+    """Add the row to the leaf that has just predicted for it; split it if it is time."""
+    nodes, leaves, y, leaf = tree.nodes, tree.leaves, min(max(target, -LARGEST), LARGEST), int(opinion.leaf[0])
     s = nodes.slot[leaf]
     if s < 0:
         return
     nodes.last[leaf] = nodes.rows[0]
-    descend(leaves, s, y, weight, work.row, opinion)
+    if growth.linear:
+        descend(leaves, s, y, weight, work.row, opinion)
     observe(leaves, s, y, weight, growth.fade, work)
     leaves.waiting[s, 0] += weight
     if leaves.waiting[s, 0] >= growth.grace:
@@ -88,18 +107,24 @@ def learn_tree(
 @kernel
 def plant(tree: TargetTrees, y: float, work: TargetWork) -> None:
     """Make the tree a single empty leaf; y is its first target."""
-    leaves, s, q, d = tree.leaves, arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
+    s, q, d = arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
     for j in range(d):
         work.order[j] = j
     draw(tree.generator, work.order, d, q)
     for j in range(q):
         tree.pool[j] = int(work.order[j])
-    for j in range(d):
+    begin_leaf(tree, s, y, work)
+
+
+@kernel
+def begin_leaf(tree: TargetTrees, s: int, y: float, work: TargetWork) -> None:
+    """Begin a leaf in slot s that expects nothing; y is its first target."""
+    leaves = tree.leaves
+    for j in range(leaves.linear.shape[1]):
         leaves.linear[s, j] = 0.0
-    leaves.bias[s, 0] = y
+    leaves.bias[s, 0], leaves.bias[s, 1] = y, 0.0
     for k in range(2):
         leaves.level[s, k] = leaves.errors[s, k] = 0.0
-    leaves.bias[s, 1] = 0.0
     choose_columns(tree, s, work)
     renew(leaves, s, y)
 
@@ -127,16 +152,16 @@ def try_to_split(tree: TargetTrees, leaf: int, s: int, growth: Growth, work: Tar
         return
     epsilon = math.sqrt(log(1.0 / growth.delta) / (2.0 * tree.leaves.moments[s, WEIGHT]))
     if found.second / found.gain < 1.0 - epsilon or epsilon < growth.tie:
-        split(tree, leaf, found, work)
+        split(tree, leaf, found, growth.reserve, work)
 
 
 @kernel
-def split(tree: TargetTrees, leaf: int, found: Found, work: TargetWork) -> None:
+def split(tree: TargetTrees, leaf: int, found: Found, reserve: int, work: TargetWork) -> None:
     """Split the leaf: each child expects the mean that the split gives it, and inherits the linear model."""
     nodes, leaves = tree.nodes, tree.leaves
     if arena.depth_of(nodes, leaf) >= arena.DEEPEST:
         return
-    s, left = nodes.slot[leaf], arena.room_for_two(nodes)
+    s, left = nodes.slot[leaf], arena.room_for_two(nodes, reserve)
     if s < 0 or left < 0:
         return
     arena.split_leaf(nodes, nodes.owner[s], left, found.tested, found.threshold)

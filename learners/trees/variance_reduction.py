@@ -6,6 +6,7 @@ Numeric columns: every border between bins. Nominal ones: each id against all ot
 from typing import NamedTuple
 
 from driftway.learners.contract import Array, kernel
+from driftway.learners.trees.information_gain import LEAST_SHARE, better
 from driftway.learners.trees.target_leaves import (
     BASE,
     BINS,
@@ -16,9 +17,6 @@ from driftway.learners.trees.target_leaves import (
     TargetLeaves,
     TargetWork,
 )
-
-LEAST_SHARE = 0.01
-"""Least share of a leaf's rows on each side of a split."""
 
 
 class Found(NamedTuple):
@@ -58,7 +56,7 @@ def best_border(stats: Array, weight: float, total: float) -> tuple[float, int, 
             left += stats[b]
             sum_left += stats[BINS + b]
             now = reduction(weight, total, left, sum_left)
-            if now > gain:
+            if better(now, gain):
                 gain, found, best_left, best_sum = now, b, left, sum_left
     return gain, found, best_left, best_sum
 
@@ -69,7 +67,7 @@ def best_id(stats: Array, weight: float, total: float) -> tuple[float, int, floa
     gain, found, best_left, best_sum = -1.0, 0, 0.0, 0.0
     for b in range(BINS):
         now = reduction(weight, total, stats[b], stats[BINS + b])
-        if now > gain:
+        if better(now, gain):
             gain, found, best_left, best_sum = now, b, stats[b], stats[BINS + b]
     return gain, found, best_left, best_sum
 
@@ -84,7 +82,7 @@ def best_split(leaves: TargetLeaves, s: int, work: TargetWork) -> Found:
         j, stats = leaves.looked[s, a], leaves.stats[s, a]
         nominal = work.row.nominal[j] > 0.0
         gain, b, n, sum_left = best_id(stats, weight, total) if nominal else best_border(stats, weight, total)
-        if gain > best:
+        if better(gain, best):
             best, second, left, mean = gain, best, n, sum_left / n
             tested = j + d if nominal else j
             threshold = float(b) if nominal else (stats[BASE] + b + 1.0) * stats[WIDTH]

@@ -135,3 +135,44 @@ def test_a_nominal_column_must_exist():
         learners.create("hoeffding_tree", 3, nominal="1/3")
     assert caught.value.min_features == 4
     assert learners.create("hoeffding_tree", 4, nominal="3/1/1").parameters.nominal == "1/3"
+
+
+def moving(n, kind, seed=5):
+    """Rows whose concept is turned round, on one side of x_1 = 0 only, after half of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 2))
+    side, turned = X[:, 1] > 0, np.arange(n) >= n // 2
+    y = ((X[:, 0] > 0) ^ (side & turned) ^ side).astype(float)
+    return X, y + (0.1 * rng.standard_normal(n) if kind == "regression" else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "drift", "leaves"), [("binary", 1600, 0.05, 16), ("regression", 2000, 0.01, 24)]
+)
+def test_alternates_begin_and_take_over_as_in_the_oracle(kind, rows, drift, leaves):
+    X, y = moving(rows, kind)
+    task = "regression" if kind == "regression" else "classification"
+    given = QUICK | {"tie": 0.1, "max_leaves": leaves, "drift": drift}
+    learner = learners.create("hoeffding_adaptive_tree", 2, task=task, **given)
+    oracle = oracles.HoeffdingAdaptiveTree(2, 2, kind, **given)
+    begun, taken = count_alternates(oracle.tree)
+    expected = np.array(run(oracle, X.tolist(), y.tolist()))
+    np.testing.assert_allclose(scores(learner, X, y), expected, rtol=1e-7, atol=1e-7)
+    assert begun, "no alternate began"
+    assert taken, "none took over"
+
+
+def count_alternates(tree):
+    """Lists that grow when an alternate of the oracle's tree begins, and when one takes over."""
+    begun, taken, begin, take_place = [], [], tree.begin, tree.take_place
+
+    def noted_begin(leaf, y):
+        begun.extend([leaf] if leaf.parent else [])
+        begin(leaf, y)
+
+    def noted_take_place(node, of):
+        taken.extend([node] if of.alternate is node else [])
+        take_place(node, of)
+
+    tree.begin, tree.take_place = noted_begin, noted_take_place
+    return begun, taken

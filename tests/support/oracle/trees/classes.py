@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import erfc, exp, log, log2, sqrt
 
-from tests.support.oracle.trees.nodes import Tree
+from tests.support.oracle.trees.nodes import Tree, best_of, two_best
 
 IDS = 32
 
@@ -35,11 +35,11 @@ class ClassTree(Tree):
     def counts(self, leaf):
         return [sum(w for _, y, w in leaf.rows if y == c) for c in range(self.K)]
 
-    def opinion(self, seen):
-        """Probabilities, the class by the counts, and the class by naive Bayes."""
-        leaf = self.find(seen.x)
-        if leaf is None:
+    def opinion(self, seen, node):
+        """Probabilities, the class by the counts, and the class by naive Bayes, of a subtree."""
+        if node is None:
             return [1.0 / self.K] * self.K, 0, 0
+        leaf = self.find(seen.x, node)
         expected = [n + p for n, p in zip(self.counts(leaf), leaf.prior, strict=True)]
         most = expected.index(max(expected))
         p = [(n + 1.0 / self.K) / (sum(expected) + 1.0) for n in expected]
@@ -70,29 +70,19 @@ class ClassTree(Tree):
         return total
 
     def learn_in(self, leaf, seen, y, weight):
-        _, most, best = self.opinion(seen) if self.said is None else self.said
+        _, most, best = self.opinion(seen, leaf)
         leaf.hits[0] += weight * (most == y)
         leaf.hits[1] += weight * (best == y)
-
-    said = None
-    """An opinion from before the tree was planted."""
-
-    def learn(self, seen, y, weight=1.0):
-        self.said = self.opinion(seen)
-        super().learn(seen, int(y), weight)
 
     def try_to_split(self, leaf, seen):
         counts = self.counts(leaf)
         if sum(n > 0 for n in counts) < 2:
             return
-        found = []
-        for j in leaf.columns:
-            found.append(max(self.splits(leaf, j, counts), key=lambda one: one[0], default=(0.0, None, None)))
-        ranked = sorted((one for one in found if one[0] > 0.0), key=lambda one: -one[0])
-        if not ranked:
+        found = [best_of(self.splits(leaf, j, counts)) for j in leaf.columns]
+        best, second = two_best(found, 1e-9 / log(2.0))
+        if best is None:
             return
-        gain, test, left = ranked[0]
-        second = ranked[1][0] if len(ranked) > 1 else 0.0
+        gain, test, left = best
         R = log2(sum(n > 0 for n in counts))
         epsilon = R * sqrt(log(1.0 / self.delta) / (2.0 * (sum(counts) + sum(leaf.prior))))
         if gain - second > epsilon or epsilon < self.tie:

@@ -12,6 +12,7 @@ class Node:
         self.parent, self.columns = parent, columns
         self.children = None
         self.rows, self.waiting, self.last = [], 0.0, 0
+        self.adwin = self.alternate = None  # of trees with alternate subtrees
 
     def goes_left(self, x):
         j, nominal, value = self.test
@@ -25,12 +26,37 @@ class Node:
         return sum(w for _, _, w in self.rows)
 
 
+def better(gain, than):
+    return gain > than + 1e-9 * abs(than)
+
+
+def best_of(found):
+    """The first clearly best of (gain, ..) of each test of a column; None if there is none."""
+    best = None
+    for one in found:
+        if best is None or better(one[0], best[0]):
+            best = one
+    return best
+
+
+def two_best(found, least):
+    """The first clearly best of (gain, ..) of each column, above `least`, and the gain of the second best."""
+    best, second = (least,), 0.0
+    for one in filter(None, found):
+        if better(one[0], best[0]):
+            best, second = one, best[0]
+        else:
+            second = max(second, one[0])
+    return (best, second) if len(best) > 1 else (None, second)
+
+
 class Tree:
     """A tree that grows; `leaf(parent)` of a subclass makes its leaves."""
 
     def __init__(self, d, nominal, grace, delta, tie, most, q=None, m=None, rng=None):
         self.d, self.nominal, self.grace, self.delta, self.tie, self.most = d, nominal, grace, delta, tie, most
         self.q, self.m, self.rng = q or d, m or q or d, rng
+        self.reserve = 0
         self.cut_down()
 
     def cut_down(self):
@@ -48,42 +74,54 @@ class Tree:
         self.pool = self.draw(range(self.d), self.q)
         self.root = Node(None, self.draw(self.pool, self.m))
 
-    def find(self, x):
-        node = self.root
-        while node is not None and node.children:
+    def find(self, x, node):
+        while node.children:
             node = node.children[0 if node.goes_left(x) else 1]
         return node
 
     def below(self, node):
-        """All nodes of a subtree."""
-        return [node, *(one for child in node.children or () for one in self.below(child))]
+        """All nodes of a subtree, and of the alternates in it."""
+        further = [*(node.children or ()), *([node.alternate] if node.alternate else ())]
+        return [node, *(one for child in further for one in self.below(child))]
 
-    def leaves(self):
-        return [one for one in self.below(self.root) if not one.children]
+    def free(self):
+        """Free pairs of nodes: each may hold two siblings, or the root of an alternate."""
+        return self.most - 1 - sum(bool(one.children) + bool(one.alternate) for one in self.below(self.root))
 
     def make_room(self):
         """Remove the leaf that was reached longest ago, if the tree is full; return False if rows still reach all."""
-        if len(self.leaves()) < self.most:
+        if self.free() > self.reserve:
             return True
-        oldest = min(self.leaves(), key=lambda one: one.last)
-        if oldest.parent is None or oldest.last >= self.time - STALE * self.most:
+        leaves = [one for one in self.below(self.root) if one.parent and one is not one.parent.alternate]
+        stale = [one for one in leaves if not one.children and one.last < self.time - STALE * self.most]
+        if not stale:
             return False
-        parent = oldest.parent
-        (sibling,) = [one for one in parent.children if one is not oldest]
-        sibling.parent = parent.parent
-        if parent.parent is None:
-            self.root = sibling
-        else:
-            parent.parent.children = [sibling if one is parent else one for one in parent.parent.children]
+        parent = min(stale, key=lambda one: one.last).parent
+        (sibling,) = [one for one in parent.children if one is not min(stale, key=lambda one: one.last)]
+        self.take_place(sibling, parent)
         return True
 
-    def learn(self, seen, y, weight):
-        leaf = self.find(seen.x)
+    def take_place(self, node, of):
+        """Put a node in the place of another one."""
+        node.parent = of.parent
+        if of.parent is None:
+            self.root = node
+        elif of.parent.alternate is of:
+            of.parent.alternate, node.adwin = node, of.adwin
+            return
+        else:
+            of.parent.children = [node if one is of else one for one in of.parent.children]
+        node.adwin = None
+
+    def learn(self, seen, y, weight=1.0):
         if self.root is None:
             self.plant()
-            leaf = self.root
-            self.begin(leaf, y)
+            self.begin(self.root, y)
         self.time += 1
+        self.learn_below(self.root, seen, y, weight)
+
+    def learn_below(self, node, seen, y, weight):
+        leaf = self.find(seen.x, node)
         leaf.last = self.time
         self.learn_in(leaf, seen, y, weight)
         leaf.rows.append((seen, y, weight))
@@ -97,6 +135,8 @@ class Tree:
             return
         leaf.test = test
         leaf.children = []
+        if leaf.parent is None or leaf.parent.alternate is not leaf:
+            leaf.adwin = None
         for expected in expectations:
             child = Node(leaf, self.draw(self.pool, self.m))
             child.last = self.time

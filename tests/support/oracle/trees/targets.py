@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, log, log2, sqrt
 
-from tests.support.oracle.trees.nodes import Tree
+from tests.support.oracle.trees.nodes import Tree, best_of, two_best
 
 BINS = 32
 
@@ -17,6 +17,8 @@ def spread(rows):
 
 
 class TargetTree(Tree):
+    linear = True
+
     def __init__(self, fade, *arguments, **more):
         self.fade = fade
         super().__init__(*arguments, **more)
@@ -31,44 +33,50 @@ class TargetTree(Tree):
         child.weights, child.bias, child.taken = list(leaf.weights), leaf.bias, leaf.taken
         child.errors = list(leaf.errors)
 
-    def predictions(self, seen):
-        """Mean, linear model, and the one that counts."""
-        leaf = self.find(seen.x)
-        if leaf is None:
+    def predictions(self, seen, node):
+        """Mean, linear model, and the one that counts, of a subtree."""
+        if node is None:
             return 0.0, 0.0, 0.0
+        leaf = self.find(seen.x, node)
         linear = leaf.bias + sum(w * z for w, z in zip(leaf.weights, seen.z, strict=True))
         return leaf.level[1], linear, linear if leaf.errors[1] < leaf.errors[0] else leaf.level[1]
 
     def learn(self, seen, y, weight=1.0):
-        self.said = self.predictions(seen)
         super().learn(seen, max(-1e100, min(1e100, y)), weight)
 
     def learn_in(self, leaf, seen, y, weight):
-        for k in range(2):
-            leaf.errors[k] = 0.995 * leaf.errors[k] + weight * (y - self.said[k]) ** 2
-        leaf.taken = min(leaf.taken + weight, 20.0)
-        step = weight * (y - self.said[1]) / (leaf.taken + weight * (1.0 + sum(z * z for z in seen.z)))
-        leaf.bias += step
-        leaf.weights = [w + step * z for w, z in zip(leaf.weights, seen.z, strict=True)]
+        said = self.predictions(seen, leaf)
+        for k in range(2 if self.linear else 0):
+            leaf.errors[k] = 0.995 * leaf.errors[k] + weight * (y - said[k]) ** 2
+        if self.linear:
+            self.descend(leaf, seen, y, weight, said)
         leaf.level[0] = leaf.level[0] * max(1.0 - (1.0 - self.fade) * weight, 0.0) + weight
         leaf.level[1] += (y - leaf.level[1]) * weight / leaf.level[0]
+
+    @staticmethod
+    def descend(leaf, seen, y, weight, said):
+        leaf.taken = min(leaf.taken + weight, 20.0)
+        step = weight * (y - said[1]) / (leaf.taken + weight * (1.0 + sum(z * z for z in seen.z)))
+        leaf.bias += step
+        leaf.weights = [w + step * z for w, z in zip(leaf.weights, seen.z, strict=True)]
 
     def try_to_split(self, leaf, seen):
         n, squares = spread(leaf.rows)
         found = []
         for j in leaf.columns:
-            tests = [(squares - spread(a)[1] - spread(b)[1], test, a) for test, a, b in self.tests(leaf, j)]
-            tests = [one for one in tests if 0.01 * n <= spread(one[2])[0] <= 0.99 * n]
-            found.append(max(tests, key=lambda one: one[0], default=(0.0, None, None)))
-        ranked = sorted((one for one in found if one[0] > 0.0), key=lambda one: -one[0])
-        if not ranked or ranked[0][0] / squares < 0.005:
+            tests = []
+            for test, left, right in self.tests(leaf, j):
+                (a, below), (b, above) = spread(left), spread(right)
+                if min(a, b) >= 0.01 * n:
+                    tests.append((squares - below - above, test, left, right))
+            found.append(best_of(tests))
+        best, second = two_best(found, 0.0)
+        if best is None or best[0] / squares < 0.005:
             return
-        gain, test, left = ranked[0]
-        second = ranked[1][0] if len(ranked) > 1 else 0.0
+        gain, test, *sides = best
         epsilon = sqrt(log(1.0 / self.delta) / (2.0 * n))
         if second / gain < 1.0 - epsilon or epsilon < self.tie:
-            right = [row for row in leaf.rows if row not in left]
-            self.split(leaf, test, [(spread(a)[0], sum(y * w for _, y, w in a) / spread(a)[0]) for a in (left, right)])
+            self.split(leaf, test, [(spread(a)[0], sum(y * w for _, y, w in a) / spread(a)[0]) for a in sides])
 
     def tests(self, leaf, j):
         """(test, rows on the left, rows on the right)."""
