@@ -145,6 +145,11 @@ LEARNERS: dict[str, str] = {
     "omr": "driftway.learners.other_tasks.omr:OMR",
     "lol": "driftway.learners.ensembles.lol:LOL",
     "hbp": "driftway.learners.neural.hbp:HBP",
+    "hoeffding_tree": "driftway.learners.trees.hoeffding_tree:HoeffdingTree",
+    "hoeffding_adaptive_tree": "driftway.learners.trees.hoeffding_adaptive_tree:HoeffdingAdaptiveTree",
+    "adaptive_random_forest": "driftway.learners.trees.adaptive_random_forest:AdaptiveRandomForest",
+    "streaming_random_patches": "driftway.learners.trees.streaming_random_patches:StreamingRandomPatches",
+    "streaming_gradient_boosting": "driftway.learners.trees.streaming_gradient_boosting:StreamingGradientBoosting",
     "auto": "driftway.learners.auto.auto:Auto",
 }
 

@@ -107,7 +107,8 @@ def _parts_of(stacked: Any) -> Any:
     """Return the numba type of a member: that of `stacked`, with one axis less in each array."""
     if isinstance(stacked, numba.types.Array):
         return stacked.copy(ndim=stacked.ndim - 1, layout="C")
-    return stacked.__class__([_parts_of(one) for one in stacked.types], stacked.instance_class)
+    make: Any = numba.types.BaseTuple.from_types  # a tuple of arrays of one type has a type of its own
+    return make([_parts_of(one) for one in stacked.types], stacked.instance_class)
 
 
 def _part(context: Any, builder: Any, stacked: Any, value: Any, i: Any) -> Any:

@@ -61,8 +61,9 @@ def losses(case: Case, wild_rows: Iterable[Wild]) -> dict[Wild, float]:
 
 
 def able(case: Case) -> bool:
+    """Whether its rows are standardised, or its row of the table says that it recovers without that."""
     learner = find(case.row.name)
-    return learner.uses_features and learner.standardizable
+    return learner.uses_features and (learner.standardizable or case.row.recovers is not None)
 
 
 CASES = [

@@ -34,6 +34,6 @@ FAMILIES = {
     "windows": windows,
 }
 """Family of learners -> module with the loops of its representatives."""
-NOT_COMPARED = ("auto", "imbalanced", "neural", "other_tasks", "sparse")
+NOT_COMPARED = ("auto", "imbalanced", "neural", "other_tasks", "sparse", "trees")
 """Families without a handwritten loop."""
 PLAIN: dict[str, Loop] = {name: loop for family in FAMILIES.values() for name, loop in family.PLAIN.items()}

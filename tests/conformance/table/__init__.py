@@ -34,6 +34,7 @@ from tests.conformance.table import (
     sequences,
     series_and_few_labels,
     sparse,
+    trees,
     windows,
 )
 from tests.conformance.table.row import Row
@@ -60,6 +61,7 @@ TABLE = (
     *ratings_and_tasks.ROWS,
     *series_and_few_labels.ROWS,
     *neural.ROWS,
+    *trees.ROWS,
     *auto.ROWS,
 )
 

@@ -1,0 +1,170 @@
+"""Hoeffding trees for classes: how one tree of a block of T scores a row, learns it and grows.
+
+`driftway.learners.trees.hoeffding_tree` is one such tree, a forest has many. A caller keeps a `ClassTrees`, a
+`ClassOpinion` and a `ClassWork` in its memory, writes the row to `work.row` and calls, with what
+`driftway.learners.engine.jit.member` takes out of both for tree t, `score_tree` and, for a labelled row just scored,
+`learn_tree` with a weight; `arena.cut_down` forgets a tree.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+from driftway.learners.contract import Counts, field, fragment, kernel, part
+from driftway.learners.engine.state_layout import Sizes
+from driftway.learners.numeric.elementary.logarithm import log
+from driftway.learners.numeric.random import Words
+from driftway.learners.trees import arena
+from driftway.learners.trees.arena import Nodes, planted
+from driftway.learners.trees.class_leaves import (
+    BAYES,
+    COUNTS,
+    ClassLeaves,
+    ClassOpinion,
+    ClassWork,
+    consult,
+    observe,
+    renew,
+)
+from driftway.learners.trees.features import draw
+from driftway.learners.trees.information_gain import LN_2, Found, best_split, classes_in
+
+
+class ClassTrees(NamedTuple):
+    """T trees."""
+
+    nodes: Any = part(Nodes, "their nodes")
+    leaves: Any = part(ClassLeaves, "their leaves")
+    generator: Words = field("u8[T, 4]", "of the columns that leaves look at")
+    pool: Counts = field("i8[T, q]", "columns from which its leaves choose", largest="d - 1")
+
+
+class Growth(NamedTuple):
+    """When a leaf is split."""
+
+    grace: float
+    """Weight of a leaf's rows from one try to the next."""
+    delta: float
+    """Probability with which the best column only seems to be the best."""
+    tie: float
+    """Bound below which the two best columns count as equally good."""
+    reserve: int = 0
+    """Pairs of nodes that a split must leave free."""
+
+
+def tree_sizes(T: int, L: int, q: int, m: int, W: int) -> Sizes:
+    """Return the sizes of T trees of at most L leaves, which look at m of their tree's q columns, in W words each."""
+    return {"T": T, "L": L, "N": 2 * L - 1, "q": q, "m": m, "W": W}
+
+
+@fragment
+def score_tree(tree: ClassTrees, work: ClassWork, opinion: ClassOpinion) -> None:
+    """Write the tree's opinion of the row."""
+    score_below(tree, 0, work, opinion)
+
+
+@fragment
+def score_below(tree: ClassTrees, node: int, work: ClassWork, opinion: ClassOpinion) -> None:
+    """Write the opinion of the leaf below a node that the row reaches."""
+    leaf = arena.leaf_of(tree.nodes, work.row.x, node)
+    opinion.leaf[0] = leaf
+    consult(tree.leaves, tree.nodes.slot[leaf], work.row, opinion)
+
+
+@fragment
+def learn_tree(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
+    """Learn the row, of which the tree has just given its opinion, with a weight > 0; split its leaf if it is time."""
+    nodes = tree.nodes
+    if not planted(nodes):
+        plant(tree, work)
+    nodes.rows[0] += 1
+    learn_leaf(tree, y, weight, growth, work, opinion)
+
+
+@fragment
+def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
+    """Add the row to the leaf that has just given its opinion; split it if it is time."""
+    nodes, leaves, leaf = tree.nodes, tree.leaves, int(opinion.leaf[0])
+    s = nodes.slot[leaf]
+    if s < 0:
+        return
+    nodes.last[leaf] = nodes.rows[0]
+    leaves.hits[s, COUNTS] += weight * (opinion.said[COUNTS] == y)
+    leaves.hits[s, BAYES] += weight * (opinion.said[BAYES] == y)
+    observe(leaves, s, work.row, y, weight)
+    leaves.waiting[s, 0] += weight
+    if leaves.waiting[s, 0] >= growth.grace:
+        leaves.waiting[s, 0] = 0.0
+        try_to_split(tree, leaf, s, growth, work)
+
+
+@kernel
+def plant(tree: ClassTrees, work: ClassWork) -> None:
+    """Make the tree a single empty leaf."""
+    s, q, d = arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
+    for j in range(d):
+        work.order[j] = j
+    draw(tree.generator, work.order, d, q)
+    for j in range(q):
+        tree.pool[j] = int(work.order[j])
+    begin_leaf(tree, s, work)
+
+
+@kernel
+def begin_leaf(tree: ClassTrees, s: int, work: ClassWork) -> None:
+    """Begin a leaf in slot s that expects nothing."""
+    for c in range(tree.leaves.prior.shape[1]):
+        tree.leaves.prior[s, c] = 0.0
+    choose_columns(tree, s, work)
+    renew(tree.leaves, s, work.row)
+
+
+@kernel
+def choose_columns(tree: ClassTrees, s: int, work: ClassWork) -> None:
+    """Choose the columns at which the leaf in slot s looks: all of the tree's, or m of them at random."""
+    looked, order, q, m = tree.leaves.looked, work.order, tree.pool.shape[0], tree.leaves.looked.shape[1]
+    for j in range(q):
+        order[j] = tree.pool[j]
+    draw(tree.generator, order, q, m)
+    for a in range(m):
+        looked[s, a] = int(order[a])
+
+
+@kernel
+def try_to_split(tree: ClassTrees, leaf: int, s: int, growth: Growth, work: ClassWork) -> None:
+    """Split the leaf if the best column is the best with probability 1 - delta, or if the best two are equally good.
+
+    Domingos and Hulten's Table 1: with R = log2 of the classes in the leaf and n its rows, the observed difference of
+    two gains is within epsilon = sqrt(R^2 ln(1 / delta) / 2 n) of the true one.
+    """
+    counts, K = tree.leaves.counts[s], tree.leaves.counts.shape[1]
+    classes, n = classes_in(counts), 0.0
+    if classes < 2:
+        return
+    for c in range(K):
+        n += counts[c] + tree.leaves.prior[s, c]
+    found = best_split(tree.leaves, s, work)
+    R = log(float(classes)) / LN_2
+    epsilon = R * math.sqrt(log(1.0 / growth.delta) / (2.0 * n))
+    if found.tested >= 0 and (found.gain - found.second > epsilon or epsilon < growth.tie):
+        split(tree, leaf, found, growth.reserve, work)
+
+
+@kernel
+def split(tree: ClassTrees, leaf: int, found: Found, reserve: int, work: ClassWork) -> None:
+    """Split the leaf: each child expects the classes that the split puts there."""
+    nodes, leaves, K = tree.nodes, tree.leaves, tree.leaves.counts.shape[1]
+    if arena.depth_of(nodes, leaf) >= arena.DEEPEST:
+        return
+    s, left = nodes.slot[leaf], arena.room_for_two(nodes, reserve)
+    if s < 0 or left < 0:
+        return
+    arena.split_leaf(nodes, nodes.owner[s], left, found.tested, found.threshold)
+    other = nodes.slot[left + 1]
+    if other < 0:
+        return
+    for c in range(K):
+        leaves.prior[other, c] = max(leaves.counts[s, c] - work.best[c], 0.0)
+        leaves.prior[s, c] = work.best[c]
+    for child in (s, other):
+        choose_columns(tree, child, work)
+        renew(leaves, child, work.row)

@@ -1,0 +1,1 @@
+"""Trees and forests on plain lists of rows. See docs/algorithms/trees.md."""
