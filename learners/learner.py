@@ -87,8 +87,7 @@ class Learner:
     composite: bool = False
     """Whether it consists of other learners and so cannot be the base or an expert of an ensemble."""
     link: str | None = None
-    """How a binary score s maps to the probability of class 1: ``logistic`` 1 / (1 + exp(-s)), ``probit`` Phi(s);
-    None if s is only a margin, which gives the class but no probability."""
+    """How a binary score maps to the probability of class 1: ``logistic``, ``probit``; None if it is only a margin."""
     multiclass_link: str | None = None
     """How multiclass scores map to probabilities: ``softmax``, or ``direct`` as they are; None if they do not."""
     votes: bool = False
@@ -321,8 +320,8 @@ class Learner:
             raise SnapshotMismatch("the snapshot's header is not readable") from None
         for key in ours:
             if theirs.get(key) != ours[key]:
-                found = f"{key} {theirs.get(key)}, the learner {ours[key]}"
-                raise SnapshotMismatch(f"the snapshot has {'other fields' if key == 'fields' else found}")
+                both = "other fields" if key == "fields" else f"{key} {theirs.get(key)}, the learner {ours[key]}"
+                raise SnapshotMismatch(f"the snapshot has {both}")
         if len(body) - end != self.state.nbytes:
             raise SnapshotMismatch(f"the snapshot has {len(body) - end} state bytes, not {self.state.nbytes}")
         memory = np.frombuffer(body, np.uint8, offset=end)

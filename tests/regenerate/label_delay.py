@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.progress import track
 
-from driftway.learners.auto import classification, label_history
+from driftway.learners.auto import classification
 from driftway.learners.auto.auto import Auto
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.preprocessing.standardizer import OnlineStandardizer
@@ -114,9 +114,10 @@ def said_late(stream: str, n_classes: int, delay: int, rows: int | None = None) 
     learner.predict_then_update_delayed(
         steps.X, steps.y, np.empty((len(number), learner.n_scores)), DelayedRows(number, opinions)
     )
-    names = classification.names(auto.rule().parameters)
-    known = len(y) - delay
-    outputs = opinions[:known, : -label_history.EXPERTS].reshape(known, len(names), -1)
+    E, known = len(auto.state["mixing.share"]), len(y) - delay
+    names = classification.names(auto.rule().parameters)[:E]  # without the forests
+    width = E * (1 if n_classes == 2 else n_classes)
+    outputs = opinions[:known, :width].reshape(known, E, -1)
     predicted = (outputs[:, :, 0] >= 0.0).astype(int) if n_classes == 2 else outputs.argmax(axis=2)
     right = 100.0 * (predicted == y[:known, None]).mean(axis=0)
     return dict(zip(names, right.tolist(), strict=True))

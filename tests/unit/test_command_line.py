@@ -349,8 +349,9 @@ def test_learners_json_describes_what_the_registry_has() -> None:
     found = json.loads(run("learners", "--json").stdout)
     assert [row["name"] for row in found] == list(learners.LEARNERS)
     for row in found:
-        assert set(row) == {"name", "family", "tasks", "parameters", "state", "description", "cost", "source", "shares"}
-        assert all(row[key] for key in ("family", "tasks", "cost", "source")), row["name"]
+        described = {"name", "family", "tasks", "parameters", "state", "description", "cost", "source", "score"}
+        assert set(row) == {*described, "shares"}
+        assert all(row[key] for key in ("family", "tasks", "cost", "source", "score")), row["name"]
         assert "---" not in row["description"], "ends where the docstring's sections begin"
         assert set(row["tasks"]) <= {"binary", "multiclass", "regression"}
         assert row["description"]

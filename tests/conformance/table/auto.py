@@ -10,7 +10,10 @@ ROWS: tuple[Row, ...] = (
         "auto",
         Auto,
         variants=({}, {"budget": 1.0, "seed": 7}, {"budget": 0.05}),
-        symmetric=("mixing.P", "filters.P", "stacking.P", "change_P", "level_P", "curve_P"),
+        symmetric=(
+            *("mixing.P", "filters.P", "stacking.P", "change_P", "level_P", "curve_P"),
+            *("forests.mixing.P", "forests.alone.P"),
+        ),
         invalid={"budget": (0.0, -1.0), "seed": (-1, 2**53 + 2)},
         accuracy=(({}, (89.04, 96.49, 97.69, 99.13, 94.71, 96.92)),),
         adapts=(({}, 80.0),),

@@ -129,8 +129,14 @@ def test_prequential_yields_scores_and_feeds_metrics():
     assert metrics.point()["accuracy"] == (((whole[:, 0] >= 0) == y).mean())
 
 
-def test_state_refuses_narrow_items_and_foreign_memory():
-    with pytest.raises(ValueError, match="8 bytes wide"):
-        State({"bits": ("u1", (8,))})
+def test_views_of_a_state_begin_at_multiples_of_8_bytes():
+    state = State({"bits": ("u1", (3,)), "w": ("f8", (2,)), "counts": ("u2", (5,))})
+    assert [state.start(name) for name in state] == [0, 8, 24]
+    assert state.nbytes == 40
+    state["bits"][:], state["w"][:], state["counts"][:] = 255, 1.5, 7
+    assert State(state.fields, state.memory)["counts"].tolist() == [7] * 5
+
+
+def test_state_refuses_foreign_memory():
     with pytest.raises(ValueError, match="takes 16 bytes"):
         State({"w": ("f8", (2,))}, np.zeros(8, np.uint8))

@@ -157,7 +157,7 @@ def test_plot_writes_what_the_name_ends_in(tmp_path: Path, monkeypatch: pytest.M
     curves = Curves()
     for offset in range(99, 2000, 100):
         curves.add(point(offset))
-    monkeypatch.setattr("driftway.worker.admin.cli.plot._read", lambda *_: (curves, 1))
+    monkeypatch.setattr("driftway.worker.admin.cli.plot._read", lambda *_: (curves, 1, {}))
     asked = ["plot", "--input", "EVENTS", "--stream", "sea:rows=4000", "--bootstrap", "unused:1"]
     done = CliRunner().invoke(cli.main, [*asked, "--out", str(tmp_path / name)])
     assert done.exit_code == 0, done.output

@@ -310,7 +310,7 @@ def test_nothing_written_and_nothing_read() -> None:
 
 
 GOOD = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.zeros((2, 2)), np.zeros(2), THREE)
-OURS = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.ones((2, 2)), np.zeros(2), THREE, 5, "pa1:C=0.1")
+OURS = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.ones((2, 2)), np.zeros(2), THREE, 5, challenger="pa1:C=0.1")
 """Predictions of a challenger."""
 
 
@@ -329,7 +329,7 @@ def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
     assert {value[0] for value in values} == {3}
     assert decode_predictions(OURS).plan.tolist() == [5, 5]
     assert decode_predictions(GOOD).learners == ["", ""]
-    other = pack(batch_of([b"9"], [0.0]), np.zeros((1, 2)), np.zeros(1), THREE, 5, "arow")
+    other = pack(batch_of([b"9"], [0.0]), np.zeros((1, 2)), np.zeros(1), THREE, 5, challenger="arow")
     assert decode_predictions([*OURS, *other]).learners == ["pa1:C=0.1", "pa1:C=0.1", "arow"]
 
 
