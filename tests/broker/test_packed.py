@@ -74,7 +74,7 @@ def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: st
         auditor.await_all(2000)
     auditor.require(stage.expected)
     first_bytes = [(record.value or b"")[:1] for record in read_all(kafka, f"{stage.prefix}.predictions")]
-    assert first_bytes == [*[b"{"] * 500, *[b"\x01"] * 500] * 2
+    assert first_bytes == [*[b"{"] * 500, *[b"\x03"] * 500] * 2, "with a probability, and so of version 3"
 
 
 def test_labels_travel_as_class_indices(kafka: str) -> None:

@@ -85,7 +85,8 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
 
     topics, counts = chosen(given["bootstrap"], passthrough, given)
     accuracy = topics.accuracy
-    curves, newest = Curves(), dict[str, dict[int, Bins]]()
+    curves = Curves()
+    newest: dict[str, dict[int, Bins]] = {}
     deadline = time.monotonic() + READ_SECONDS
     with closing(TopicTail(given["bootstrap"], passthrough, {accuracy: counts[accuracy]})) as tail:
         while not tail.at_end:
@@ -94,5 +95,5 @@ def _read(passthrough: dict[str, Any], given: dict[str, Any]) -> tuple[Curves, i
                 newest.setdefault(point["learner"], {})[point["partition"]] = point.get("reliability", [])
             if time.monotonic() > deadline:
                 raise Failure(with_file_shortage(f"the end of {accuracy} was not reached in {READ_SECONDS:.0f} s"))
-    models = {learner: added_up(list(parts.values())) for learner, parts in newest.items()}
-    return curves, counts[topics.input], dict[str, Bins](models)
+    models: dict[str, Bins] = {learner: added_up(list(parts.values())) for learner, parts in newest.items()}
+    return curves, counts[topics.input], models

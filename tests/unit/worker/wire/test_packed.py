@@ -318,7 +318,7 @@ OURS = pack(batch_of([b"7", b"8"], [0.0, 1.0]), np.ones((2, 2)), np.zeros(2), TH
 def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
     name = "pa1:C=0.1, é"
     values = list(
-        pack(batch_of(ids, [0.0, math.nan]), np.array([[1.5], [-2.0]]), np.array([1.0, 0.0]), BINARY, 1, name)
+        pack(batch_of(ids, [0.0, math.nan]), np.array([[1.5], [-2.0]]), np.array([1.0, 0.0]), BINARY, challenger=name)
     )
     found = decode_predictions(values)
     assert found.learners == [name, name]
@@ -338,17 +338,18 @@ def test_a_challenger_s_prediction_says_whose_it_is(ids: list[bytes]) -> None:
     [
         ([b""], "record 0 is not a packed prediction: 0 bytes, beginning with nothing"),
         ([GOOD[0], GOOD[0][:20]], "record 1 is not a packed prediction: 20 bytes, beginning with 01 00"),
-        ([GOOD[0][:41]], "record 0, a packed prediction, does not hold as many scores as the first"),
+        ([GOOD[0][:41]],
+         "record 0, a packed prediction, does not hold as many scores as the first, or not the same fields"),
         ([b"\x04" + GOOD[0][1:]], "record 0 is not a packed prediction of version 1: it begins with byte 4"),
-        ([OURS[0][:66]], "record 0 is not a packed prediction of a challenger: it ends before its name"),
-        ([OURS[0][:64] + bytes(2)], "record 0 is not a packed prediction of a challenger: it ends before its name"),
+        ([OURS[0][:74]], "record 0 is not a packed prediction of a challenger: it ends before its name"),
+        ([OURS[0][:72] + bytes(2)], "record 0 is not a packed prediction of a challenger: it ends before its name"),
         ([GOOD[0], OURS[0]], "record 1 is not a packed prediction of version 1: it begins with byte 3"),
         ([GOOD[0], b"\x02" + GOOD[1][1:]], "record 1 is not a packed prediction of version 1: it begins with byte 2"),
         ([GOOD[0], b'{"id":1}'], "record 1 is not a packed prediction of version 1: it begins with byte 123"),
         ([GOOD[0], encode_packed(np.ones((1, 6)), np.ones(1))[0]],
          "record 1 is not a packed prediction: 58 bytes, beginning with 01 08"),
         ([*GOOD, pack(batch_of([b'"a long id"'], [0.0]), np.zeros((1, 1)), np.zeros(1), BINARY)[0]],
-         "record 2, a packed prediction, does not hold as many scores as the first"),
+         "record 2, a packed prediction, does not hold as many scores as the first, or not the same fields"),
     ],
 )  # fmt: skip
 def test_what_is_no_packed_prediction_is_refused(values: list[bytes], words: str) -> None:
