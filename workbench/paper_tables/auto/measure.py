@@ -182,7 +182,7 @@ def _of_targets(name: str, opening: dict[str, Any]) -> Iterator[TableRun]:
     """Yield all regression learners behind the standardiser, and DFOP with its factor, there and on raw rows."""
     target = Target(REGRESSION, 0)
     for learner in LEARNERS:
-        if "regression" in find(learner).tasks:
+        if "regression" in find(learner).tasks and not find(learner).unscaled:  # no ids among these features
             yield TableRun(name, learner, Job(name, Spec.parse(learner), target, opening))
     for ending in ("", ",intercept=false"):
         spec = Spec.parse(f"dfop:mu={REGRESSION_STREAMS[name].mu:g}{ending}")
