@@ -37,7 +37,7 @@ from driftway.workbench.paper_tables.auto.streams import (
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
 from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.protocols import Figure
+from driftway.worker.evaluation.protocols import Figure, Job
 from tests.regenerate import auto_ablation
 
 ROWS = 600
@@ -79,6 +79,12 @@ def measured(tmp_path_factory) -> Iterator[AutoResults]:
         patch.setitem(PROBABILITY_STREAMS, "electricity", LIKELY)
         patch.setattr(measuring, "LEARNERS", ("auto", "dfop", "no_change", "arow", "rls"))
         yield measure(asked(tmp_path_factory.mktemp("auto")), asking)
+
+
+def test_learners_that_need_other_columns_are_left_out():
+    names = [one.job.spec.name for one in measuring._of_targets("sru1", 5, {}) if isinstance(one.job, Job)]
+    assert {"auto", "dfop"} <= set(names)
+    assert "online_mf" not in names, "it reads a user and an item, and ended the command"
 
 
 def test_lines_of_streams_are_whole():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
+from driftway.learners.contract import ParameterError
 from driftway.learners.registry import LEARNERS, find
 from driftway.learners.spec import Spec
 from driftway.workbench.paper_tables.auto.ablation import HISTORY, AblationRun, ablated_accuracy
@@ -175,18 +176,30 @@ def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) ->
             yield TableRun(name, HISTORY, AblationRun(one.opens, one.n_classes, HISTORY, asked.data_dir))
     for name in asking.regression:
         if _first_there((name,), name, asked, results) is not None:
-            yield from _of_targets(name, opening)
+            stream = asked.open_stream(name, seed=asked.seed, data_dir=asked.data_dir)
+            yield from _of_targets(name, stream.n_features, opening)
 
 
-def _of_targets(name: str, opening: dict[str, Any]) -> Iterator[TableRun]:
-    """Yield all regression learners behind the standardiser, and DFOP with its factor, there and on raw rows."""
+def _of_targets(name: str, d: int, opening: dict[str, Any]) -> Iterator[TableRun]:
+    """Yield all regression learners behind the standardiser, and DFOP with its factor, there and on raw rows.
+
+    Those that need other columns than d features are left out.
+    """
     target = Target(REGRESSION, 0)
     for learner in LEARNERS:
-        if "regression" in find(learner).tasks and not find(learner).unscaled:  # no ids among these features
+        if "regression" in find(learner).tasks and _fits(learner, d):
             yield TableRun(name, learner, Job(name, Spec.parse(learner), target, opening))
     for ending in ("", ",intercept=false"):
         spec = Spec.parse(f"dfop:mu={REGRESSION_STREAMS[name].mu:g}{ending}")
         yield TableRun(name, spec.text, Job(name, spec, target, opening, standardize=not ending))
+
+
+def _fits(learner: str, d: int) -> bool:
+    try:
+        Spec.parse(learner).create(d, task=REGRESSION)
+    except ParameterError:
+        return False
+    return True
 
 
 def _first_there(streams: tuple[str, ...], name: str, asked: TableRequest, results: AutoResults) -> str | None:
