@@ -48,7 +48,7 @@ class Nodes(NamedTuple):
 
 
 @fragment
-def planted(nodes: Nodes) -> bool:
+def has_begun(nodes: Nodes) -> bool:
     """Whether the tree has a root."""
     return nodes.feature[0] != FREE
 
@@ -128,7 +128,7 @@ def begin_tree(nodes: Nodes) -> int:
 
 
 @kernel
-def cut_down(nodes: Nodes) -> None:
+def reset(nodes: Nodes) -> None:
     """Forget a tree; the next row that it learns plants a new one."""
     nodes.feature[0] = FREE
     nodes.slot[0] = -1

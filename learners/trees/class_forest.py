@@ -88,7 +88,7 @@ def teach(t: int, y: int, p: Given, memory: ClassForest) -> None:
     gone = watch_tree(members, memory.detectors, t, 0.0 if hit else 1.0, p)
     if gone >= 0:
         one = member(memory.trees, gone)
-        arena.cut_down(one.nodes)
+        arena.reset(one.nodes)
         if gone == active_tree(members, t):
             score_tree(one, work, opinion)
             class_trees.learn_tree(one, y, 1.0, p.growth, work, opinion)

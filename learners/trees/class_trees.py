@@ -3,7 +3,7 @@
 `driftway.learners.trees.hoeffding_tree` is one such tree, a forest has many. A caller keeps a `ClassTrees`, a
 `ClassOpinion` and a `ClassWork` in its memory, writes the row to `work.row` and calls, with what
 `driftway.learners.engine.jit.member` takes out of both for tree t, `score_tree` and, for a labelled row just scored,
-`learn_tree` with a weight; `arena.cut_down` forgets a tree.
+`learn_tree` with a weight; `arena.reset` makes a tree forget everything.
 """
 
 import math
@@ -14,7 +14,7 @@ from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.random import Words
 from driftway.learners.trees import arena
-from driftway.learners.trees.arena import Nodes, planted
+from driftway.learners.trees.arena import Nodes, has_begun
 from driftway.learners.trees.class_leaves import (
     BAYES,
     COUNTS,
@@ -74,8 +74,8 @@ def score_below(tree: ClassTrees, node: int, work: ClassWork, opinion: ClassOpin
 def learn_tree(tree: ClassTrees, y: int, weight: float, growth: Growth, work: ClassWork, opinion: ClassOpinion) -> None:
     """Learn the row, of which the tree has just given its opinion, with a weight > 0; split its leaf if it is time."""
     nodes = tree.nodes
-    if not planted(nodes):
-        plant(tree, work)
+    if not has_begun(nodes):
+        begin_tree(tree, work)
     nodes.rows[0] += 1
     learn_leaf(tree, y, weight, growth, work, opinion)
 
@@ -98,7 +98,7 @@ def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: Growth, work: Cl
 
 
 @kernel
-def plant(tree: ClassTrees, work: ClassWork) -> None:
+def begin_tree(tree: ClassTrees, work: ClassWork) -> None:
     """Make the tree a single empty leaf."""
     s, q, d = arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
     for j in range(d):

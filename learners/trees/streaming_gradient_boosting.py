@@ -212,7 +212,7 @@ def teach(t: int, wanted: float, weight: float, root: float, p: Given, memory: A
     one = member(detectors, 0)
     if increased(one, relative(root, off), p.watch):
         forget(one)
-        arena.cut_down(tree.nodes)
+        arena.reset(tree.nodes)
         predict_tree(tree, memory.work, opinion)
         learn_tree(tree, wanted, weight, p.growth, memory.work, opinion)
     count_error(memory.error, off)

@@ -73,7 +73,7 @@ def teach(t: int, y: float, root: float, p: Given, memory: TargetForest) -> None
     gone = watch_tree(members, memory.detectors, t, error, p)
     if gone >= 0:
         one = member(memory.trees, gone)
-        arena.cut_down(one.nodes)
+        arena.reset(one.nodes)
         if gone == active_tree(members, t):
             predict_tree(one, work, opinion)
             target_trees.learn_tree(one, y, 1.0, p.growth, work, opinion)

@@ -10,7 +10,7 @@ from driftway.learners.contract import Counts, field, fragment, kernel, part
 from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.random import Words
 from driftway.learners.trees import arena
-from driftway.learners.trees.arena import Nodes, planted
+from driftway.learners.trees.arena import Nodes, has_begun
 from driftway.learners.trees.features import LARGEST, draw
 from driftway.learners.trees.target_leaves import (
     MEAN,
@@ -78,8 +78,8 @@ def learn_tree(
     tree: TargetTrees, target: float, weight: float, growth: Growth, work: TargetWork, opinion: TargetOpinion
 ) -> None:
     """Learn the row, for which the tree has just predicted, with a weight > 0; split its leaf if it is time."""
-    if not planted(tree.nodes):
-        plant(tree, min(max(target, -LARGEST), LARGEST), work)
+    if not has_begun(tree.nodes):
+        begin_tree(tree, min(max(target, -LARGEST), LARGEST), work)
         predict_below(tree, 0, work, opinion)
     tree.nodes.rows[0] += 1
     learn_leaf(tree, target, weight, growth, work, opinion)
@@ -105,7 +105,7 @@ def learn_leaf(
 
 
 @kernel
-def plant(tree: TargetTrees, y: float, work: TargetWork) -> None:
+def begin_tree(tree: TargetTrees, y: float, work: TargetWork) -> None:
     """Make the tree a single empty leaf; y is its first target."""
     s, q, d = arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
     for j in range(d):

@@ -13,9 +13,9 @@ from driftway.learners.auto.forests.trees import (
     Columns,
     Trees,
     bagging_weight,
+    begin_tree,
     find_leaves,
     may_split,
-    plant,
     power,
     split,
 )
@@ -107,7 +107,7 @@ def learn(forest: ClassForest, bins: Array, y: int, growth: Growth) -> None:
     columns = Columns(0, bins.shape[0])
     for t in range(forest.accuracy.shape[0]):
         if forest.trees.nodes[t] == 0:
-            plant(forest.trees, t, columns)
+            begin_tree(forest.trees, t, columns)
         elif has_drifted(forest, t, y):
             restart(forest, t, columns)
         weight = bagging_weight(forest.trees.words)
@@ -138,7 +138,7 @@ def has_drifted(forest: ClassForest, t: int, y: int) -> bool:
 @kernel
 def restart(forest: ClassForest, t: int, columns: Columns) -> None:
     """Let tree t begin anew."""
-    plant(forest.trees, t, columns)
+    begin_tree(forest.trees, t, columns)
     clear_slot(forest, t, 0)
     for c in range(forest.classes.shape[2]):
         forest.classes[t, 0, c] = 0.0

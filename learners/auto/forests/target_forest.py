@@ -13,9 +13,9 @@ from driftway.learners.auto.forests.trees import (
     Columns,
     Trees,
     bagging_weight,
+    begin_tree,
     find_leaves,
     may_split,
-    plant,
     power,
     split,
 )
@@ -86,7 +86,7 @@ def learn(forest: TargetForest, bins: Array, y: float, columns: Columns) -> None
     """Learn the row for which `forecast` has just found the leaves. Shapes: bins f8[c]."""
     for t in range(forest.rows.shape[0]):
         if forest.trees.nodes[t] == 0:
-            plant(forest.trees, t, columns)
+            begin_tree(forest.trees, t, columns)
         elif has_drifted(forest, t, y):
             restart(forest, t, columns)
         weight = bagging_weight(forest.trees.words)
@@ -110,7 +110,7 @@ def has_drifted(forest: TargetForest, t: int, y: float) -> bool:
 @kernel
 def restart(forest: TargetForest, t: int, columns: Columns) -> None:
     """Let tree t begin anew."""
-    plant(forest.trees, t, columns)
+    begin_tree(forest.trees, t, columns)
     clear_slot(forest, t, 0)
     forest.mean[t, 0] = forest.weight[t, 0] = forest.trees.leaf[t] = forest.rows[t] = 0.0
 

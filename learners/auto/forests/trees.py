@@ -89,7 +89,7 @@ def observe_features(trees: Trees, t: int, a: int, columns: Columns) -> None:
 
 
 @kernel
-def plant(trees: Trees, t: int, columns: Columns) -> None:
+def begin_tree(trees: Trees, t: int, columns: Columns) -> None:
     """Reduce tree t to its root, which observes features in slot 0."""
     trees.nodes[t] = 1
     trees.child[t, 0] = 0

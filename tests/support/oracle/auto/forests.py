@@ -41,7 +41,7 @@ class Forest:
         self.most_slots, self.most_nodes = slots, nodes
         self.trees, self.slots, self.nodes = [Leaf(self.empty()) for _ in range(trees)], [0] * trees, [0] * trees
 
-    def plant(self, t):
+    def begin(self, t):
         self.trees[t], self.slots[t], self.nodes[t] = Leaf(self.empty()), 1, 1
         self.observe(self.trees[t])
 
@@ -61,10 +61,10 @@ class Forest:
             # The row's leaf is found before a tree that begins anew is replaced by its root.
             leaf = self.trees[t].find(bins)
             if self.nodes[t] == 0:
-                self.plant(t)
+                self.begin(t)
                 leaf = self.trees[t]
             elif self.drifted(t, leaf, y):
-                self.plant(t)
+                self.begin(t)
                 self.forget(t)
                 leaf = self.trees[t]
             weight = self.weight()

@@ -42,7 +42,7 @@ class StreamingGradientBoosting:
         tree.learn(seen, wanted, weight)
         if self.alarms[t].increased(losses(off)):
             self.alarms[t] = Alarm(self.drift)
-            tree.cut_down()
+            tree.reset()
             tree.learn(seen, wanted, weight)
         self.scale.add(off)
 

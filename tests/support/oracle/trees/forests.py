@@ -28,8 +28,8 @@ class Place:
     def __init__(self, tree):
         self.tree, self.right, self.rows = tree, 0, 0
 
-    def cut_down(self):
-        self.tree.cut_down()
+    def reset(self):
+        self.tree.reset()
         self.right = self.rows = 0
 
 
@@ -48,11 +48,11 @@ class Member:
             gone = self.active
             if self.waiting:
                 self.active, self.spare, self.waiting = self.spare, self.active, False
-            gone.cut_down()
+            gone.reset()
             self.alarms = [Alarm(delta) for delta in self.deltas]
             return gone is self.active
         if warned:
-            self.spare.cut_down()
+            self.spare.reset()
             self.waiting = True
         return False
 

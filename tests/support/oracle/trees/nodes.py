@@ -57,9 +57,9 @@ class Tree:
         self.d, self.nominal, self.grace, self.delta, self.tie, self.most = d, nominal, grace, delta, tie, most
         self.q, self.m, self.rng = q or d, m or q or d, rng
         self.reserve = 0
-        self.cut_down()
+        self.reset()
 
-    def cut_down(self):
+    def reset(self):
         self.root, self.time = None, 0
 
     def draw(self, items, m):
@@ -69,7 +69,7 @@ class Tree:
             items[a], items[b] = items[b], items[a]
         return items[:m]
 
-    def plant(self):
+    def begin_tree(self):
         self.time = 0
         self.pool = self.draw(range(self.d), self.q)
         self.root = Node(None, self.draw(self.pool, self.m))
@@ -115,7 +115,7 @@ class Tree:
 
     def learn(self, seen, y, weight=1.0):
         if self.root is None:
-            self.plant()
+            self.begin_tree()
             self.begin(self.root, y)
         self.time += 1
         self.learn_below(self.root, seen, y, weight)
