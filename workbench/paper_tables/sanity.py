@@ -190,6 +190,11 @@ learn_pp_nse                             | 87.31 | 91.16 | 97.08 | 56.87 | 77.22
 weighted_majority                        | 88.72 | 96.39 | 97.62 | 79.40 | 95.23 | 97.28
 weighted_majority:floor=0.0              | 88.72 | 96.40 | 97.62 | 78.73 | 95.22 | 97.36
 auto                                     | 89.04 | 96.49 | 97.69 | 99.13 | 94.71 | 96.92
+hoeffding_tree                           | 85.97 | 74.68 | 97.21 | 72.87 | 82.93 | 89.68
+hoeffding_adaptive_tree                  | 86.36 | 90.79 | 97.39 | 72.87 | 86.31 | 90.60
+adaptive_random_forest                   | 87.81 | 93.81 | 97.45 | 70.80 | 90.69 | 93.56
+streaming_random_patches                 | 84.25 | 93.51 | 97.36 | 70.40 | 92.09 | 94.52
+streaming_gradient_boosting              | 86.87 | 94.29 | 95.77 | 69.87 | 88.80 | 91.84
 eos_elm                                  | 86.96 | 70.03 | 96.19 | 69.53 | 82.56 | 72.60
 """
 """Learner -> accuracy per stream in per cent (- if not stated), or the measurement that the conformance table gives
