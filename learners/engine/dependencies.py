@@ -95,7 +95,8 @@ def _text(value: Any, called: dict[FunctionType, None]) -> str:
     if isinstance(function, FunctionType):
         if not _is_library(function.__module__):
             called[function] = None
-        return f"{function.__module__}.{function.__qualname__}"
+        inline = " inline" if getattr(value, "inline", False) is True else ""
+        return f"{function.__module__}.{function.__qualname__}{inline}"
     if isinstance(value, type):
         members = [_text(one.value, called) for one in value] if issubclass(value, Enum) else ()
         return f"{value.__module__}.{value.__qualname__} {getattr(value, '_fields', ())} {members}"

@@ -77,12 +77,12 @@ class CompiledFunction(CPUDispatcher):
 
     def __init__(self, function: Any, inline: bool) -> None:
         super().__init__(function, targetoptions=OPTIONS)
-        self._inline = inline
+        self.inline = inline
 
     @cached_property
     def subroutine(self) -> Any:
         """What kernels call; most processes find their kernels in the cache and need none."""
-        options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self._inline}
+        options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self.inline}
         return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=_Compiler)
 
     @property

@@ -19,7 +19,7 @@ from driftway.learners.auto.forests.trees import (
     power,
     split,
 )
-from driftway.learners.contract import Array, field, kernel, part, scratch
+from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
 from driftway.learners.numeric.elementary.logarithm import log
 
 TREES = 16
@@ -115,7 +115,7 @@ def learn(forest: ClassForest, bins: Array, y: int, growth: Growth) -> None:
             learn_in_leaf(forest, t, bins, y, weight, growth)
 
 
-@kernel
+@fragment
 def has_drifted(forest: ClassForest, t: int, y: int) -> bool:
     """Count whether tree t predicts class y; return whether its error is far above its least (Gama et al.'s DDM)."""
     classes, top = forest.classes[t, int(forest.trees.leaf[t])], 0
@@ -159,7 +159,7 @@ def clear_slot(forest: ClassForest, t: int, a: int) -> None:
         totals[c] = 0.0
 
 
-@kernel
+@fragment
 def learn_in_leaf(forest: ClassForest, t: int, bins: Array, y: int, weight: int, growth: Growth) -> None:
     """Learn a row in the leaf of tree t, and split it if it is time to. Shapes: bins f8[w]."""
     trees, node = forest.trees, int(forest.trees.leaf[t])

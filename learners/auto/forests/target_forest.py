@@ -126,7 +126,7 @@ def clear_slot(forest: TargetForest, t: int, a: int) -> None:
     forest.squares[t, a] = 0.0
 
 
-@kernel
+@fragment
 def learn_in_leaf(forest: TargetForest, t: int, bins: Array, y: float, weight: int, columns: Columns) -> None:
     """Learn a row in the leaf of tree t, and split it if it is time to. Shapes: bins f8[c]."""
     trees, node = forest.trees, int(forest.trees.leaf[t])

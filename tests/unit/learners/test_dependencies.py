@@ -19,7 +19,7 @@ from tests.meta.sources import files, module
 MODULES = {
     "helpers": """
         import numpy as np
-        from driftway.learners.engine.jit import fragment
+        from driftway.learners.engine.jit import fragment, kernel
 
         RATE = 0.5
         TABLE = np.array([1.0, 2.0])
@@ -136,6 +136,7 @@ def test_what_only_describes_a_kernel_does_not_count(project: Project, old: str,
         ("kernels", "made(outer, 2)", "made(inner, 2)", {"by_closure"}),
         ("kernels", "trailing_zeros(4)", "trailing_zeros(8)", {"by_name"}),
         ("kernels", "x) ** power", "x) ** -power", {"by_closure"}),
+        ("helpers", "@fragment\ndef inner", "@kernel\ndef inner", {"by_name", "by_module", "by_closure"}),
     ],
 )
 def test_only_what_runs_changed_code_is_compiled_again(
