@@ -69,6 +69,7 @@ def test_a_better_challenger_becomes_the_champion(kafka: str) -> None:
         await_until(lambda: running.stderr.count("plan taken") == 2, 30, "both partitions have taken the plan")
         stage.fill(ROWS // 2, ROWS)
         auditor.await_all(2 * ROWS)
+        running.await_text("challengers are watched plan=2")
         running.terminate()
         assert running.wait(30) == 0, running.story()
         story = running.stderr
@@ -107,7 +108,7 @@ def test_a_promotion_by_hand_is_undone_by_workers_where_it_was_wrong(kafka: str)
 def test_the_page_works_as_it_is_typed(kafka: str) -> None:
     stage = sea(kafka, partitions=1)
     renamed = {"EVENTS": stage.topic, "sea": stage.group}
-    (line,) = (line for line in typed(PAGE) if line.startswith("driftway worker "))
+    (line,) = (line for line in typed(PAGE) if line.startswith("driftway worker ") and "--promote" in line)
     words = [renamed.get(word, word) for word in shlex.split(line)[1:]]
     with stage.auditor() as auditor, Driftway(*words, "--bootstrap", kafka, "--http-port", "0") as running:
         stage.fill()

@@ -36,7 +36,7 @@ from tests.support.process import Driftway
 from tests.support.selection import slow_but
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
-LONG = ("--window", "16000000")
+LONG = ("--window", "500000")
 """Makes two megabytes of state, so three chunks."""
 
 
@@ -145,7 +145,7 @@ def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, k
     else:
         pointer = replaced(stage, {0: a, 1: b, 2: c})
         point(stage, 700, Pointer(pointer.first, 3, 399))
-    stands_in(stage, 400, "older snapshot at offset 400", window=16_000_000)
+    stands_in(stage, 400, "older snapshot at offset 400", window=500_000)
     with stage.auditor() as auditor:
         learn(stage, 700, 1000, *LONG)
         auditor.await_all(1000)
