@@ -84,7 +84,8 @@ class Curves:
     @property
     def metrics(self) -> list[str]:
         """Metrics that can be drawn: the numbers of the newest points, those of challengers included."""
-        names = dict.fromkeys(name for _, point in self._newest() for name in point)
+        found = (pair for _, point in self._newest() for pair in point.items())
+        names = dict.fromkeys(name for name, value in found if not isinstance(value, list | dict))
         return [name for name in names if name not in NO_METRICS]
 
     @property

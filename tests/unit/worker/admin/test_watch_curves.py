@@ -60,6 +60,13 @@ def test_what_experts_count_for_is_no_metric() -> None:
     assert set(curves.totals("arow")) == {"labels", "window_accuracy", "accuracy"}
 
 
+def test_the_bins_of_probabilities_are_no_metric() -> None:
+    curves = Curves()
+    curves.add(point(99, calibration_error=0.1, reliability=[[19, 100, 80, 99_000_000]]))
+    assert "reliability" not in curves.metrics
+    assert curves.totals("arow")["calibration_error"] == 0.1
+
+
 def test_totals_weigh_partitions_by_their_labels() -> None:
     curves = Curves()
     curves.add(point(99, 0, accuracy=0.5))
