@@ -1,7 +1,41 @@
-"""Driftway: online learning under concept drift as a Kafka stream-processing worker.
+"""Driftway: online learning under concept drift as a Kafka stream-processing worker, and as a library.
+
+>>> import driftway as dw
+>>> model = dw.create("auto")
+>>> model.predict_one({"amount": 12.5, "hour": 3})
+>>> model.learn_one({"amount": 12.5, "hour": 3}, True)
 
 `driftway.learners` are the learners, `driftway.worker` the daemon, `driftway.producers` streams and their replay,
-`driftway.workbench` what developers use, and `driftway.cli` the command line that joins them.
+`driftway.library` what programs import, `driftway.workbench` what developers use, and `driftway.cli` the command line.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from driftway.library.classifier import Classifier
+    from driftway.library.create import create, detector, stream
+    from driftway.library.files import load
+    from driftway.library.regressor import Regressor
+
 __version__ = "0.1.0"
+__all__ = ["Classifier", "Regressor", "__version__", "create", "detector", "load", "stream"]
+
+_PLACES = {
+    "Classifier": "classifier",
+    "Regressor": "regressor",
+    "create": "create",
+    "detector": "create",
+    "load": "files",
+    "stream": "create",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name of the library when it is first used: the command line must not wait for it."""
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"driftway.library.{_PLACES[name]}"), name)

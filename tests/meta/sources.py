@@ -15,9 +15,10 @@ KERNELS = ("kernel", "fragment")
 
 @cache
 def files(*packages: str) -> tuple[Path, ...]:
-    """Python files of the given packages; by default those of all packages and the command line."""
+    """Python files of the given packages; by default those of all packages, the command line and the library."""
     found = [p for package in packages or PACKAGES for p in sorted((ROOT / package).rglob("*.py"))]
-    return tuple(found if packages else [*sorted((ROOT / "driftway").glob("*.py")), *found])
+    own = [*(ROOT / "driftway").glob("*.py"), *(ROOT / "driftway/library").glob("*.py")]  # the rest of it are links
+    return tuple(found if packages else [*sorted(own), *found])
 
 
 @cache

@@ -92,6 +92,13 @@ def test_imports_of_the_project(package):
     assert problems(files(package), lambda _, name: not permitted(package, name)) == []
 
 
+def test_the_library_needs_no_broker():
+    library = [path for path in files() if within(module(path), ("driftway.library",))]
+    refused = "driftway.worker.kafka", "driftway.worker.stream", "driftway.workbench", "driftway.cli", "click"
+    assert len(library) > 5
+    assert problems(library, lambda _, name: within(name, (*refused, "confluent_kafka"))) == []
+
+
 def test_the_table_refuses():
     assert not permitted("learners", "driftway.worker.wire.codec")
     assert not permitted("worker", "driftway.producers.replay.Replay")

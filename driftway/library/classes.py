@@ -1,0 +1,107 @@
+"""Labels as a program has them, as class indices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.worker.wire.events import as_number
+
+INDICES = 0, 1
+TRUTH = {"false": False, "true": True}
+
+
+class Classes:
+    """The classes of a classifier, in index order.
+
+    Parameters
+    ----------
+    given : iterable or int or None
+        The classes; or only their number, in which case they are numbered as they come; None: two.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than two, or one twice.
+    """
+
+    def __init__(self, given: Iterable[Any] | int | None = None) -> None:
+        self.known: list[Any] = []
+        self._index: dict[Any, int] = {}
+        self.n_classes = given if isinstance(given, int) else 2
+        if given is not None and not isinstance(given, int):
+            for label in given:
+                self._add(label)
+            self.n_classes = len(self.known)
+            if len(self._index) < self.n_classes:
+                raise ValueError("a class is given twice")
+        if self.n_classes < 2:
+            raise ValueError("a classifier needs at least two classes; it was given one class")
+
+    def index(self, label: Any) -> int:
+        """Return a label's index; the next one for a label not seen before, as long as classes are unknown.
+
+        Raises
+        ------
+        ValueError
+            There are more classes than the model was made for.
+        """
+        found = self._index.get(label)
+        return self._first_seen(label) if found is None else found
+
+    def indices(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the indices of an array's labels, f8[n].
+
+        Raises
+        ------
+        ValueError
+            As `index`.
+        """
+        values, place = np.unique(y, return_inverse=True)
+        known = {value: self._index.get(value) for value in values.tolist()}
+        if None in known.values():  # they are numbered as they come
+            first = [int(np.argmax(place == i)) for i in range(len(values))]
+            for i in np.argsort(first).tolist():
+                self.index(values[i].item() if hasattr(values[i], "item") else values[i])
+        at = np.array([self._index[value] for value in values.tolist()], np.float64)
+        return at[place.reshape(-1)]
+
+    def label(self, index: int) -> Any:
+        """Return the label of a class; of one that has not come yet, the one that has; None without any."""
+        if index < len(self.known):
+            return self.known[index]
+        return self.known[0] if self.known else None
+
+    def _first_seen(self, label: Any) -> int:
+        if label is None or (isinstance(label, float) and math.isnan(label)):
+            raise ValueError(f"the label is {label}: a model learns from rows with labels")
+        if not self.known and self.n_classes == 2 and label in INDICES:
+            # Truth values and 0 and 1 are their own indices, as on a topic.
+            for one in (False, True) if isinstance(label, bool | np.bool_) else INDICES:
+                self._add(one)
+            return self._index[label]
+        if len(self.known) == self.n_classes:
+            raise ValueError(
+                f"the label {label!r} is not one of the {self.n_classes} classes {', '.join(map(repr, self.known))}: "
+                "say which there are, as in classes=['a', 'b', 'c']"
+            )
+        self._add(label)
+        return len(self.known) - 1
+
+    def _add(self, label: Any) -> None:
+        self._index[label] = len(self.known)
+        self.known.append(label)
+
+
+def label_of(word: str) -> Any:
+    """Return a class that has been given as text, as programs have it: a truth value, a number, or the text."""
+    return TRUTH[word] if word in TRUTH else as_number(word)
+
+
+def word_of(label: Any) -> str:
+    """Return a class as text, as a worker's ``--labels`` has it."""
+    return ("true" if label else "false") if isinstance(label, bool) else str(label)

@@ -1,0 +1,194 @@
+"""Online classification in a program of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.learner import CLASSIFICATION
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.probabilities import link_of, probabilities
+from driftway.learners.metrics.reliability import MILLION
+from driftway.learners.spec import Spec
+from driftway.library.classes import Classes
+from driftway.library.columns import Array, Columns
+from driftway.library.estimator import Estimator
+
+
+class Classifier(Estimator):
+    """Learns classes row by row, with the bits of a worker that reads the same rows.
+
+    >>> model = Classifier("auto")
+    >>> for x, y in rows:
+    ...     predicted = model.predict_one(x)
+    ...     model.learn_one(x, y)
+
+    Parameters
+    ----------
+    learner : str
+        As on the command line: ``NAME`` or ``NAME:parameter=value,...``; it must be able to learn classes.
+    standardize : bool
+        Whether features are standardised online, as in a worker.
+    classes : iterable or int or None
+        The classes in the order of their indices, as a worker's ``--labels``; or their number, and they are numbered as
+        they come. None: two, or those of the first table. True, False, 1 and 0 are their own indices.
+
+    Raises
+    ------
+    ParameterError, UnknownLearner
+        The learner or a parameter is not valid; raised with the first row.
+    """
+
+    task = CLASSIFICATION
+    parameters = (*Estimator.parameters, "classes")
+    _known: Classes | None = None
+
+    def __init__(
+        self, learner: str = "auto", *, standardize: bool = True, classes: Iterable[Any] | int | None = None
+    ) -> None:
+        super().__init__(learner, standardize=standardize)
+        self.classes = classes
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes known so far, in the order of their indices."""
+        self._seen()
+        return np.array(self._labels().known)
+
+    def fit(self, X: Any, y: Any) -> Self:
+        self._forget()
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Iterable[Any] | None = None) -> Self:
+        """Learn rows in their order; before the first one, `classes` may say which classes there are."""
+        if classes is not None and self._known is None:
+            self._known = Classes(_sorted(classes))
+        return super().partial_fit(X, y)
+
+    def predict_one(self, x: Any) -> Any:
+        columns = self._columns or Columns.of_row(x)
+        score = self._ready(columns).score(columns.row(x))
+        return self._labels().label(int(score.argmax()) if len(score) > 1 else int(score[0] >= 0.0))
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return class -> probability of a row, calibrated on the rows before; empty before the first label."""
+        columns, labels = self._columns or Columns.of_row(x), self._labels()
+        score, millionths = self._ready(columns).probability(columns.row(x))
+        if len(score) == 1:
+            of_one = (millionths if score[0] >= 0.0 else MILLION - millionths) / MILLION
+            pair = 1.0 - of_one, of_one
+            return (
+                dict(zip(labels.known, pair, strict=True))
+                if len(labels.known) == 2
+                else dict.fromkeys(labels.known, 1.0)
+            )
+        shares = self._shares(score[None], np.array([millionths]))[0][: len(labels.known)]
+        return dict(zip(labels.known, (shares / shares.sum()).tolist(), strict=True))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of rows, f8[n, K], in the order of `classes_`; errors as of `predict`."""
+        return self._shares(*self._predict_batch(X))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the accuracy on rows, without learning from them."""
+        return float((self.predict(X) == np.asarray(y)).mean())
+
+    def __getstate__(self) -> dict[str, Any]:
+        known = None if self._known is None else (self._known.n_classes, *self._known.known)
+        return {**super().__getstate__(), "_classes": known}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        if (known := state["_classes"]) is not None:
+            self._known = Classes(known[0])
+            for label in known[1:]:
+                self._known.index(label)
+        super().__setstate__(state)
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(poor_score=True, multi_class=_learns_many(self.learner))
+        return tags
+
+    @property
+    def _multiclass(self) -> bool:
+        return self._n_classes() > 2
+
+    def _labels(self) -> Classes:
+        if self._known is None:
+            self._known = Classes(self.classes)
+        return self._known
+
+    def _target(self, y: Any) -> float:
+        return self._labels().index(y)
+
+    def _targets(self, y: NDArray[Any]) -> Array:
+        if y.dtype.kind == "f" and not (y == np.rint(y)).all():
+            raise ValueError("Unknown label type: continuous numbers are no classes, a Regressor learns them")
+        if self._known is None and self.classes is None:
+            found = _sorted(y)
+            if len(found) > 2 and not _learns_many(self.learner):
+                raise ValueError(
+                    "Only binary classification is supported. The type of the target is multiclass: "
+                    f"{self.learner} learns two classes, y has {len(found)}; ova:{self.learner} may learn them"
+                )
+            self._known = Classes(found)
+        return self._labels().indices(y)
+
+    def _predictions(self, score: Array) -> NDArray[Any]:
+        labels = self._labels()
+        every = np.array([labels.label(k) for k in range(labels.n_classes)])
+        found: NDArray[Any] = every[predicted_class(score, "binary" if labels.n_classes == 2 else "multiclass")]
+        return found
+
+    def _shares(self, score: Array, millionths: NDArray[np.int64]) -> Array:
+        """Return probabilities, f8[n, K]: the calibrated one of the class predicted, the rest as the scores have it.
+
+        Where the scores say that another class is more likely, the rest is mixed with equal shares just so far that
+        none is: a calibrated probability is at least 1 / K.
+        """
+        k, kind = self._n_classes(), "binary" if self._n_classes() == 2 else "multiclass"
+        every, predicted = np.arange(len(score)), predicted_class(score, kind)
+        right = millionths / MILLION
+        link = None if self._online is None or kind == "binary" else link_of(self._online.learner)
+        rest = np.ones((len(score), k)) if link is None else probabilities(score, link)
+        rest[every, predicted] = 0.0
+        total = rest.sum(axis=1, keepdims=True)
+        equal = np.full_like(rest, 1.0 / (k - 1))
+        equal[every, predicted] = 0.0
+        rest = np.where(total > 0.0, rest / np.where(total > 0.0, total, 1.0), equal)
+        most, odds = rest.max(axis=1), right / (1.0 - right)
+        keep = np.where(most > odds, (odds - 1.0 / (k - 1)) / np.maximum(most - 1.0 / (k - 1), 1e-12), 1.0)[:, None]
+        shares: Array = (keep * rest + (1.0 - keep) * equal) * (1.0 - right)[:, None]
+        shares[every, predicted] = right
+        return shares
+
+    def _n_classes(self) -> int:
+        return self._labels().n_classes
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._known = None
+
+
+def _sorted(labels: Iterable[Any]) -> list[Any]:
+    """Return the distinct labels as Python objects in their order."""
+    found: list[Any] = np.unique(np.asarray(list(labels))).tolist()
+    if len(found) < 2:
+        raise ValueError("a classifier needs at least two classes; y has only 1 class: say which, as in classes=[0, 1]")
+    return found
+
+
+def _learns_many(learner: str) -> bool:
+    """Whether a learner learns more than two classes."""
+    try:
+        Spec.parse(learner).min_features(3)
+    except ParameterError:
+        return False
+    return True

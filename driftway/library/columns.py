@@ -1,0 +1,189 @@
+"""Features as a program has them (dicts, lists, arrays, data frames), in the order of a learner's columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+MOST_SHOWN = 40
+"""Characters of a value in a message."""
+
+
+class Columns:
+    """The features of a learner, by name or by position.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        In the order of the learner's columns; None: rows are lists or arrays.
+    n_features : int
+        Their number.
+    """
+
+    def __init__(self, names: Sequence[str] | None, n_features: int) -> None:
+        self.names, self.n_features = None if names is None else tuple(names), n_features
+        self._values = _getter(self.names)
+
+    @classmethod
+    def of_row(cls, x: Any) -> Columns:
+        """Those of a first row: a dict's names, sorted as a worker sorts them, or a list's positions.
+
+        Raises
+        ------
+        ValueError
+            The row is empty, or neither.
+        """
+        if isinstance(x, Mapping):
+            _require_features(len(x))
+            return cls(sorted(x), len(x))
+        row = np.atleast_1d(np.asarray(x))
+        if row.ndim != 1:
+            raise ValueError(f"a row is a dict or a list of numbers, not an array of shape {row.shape}")
+        _require_features(len(row))
+        return cls(None, len(row))
+
+    @classmethod
+    def of_table(cls, X: Any) -> Columns:
+        """Those of a first table: a data frame's names, in its order, or an array's positions.
+
+        Raises
+        ------
+        ValueError
+            It is not a table of numbers.
+        """
+        values, names = matrix(X), names_of(X)
+        _require_features(values.shape[1], len(values))
+        return cls(names, values.shape[1])
+
+    def row(self, x: Any) -> Sequence[float]:
+        """Return the numbers of one row, checked to be finite.
+
+        Raises
+        ------
+        ValueError
+            A feature is missing or not in the model, or its value is not a finite number.
+        """
+        try:
+            row = self._values(x)
+            if len(x) == self.n_features and math.isfinite(sum(row)):
+                return row
+        except (TypeError, KeyError, IndexError, ValueError):
+            pass
+        return self._checked(x)
+
+    def table(self, X: Any) -> Array:
+        """Return a table's rows as f8[n, d], its named columns in the model's order.
+
+        Raises
+        ------
+        ValueError
+            Columns are missing or not in the model, or a value is not a finite number.
+        """
+        values, names = matrix(X), names_of(X)
+        if names is not None and self.names is not None and names != self.names:
+            self._require_names(names)
+            values = values[:, [names.index(name) for name in self.names]]
+        if values.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {values.shape[1]} features, but Driftway is expecting {self.n_features} features as input"
+            )
+        if not np.isfinite(values).all():
+            row, column = np.argwhere(~np.isfinite(values))[0].tolist()
+            raise ValueError(
+                f"feature {self._name(column)} of row {row} is {values[row, column]}: NaN and infinity are no features"
+            )
+        return np.ascontiguousarray(values)
+
+    def _checked(self, x: Any) -> Sequence[float]:
+        """As `row`, slower, with the error named."""
+        if isinstance(x, Mapping):
+            if self.names is None:
+                raise ValueError(f"the row is a dict, but the model knows its {self.n_features} features by position")
+            self._require_names(tuple(x))
+            given = [x[name] for name in self.names]
+        else:
+            given = list(np.atleast_1d(np.asarray(x, dtype=object)))
+            if len(given) != self.n_features:
+                raise ValueError(
+                    f"the row has {len(given)} features, but the model is expecting {self.n_features} features"
+                )
+        return [self._number(at, value) for at, value in enumerate(given)]
+
+    def _require_names(self, given: tuple[str, ...]) -> None:
+        if missing := set(self.names or ()) - set(given):
+            raise ValueError(f"the feature {min(missing)!r} is missing")
+        if unknown := set(given) - set(self.names or ()):
+            raise ValueError(f"the feature {min(unknown, key=str)!r} is not one of the model's")
+
+    def _number(self, at: int, value: Any) -> float:
+        """One value, or an error that names its feature."""
+        try:
+            if isinstance(value, str | bytes):
+                raise TypeError
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"feature {self._name(at)} is {repr(value)[:MOST_SHOWN]}, not a number") from None
+        if not math.isfinite(number):
+            raise ValueError(f"feature {self._name(at)} is {number}, not a finite number")
+        return number
+
+    def _name(self, at: int) -> str:
+        return str(at) if self.names is None else repr(self.names[at])
+
+
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """Return the names of a data frame's columns, as pandas, polars or Arrow have them; None if they are no text."""
+    found = getattr(X, "columns", None) if hasattr(X, "columns") else None
+    if hasattr(X, "column_names"):
+        found = X.column_names
+    if found is None:
+        return None
+    names = tuple(found)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def matrix(X: Any) -> Array:
+    """Return a table as f8[n, d]: of arrays, lists of lists or of dicts, or anything with ``__array__``.
+
+    Raises
+    ------
+    ValueError
+        It has another shape, or holds no real numbers.
+    """
+    if hasattr(X, "toarray"):
+        raise TypeError("sparse matrices are not supported: give a dense array, as X.toarray() returns")
+    if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
+        raise ValueError("X is a list of dicts: learn them one by one with learn_one")
+    found = np.asarray(X)
+    if found.dtype.kind == "c":
+        raise ValueError("Complex data not supported: features are real numbers")
+    try:
+        values = found.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"X holds values that are not numbers, such as text or categories: {error}") from None
+    if found.dtype.kind in "US":
+        raise ValueError("X holds text, not numbers")
+    if values.ndim != 2:
+        hint = " Reshape your data: X[None] is one row, X[:, None] one feature." if values.ndim == 1 else ""
+        raise ValueError(f"X is a table with rows and columns, not an array of {values.ndim} dimensions.{hint}")
+    return values
+
+
+def _require_features(n: int, rows: int = 1) -> None:
+    if n < 1:
+        raise ValueError(f"Found array with 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required.")
+
+
+def _getter(names: tuple[str, ...] | None) -> Callable[[Any], Sequence[float]]:
+    """Return what takes the values out of a row, as fast as Python does it."""
+    if names is None:
+        return tuple
+    if len(names) == 1:
+        return lambda x: (x[names[0]],)
+    return itemgetter(*names)

@@ -1,0 +1,126 @@
+"""Learners, drift detectors and streams by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from driftway.learners.drift import registry as detectors
+from driftway.learners.drift.detector import DRIFT, WARNING, Detector
+from driftway.learners.learner import CLASSIFICATION, REGRESSION
+from driftway.learners.spec import Spec
+from driftway.library.classes import label_of
+from driftway.library.classifier import Classifier
+from driftway.library.regressor import Regressor
+
+
+def create(
+    learner: str = "auto",
+    task: str = CLASSIFICATION,
+    *,
+    standardize: bool = True,
+    classes: Iterable[Any] | int | None = None,
+    **parameters: Any,
+) -> Classifier | Regressor:
+    """Create a model.
+
+    >>> create("auto")
+    >>> create("arow", r=0.1, classes=["ham", "spam"])
+    >>> create("dfop:mu=0.99", "regression")
+
+    Parameters
+    ----------
+    learner : str
+        ``NAME`` or ``NAME:parameter=value,...``; `driftway learners` lists the names.
+    task : str
+        ``classification`` or ``regression``.
+    standardize, classes
+        As in `Classifier`.
+    **parameters
+        The learner's parameters.
+
+    Raises
+    ------
+    UnknownLearner, ParameterError
+        The learner or a parameter is not valid.
+    ValueError
+        There is no such task.
+    """
+    given = ",".join(
+        f"{name}={str(value).lower() if isinstance(value, bool) else value}" for name, value in parameters.items()
+    )
+    text = learner if not given else f"{learner}{',' if ':' in learner else ':'}{given}"
+    spec = Spec.parse(text)
+    if task not in (CLASSIFICATION, REGRESSION):
+        raise ValueError(f"task is {CLASSIFICATION} or {REGRESSION}, not {task!r}")
+    many = classes if isinstance(classes, int) else 2 if classes is None else len(list(classes))
+    spec.min_features(many, task)
+    if task == REGRESSION:
+        return Regressor(spec.text, standardize=standardize)
+    return Classifier(spec.text, standardize=standardize, classes=classes)
+
+
+class DriftDetector:
+    """A drift detector that takes one value at a time, as River's.
+
+    Parameters
+    ----------
+    detector : Detector
+        What decides.
+    """
+
+    def __init__(self, detector: Detector) -> None:
+        self._detector, self._value = detector, np.empty(1)
+        self.drift_detected = self.warning_detected = False
+
+    def update(self, x: float) -> None:
+        """Take the next value: 1 for a mistake and 0 for a hit, or a loss; `drift_detected` says what came of it."""
+        self._value[0] = x
+        verdict = self._detector.observe(self._value)[0]
+        self.drift_detected, self.warning_detected = bool(verdict == DRIFT), bool(verdict == WARNING)
+
+    def __repr__(self) -> str:
+        given = self._detector.parameters.as_dict().items()
+        return f"DriftDetector({self._detector.name}: {', '.join(f'{name}={value}' for name, value in given)})"
+
+
+def detector(name: str, **parameters: Any) -> DriftDetector:
+    """Create a drift detector, such as ``adwin``.
+
+    Raises
+    ------
+    UnknownDetector, ParameterError
+        The name or a parameter is not valid.
+    """
+    return DriftDetector(detectors.create(name, **parameters))
+
+
+def stream(
+    name: str, *, rows: int | None = None, seed: int = 1, **opening: Any
+) -> Iterator[tuple[dict[str, float], Any]]:
+    """Open a generator, a file or a public stream by name, and yield its rows as (features by name, label).
+
+    Parameters
+    ----------
+    name, rows, seed, **opening
+        As in `driftway.producers.streams.open_stream`.
+
+    Raises
+    ------
+    UsageFailure
+        There is no such stream, or it cannot be read.
+    """
+    from driftway.producers.streams import open_stream
+
+    found = open_stream(name, rows=rows, seed=seed, **opening)
+    return _rows(found)
+
+
+def _rows(found: Any) -> Iterator[tuple[dict[str, float], Any]]:
+    names = found.feature_names
+    labels = None if found.labels is None else [label_of(word) for word in found.labels]
+    for X, y in found.blocks():
+        for row, label in zip(X.tolist(), y.tolist(), strict=True):
+            yield dict(zip(names, row, strict=True)), label if labels is None else labels[int(label)]

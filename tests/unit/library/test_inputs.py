@@ -1,0 +1,156 @@
+"""Rows, tables and labels as programs have them, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import driftway as dw
+from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.registry import UnknownLearner
+from driftway.library.classes import Classes
+
+ROWS = [[1.0, -2.0], [0.5, 3.0], [2.0, 0.25], [-1.0, 1.0]]
+Y = [0, 1, 0, 1]
+
+
+def test_features_by_name_in_any_order() -> None:
+    one, other = dw.create("pa1"), dw.create("pa1")
+    for (a, b), y in zip(ROWS, Y, strict=True):
+        one.learn_one({"a": a, "b": b}, y)
+        other.learn_one({"b": b, "a": a}, y)
+    assert one.__getstate__() == other.__getstate__()
+    assert one.feature_names_in_.tolist() == ["a", "b"]
+    frame = pd.DataFrame(ROWS, columns=["a", "b"])
+    assert np.array_equal(one.predict_proba(frame), one.predict_proba(frame[["b", "a"]]))
+    assert np.array_equal(one.predict_proba(frame), one.predict_proba(pa.Table.from_pandas(frame)))
+
+
+TABLES = {
+    "list": ROWS,
+    "float32": np.array(ROWS, np.float32),
+    "columns first": np.asfortranarray(ROWS),
+    "read-only": np.broadcast_to(np.array(ROWS), (4, 2)),
+    "every second": np.repeat(np.array(ROWS), 2, axis=0)[::2],
+    "pandas": pd.DataFrame(ROWS),
+    "integers": np.array(ROWS) * 4,
+}
+
+
+@pytest.mark.parametrize("name", [name for name in TABLES if name != "integers"])
+def test_tables_of_any_kind(name: str) -> None:
+    expected = dw.create("arow").fit(np.array(ROWS), Y).predict_proba(ROWS)
+    assert np.array_equal(dw.create("arow").fit(TABLES[name], Y).predict_proba(TABLES[name]), expected)
+
+
+def test_integers_and_truth_values_are_numbers() -> None:
+    whole = np.array(ROWS) * 4
+    as_floats = dw.create("arow").fit(whole, Y).predict_proba(whole)
+    assert np.array_equal(dw.create("arow").fit(whole.astype(np.int64), Y).predict_proba(whole), as_floats)
+    model = dw.create("pa1")
+    model.learn_one({"a": True, "b": np.float32(2.0)}, True)
+    assert model.predict_one({"a": 1, "b": 2}) is True
+
+
+ROOT = Path(__file__).parents[3]
+BAD_ROWS: list[tuple[Any, str]] = [
+    ({"a": 1.0}, "the feature 'b' is missing"),
+    ({"a": 1.0, "b": 2.0, "c": 3.0}, "the feature 'c' is not one of the model's"),
+    ({"a": 1.0, "b": "2"}, "feature 'b' is '2', not a number"),
+    ({"a": 1.0, "b": None}, "feature 'b' is None, not a number"),
+    ({"a": 1.0, "b": float("nan")}, "feature 'b' is nan, not a finite number"),
+    ({"a": -1e999, "b": 1.0}, "feature 'a' is -inf, not a finite number"),
+    ([1.0], "the row has 1 features, but the model is expecting 2"),
+]
+
+
+@pytest.mark.parametrize(("row", "sentence"), BAD_ROWS, ids=[sentence for _, sentence in BAD_ROWS])
+def test_a_bad_row_is_named_and_changes_nothing(row: Any, sentence: str) -> None:
+    model = dw.create("pa1")
+    model.learn_one({"a": 1.0, "b": 2.0}, 1)
+    before = model.__getstate__()
+    with pytest.raises(ValueError, match=sentence):
+        model.learn_one(row, 0)
+    with pytest.raises(ValueError, match=sentence):
+        model.predict_one(row)
+    assert model.__getstate__() == before
+
+
+def test_large_numbers_whose_sum_is_infinite_are_finite() -> None:
+    model = dw.create("pa1")
+    model.learn_one([1e308, 1e308], 1)
+    assert model.n_features_in_ == 2
+
+
+def test_classes() -> None:
+    assert Classes(["a", "b"]).index("b") == 1
+    arriving = Classes(3)
+    assert [arriving.index(label) for label in ("z", "a", "z", "m")] == [0, 1, 0, 2]
+    assert [Classes().index(True), Classes().index(1), Classes().index("x")] == [1, 1, 0]
+    for label, sentence in (
+        (None, "the label is None"),
+        (float("nan"), "the label is nan"),
+        ("q", "say which there are"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            arriving.index(label)
+    for given in (["a"], 1, ["a", "a"]):
+        with pytest.raises(ValueError, match=r"one class|twice"):
+            Classes(given)
+
+
+def test_predictions_before_the_second_class() -> None:
+    model = dw.create("pa1")
+    assert (model.predict_one([1.0, 2.0]), model.predict_proba_one([1.0, 2.0])) == (None, {})
+    model.learn_one([1.0, 2.0], "spam")
+    assert (model.predict_one([-1.0, -2.0]), model.predict_proba_one([1.0, 2.0])) == ("spam", {"spam": 1.0})
+
+
+def test_several_classes_have_probabilities_that_fit_the_prediction() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 4, 500)
+    X = rng.normal(size=(500, 3)) + y[:, None] * np.array([0.8, -0.3, 0.1])
+    for learner in ("mc_pa1", "gaussian_nb"):
+        model = dw.create(learner, classes=range(4)).fit(X, y)
+        p = model.predict_proba(X)
+        assert np.allclose(p.sum(axis=1), 1.0)
+        assert (p >= 0.0).all()
+        assert np.allclose(p.max(axis=1), p[np.arange(500), model.predict(X).astype(int)])
+
+
+def test_what_cannot_be_created() -> None:
+    with pytest.raises(UnknownLearner, match="did you mean 'arow'"):
+        dw.create("arrow")
+    with pytest.raises(ParameterError, match="r"):
+        dw.create("arow", r=-1.0)
+    with pytest.raises(ParameterError, match="does not learn 3 classes"):
+        dw.create("arow", classes=3)
+    with pytest.raises(ValueError, match="task is classification or regression"):
+        dw.create("arow", "clustering")
+    with pytest.raises(AttributeError, match="no attribute 'creat'"):
+        dw.creat  # noqa: B018
+    assert repr(dw.create("ova:arow", r=0.5, classes=3)) == "Classifier('ova:arow:r=0.5', classes=3)"
+
+
+def test_a_detector_and_a_stream() -> None:
+    detector = dw.detector("ddm")
+    found = []
+    for t, (_, y) in enumerate(dw.stream("sea", rows=2_000, seed=3)):
+        assert isinstance(y, int)
+        detector.update(float(t >= 1_000 and t % 2))
+        found += [t] if detector.drift_detected else []
+    assert found
+    assert 1_000 <= found[0] < 1_100
+    assert "ddm" in repr(detector)
+
+
+def test_importing_the_name_is_quick() -> None:
+    program = "import sys, driftway; assert 'numpy' not in sys.modules; driftway.create; assert 'numpy' in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, cwd=ROOT)

@@ -1,0 +1,134 @@
+"""The library has the bits of a worker, whatever is learned and asked row by row or in tables."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import driftway as dw
+from driftway.learners.metrics.calibrator import Calibrator
+from driftway.learners.spec import Spec
+from driftway.worker.state import model_file
+from driftway.worker.state.model import Model
+from driftway.worker.warm_start import FROZEN
+from driftway.worker.wire.schema.schema import EventSchema
+from tests.unit.worker.rows import drifting, model_settings, records
+
+N, D = 700, 4
+X, Y = drifting(N, D)
+Y = np.where(np.isnan(Y), 0.0, Y)
+NAMES = ("a", "b", "c", "d")
+DICTS = [dict(zip(NAMES, row, strict=True)) for row in X.tolist()]
+SHARES = 5, 256, 300, N - 561
+
+
+def whole(learner: str, task: str = "classification") -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores, and the probabilities in millionths, of one batch."""
+    made = Spec.parse(learner).create(D, 2, task, standardize=True)
+    score = np.empty((N, 1))
+    made.predict_then_update(X, Y, score)
+    return score, np.zeros(N) if task == "regression" else Calibrator.behind(made).calibrate(score, Y)
+
+
+@pytest.mark.parametrize("learner", ["pa1", "arow:r=0.5", "gaussian_nb"])
+def test_row_by_row_is_one_batch(learner: str) -> None:
+    score, sure = whole(learner)
+    model = dw.create(learner)
+    for t, (x, y) in enumerate(zip(DICTS, Y.tolist(), strict=True)):
+        if t % 3:  # not every row is asked for, and some are asked for more than once
+            assert model.predict_one(x) == int(score[t, 0] >= 0.0)
+        if t % 2 and t:
+            found = model.predict_proba_one(x)
+            assert found[int(score[t, 0] >= 0.0)] == pytest.approx(sure[t] / 1e6, abs=1e-12)
+        model.learn_one(x, int(y))
+
+
+def test_numbers_row_by_row_are_one_batch() -> None:
+    score, _ = whole("dfop", "regression")
+    model = dw.create("dfop", "regression")
+    for t, (x, y) in enumerate(zip(DICTS, Y.tolist(), strict=True)):
+        if t % 2:
+            assert model.predict_one(x) == score[t, 0]
+        model.learn_one(x, y)
+
+
+def test_tables_and_rows_in_turn_are_one_batch() -> None:
+    score, sure = whole("arow")
+    model, at = dw.create("arow"), 0
+    for share in SHARES:
+        for t in range(at, at + share // 2):
+            model.learn_one(X[t].tolist(), Y[t])
+        rows = slice(at + share // 2, at + share)
+        assert np.array_equal(model.predict_then_update(X[rows], Y[rows]), score[rows, 0] >= 0.0)
+        at += share
+    assert at == N
+    last = dw.create("arow").partial_fit(X[: N - 1], Y[: N - 1])
+    assert last.predict_proba(X[N - 1 :])[0, int(score[-1, 0] >= 0.0)] == sure[-1] / 1e6
+
+
+def test_predicting_changes_nothing() -> None:
+    asked, quiet = dw.create("arow"), dw.create("arow")
+    for x, y in zip(DICTS[:300], Y.tolist(), strict=False):
+        asked.predict_one(x), asked.predict_proba_one(DICTS[0])
+        asked.predict(X[:3]) if asked.__sklearn_is_fitted__() and y else None
+        asked.learn_one(x, y)
+        quiet.learn_one(x, y)
+    assert asked.__getstate__()["_state"] == quiet.__getstate__()["_state"]
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), "file"])
+def test_copies_and_files_go_on(copied: Callable[[Any], Any] | str, tmp_path: Path) -> None:
+    model = dw.create("arow", classes=["no", "yes"])
+    words = np.array(["no", "yes"])[Y.astype(int)]
+    for x, y in zip(DICTS[:400], words.tolist(), strict=False):
+        model.learn_one(x, y)
+    if copied == "file":
+        model.save(tmp_path / "a.driftway")
+        other = dw.load(tmp_path / "a.driftway")
+    else:
+        other = copied(model)
+    assert (repr(other), other.classes_.tolist()) == (repr(model), ["no", "yes"])
+    for x, y in zip(DICTS[400:500], words[400:].tolist(), strict=False):
+        assert other.predict_proba_one(x) == model.predict_proba_one(x)
+        other.learn_one(x, y), model.learn_one(x, y)
+
+
+def test_a_worker_starts_from_a_saved_model(tmp_path: Path) -> None:
+    score, sure = whole("arow")
+    model = dw.create("arow").partial_fit(X[:400], Y[:400])
+    model.save(tmp_path / "a.driftway")
+    warm = model_file.load(tmp_path / "a.driftway").warm_start()
+    started = Model(model_settings("arow", n_features=D, warm=warm), 0)
+    assert (warm.start == FROZEN, started.champion.state.memory.tobytes()) == (False, model.__getstate__()["_state"][0])
+    assert started.calibrated.champion_state == model.__getstate__()["_state"][1]
+    assert np.array_equal(model.predict(X[400:401]), score[400:401, 0] >= 0.0)
+    assert sure[400] > 0
+
+
+def test_a_file_of_events_takes_events(tmp_path: Path) -> None:
+    schema = EventSchema.parse(("amount", "colour:one-of=red|blue"), label="fraud", missing="mean")
+    model = Model(model_settings("arow", events=schema), 0)
+    events = [
+        b'{"amount": %f, "colour": "%s", "fraud": %d}' % (row[0], b"red" if row[1] > 0 else b"blue", y)
+        for row, y in zip(X.tolist(), Y.astype(int).tolist(), strict=True)
+    ]
+    model.advance(records(events))
+    model_file.save(tmp_path / "a.driftway", model_file.pack(model, model.save(), N, {"made_by": "a test"}))
+    loaded = dw.load(tmp_path / "a.driftway")
+    expected = model.decode(records([b'{"amount": 0.5, "colour": "blue"}'])).X
+    score = np.empty((1, 1))
+    model.champion.predict(expected, score)
+    assert loaded.predict_one({"amount": 0.5, "colour": "blue"}) == int(score[0, 0] >= 0.0)
+    twice = [loaded.predict_proba_one({"colour": "red"}) for _ in range(2)]  # filled in, and not learned from
+    assert twice[0] == twice[1]
+    assert loaded.predict([{"amount": 0.5, "colour": "blue"}, {"colour": "red"}]).shape == (2,)
+    with pytest.raises(ValueError, match=r"the event cannot be used: .*amount"):
+        loaded.predict_one({"amount": "much", "colour": "red"})
+    with pytest.raises(ValueError, match="export its file from a worker"):
+        loaded.save(tmp_path / "b.driftway")
