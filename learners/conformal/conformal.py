@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from driftway.learners.conformal.emissions import Emissions
 from driftway.learners.conformal.intervals import run_intervals
 from driftway.learners.conformal.sets import fill_members, run_sets
-from driftway.learners.conformal.thresholds import CACHED, SIZES, Thresholds, level_of
+from driftway.learners.conformal.thresholds import CACHED, PLACES, ROWS, SIZES, THRESHOLD, Thresholds, level_of
 from driftway.learners.contract import Array, Counts
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
@@ -58,6 +58,19 @@ class Conformal:
     def waiting(self, slots: int) -> Array:
         """Allocate what is cached of `slots` rows that wait for their labels, f8[slots, ...]."""
         return np.zeros((slots, CACHED))
+
+    def check_waiting(self, waiting: Array) -> None:
+        """Check what is cached of rows that wait, f8[rows, ...], after it was loaded.
+
+        Raises
+        ------
+        ValueError
+            A threshold or a place is no number, or a row was emitted later than all.
+        """
+        emitted, places = waiting[:, ROWS], waiting[:, PLACES:]
+        in_order = (emitted >= 0) & (emitted <= self.state["rows"][0])
+        if np.isnan(waiting[:, THRESHOLD]).any() or not np.isfinite(places).all() or not in_order.all():
+            raise ValueError("a saved waiting row has a threshold that was never emitted")
 
     def emit(self, score: Array, y: Array, slot: Counts = NO_SLOTS, waiting: Array = NONE_WAITS) -> Array:
         """Emit the thresholds of a batch's rows, and learn from its labels.

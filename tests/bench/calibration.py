@@ -31,6 +31,7 @@ from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.monitors import StateForm
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
@@ -228,7 +229,7 @@ def speed() -> Iterator[str]:
     for _ in range(ROUNDS):
         for name, form in (("without", 0), ("with", 1)):
             model = Model(ModelSettings((Spec.parse("pa1"),)), 0)
-            model.go_on_as(True, form)
+            model.go_on_as(StateForm(True, form))
             rest = whole
             while len(rest):  # the fastest of all batches: a busy machine interrupts most of them
                 part, started = rest.before(BATCH), time.perf_counter()

@@ -16,15 +16,15 @@ class EarlierDriftway(Driftway):
 def main() -> None:
     """Undo what came later, and run the command line."""
     from driftway import cli
-    from driftway.worker.state.monitoring.calibration import NO_FORM, CalibratedModels
+    from driftway.worker.state.monitoring.confidence import NO_FORM, ModelConfidence
 
-    begin = CalibratedModels.__init__
+    begin = ModelConfidence.__init__
 
-    def begin_without(self: CalibratedModels, task: str) -> None:
+    def begin_without(self: ModelConfidence, task: str) -> None:
         begin(self, task)
         self.form = NO_FORM
 
-    CalibratedModels.__init__ = begin_without  # type: ignore[method-assign]
+    ModelConfidence.__init__ = begin_without  # type: ignore[method-assign]
     cli.main(sys.argv[1:])
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from contextlib import closing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from confluent_kafka import TopicPartition
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from driftway.learners.explain import Explanation, explain
 from driftway.learners.metrics.prequential import predicted_class
+from driftway.learners.metrics.reliability import MILLION
+from driftway.worker.admin.audit.diff import confidence_of, fields
 from driftway.worker.admin.state_admin.source import GroupPartition
 from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, no_progress, require_form, rows, state_at
 from driftway.worker.errors import Failure, UsageFailure
@@ -28,6 +30,7 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.covering import covering_fields
 from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
@@ -44,14 +47,17 @@ class Emitted:
     Parameters
     ----------
     verdict : str
-        ``same``: the recomputed scores, bit for bit; ``differs``; ``absent``: no prediction of this learner (any more);
-        ``not yet predicted``: the group has not committed that far.
+        ``same``: the recomputed scores, bit for bit, and as sure; ``differs``; ``absent``: no prediction of this
+        learner (any more); ``not yet predicted``: the group has not committed that far.
     scores : list of float or None
         The emitted scores.
+    confidence : dict
+        What the emitted prediction says of how sure it is.
     """
 
     verdict: str
     scores: list[float] | None = None
+    confidence: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,9 @@ class Why:
         How the state was rebuilt.
     emitted : Emitted
         What the predictions topic holds for the event.
+    confidence : dict
+        How sure the prediction is, as far as it says so: ``probability``; ``low`` and ``high``, None without end;
+        ``set``, as on the wire.
     """
 
     learner: str
@@ -90,6 +99,7 @@ class Why:
     explanation: Explanation
     way: str
     emitted: Emitted
+    confidence: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything as a dict, features with the largest contribution first."""
@@ -100,6 +110,7 @@ class Why:
             "learner": self.learner,
             "id": self.id,
             "prediction": self.prediction,
+            **self.confidence,
             "y": self.y,
             "scores": self.scores,
             "class": self.about,
@@ -108,7 +119,7 @@ class Why:
             "remainder": e.remainder,
             "features": sorted(features, key=lambda feature: -abs(feature["contribution"])),
             "rebuilt_from": self.way,
-            "emitted": {"verdict": self.emitted.verdict, "scores": self.emitted.scores},
+            "emitted": {"verdict": self.emitted.verdict, "scores": self.emitted.scores, **self.emitted.confidence},
         }
 
 
@@ -167,6 +178,8 @@ def why(
     column, shown = _chosen(target, learner.n_scores, predicted, about)
     text, (starts, ends) = batch.ids
     topics, appended = source.settings.topics, int(records.timestamps[0])
+    sure = _confidence(model, number, score)
+    wanted = Wanted(offset, name, score[0], sure, target)
     return Why(
         name,
         parse_exactly(text[starts[0] : ends[0]].tobytes()),
@@ -178,8 +191,39 @@ def why(
         score[0].tolist(),
         explain(learner, batch.X[0], column),
         rebuilt.way,
-        _emitted(source, offset, name, score[0], appended, bars, topics.challengers if number else topics.predictions),
+        _emitted(source, wanted, appended, bars, topics.challengers if number else topics.predictions),
+        sure,
     )
+
+
+class Wanted(NamedTuple):
+    """The prediction to look for in its topic."""
+
+    offset: int
+    learner: str
+    score: NDArray[np.float64]
+    """f8[k]"""
+    confidence: dict[str, Any]
+    target: Target
+
+
+def _confidence(model: Model, number: int, score: NDArray[np.float64]) -> dict[str, Any]:
+    """How sure a model's prediction is, score f8[1, k], before its label is known; the model is used no more."""
+    emitted, _ = model.monitors.confidence.models[number].emit(score, np.full(1, np.nan))
+    probability = {} if emitted.sure is None else {"probability": int(emitted.sure[0]) / MILLION}
+    if emitted.threshold is None:
+        return probability
+    target = model.settings.target
+    return _in_words(
+        probability | covering_fields(target, model.settings.coverage, score, emitted.threshold)(0), target
+    )
+
+
+def _in_words(confidence: dict[str, Any], target: Target) -> dict[str, Any]:
+    """The same, with the labels of classes instead of their indices."""
+    if "set" not in confidence:
+        return confidence
+    return {**confidence, "set": [_word(target, float(c)) for c in confidence["set"]]}
 
 
 def _place(model: Model, challenger: str, offset: int) -> int:
@@ -229,17 +273,9 @@ def _word(target: Target, value: float) -> Any:
     return value if target.task == REGRESSION else read_json(target.words()[int(value)])
 
 
-def _emitted(
-    source: GroupPartition,
-    offset: int,
-    learner: str,
-    score: NDArray[np.float64],
-    appended: int,
-    bars: ProgressFactory,
-    topic: str,
-) -> Emitted:
+def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: ProgressFactory, topic: str) -> Emitted:
     """Look for the event's prediction in a topic, first among the records written after the event."""
-    settings = source.settings
+    settings, offset = source.settings, wanted.offset
     if source.committed is None or source.committed <= offset:
         return Emitted(AHEAD)
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
@@ -252,18 +288,29 @@ def _emitted(
             hint = reader.offsets_for_times([asked], timeout=ASK_SECONDS)[0].offset
         begin = hint if low <= hint < high else low
         progress = bars("predictions", high - low)
-        other: list[float] | None = None
+        other = Emitted(ABSENT)
         for first, end in ((begin, high), (low, begin)):
             with MessageStream(settings, topic, source.partition, end, first) as stream:
                 while messages := stream.peek(BATCH_MESSAGES):
                     stream.drop(len(messages))
                     progress(len(messages))
                     for message in messages:
-                        found = scores_for(message.value() or b"", offset, learner)
-                        if found is not None and np.array(found).tobytes() == score.tobytes():
-                            return Emitted(SAME, found)
-                        other = found or other
-    return Emitted(ABSENT) if other is None else Emitted(DIFFERS, other)
+                        value = message.value() or b""
+                        found = scores_for(value, offset, wanted.learner)
+                        if found is None:
+                            continue
+                        told = confidence_for(value, wanted.target)
+                        same = np.array(found).tobytes() == wanted.score.tobytes() and told == wanted.confidence
+                        if same:
+                            return Emitted(SAME, found, told)
+                        other = Emitted(DIFFERS, found, told)
+    return other
+
+
+def confidence_for(value: bytes, target: Target) -> dict[str, Any]:
+    """What a prediction, in either format, says of how sure it is, with labels of classes as on the wire."""
+    said = confidence_of(fields(value))
+    return _in_words(said, target) if is_packed(value) else said
 
 
 def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:

@@ -13,7 +13,14 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import CHAMPION_ONLY, EMITTED, EVERY_MODEL, SharingOption
+from driftway.worker.settings.option_values import (
+    CHAMPION_ONLY,
+    EMITTED,
+    EVERY_MODEL,
+    MOST_COVERAGE,
+    NO_COVERAGE,
+    SharingOption,
+)
 from driftway.worker.wire.codec import FORMATS
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
@@ -23,6 +30,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_LEARNER = "auto"
+COVERING = "Intervals (regression) or sets of classes that hold this share of the labels, also under drift:"
 SHARING = (
     "Partitions share their linear models: each after every N labelled rows of its own, once its last update is "
     "committed; average:rows=100 with all partitions, gossip:rows=100 with the next and the previous one."
@@ -76,7 +84,7 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --output-format, --pass-headers, --emit, --accuracy-every, --share, --detector."""
+    """--features, --format, --output-format, --pass-headers, --emit, --accuracy-every, --coverage and more."""
     options = [
         click.option(
             "--features",
@@ -119,6 +127,14 @@ def event_options(command: F) -> F:
             default=500,
             show_default=True,
             help="Rows between two accuracy points of a partition.",
+        ),
+        click.option(
+            "--coverage",
+            type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE),
+            default=NO_COVERAGE,
+            metavar="SHARE",
+            help=f"{COVERING} `low` and `high`, or `set`, in predictions, and the share that they did hold in accuracy "
+            "points.  [default: none]",
         ),
         click.option("--share", metavar="METHOD[:rows=N]", help=SHARING),
         click.option(
@@ -266,7 +282,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     Failure
         As `warm_start_plan`.
     """
-    names = "maps", "standardize", "window", "accuracy_every", "form", "output_form", "emit", "registry"
+    names = "maps", "standardize", "window", "accuracy_every", "coverage", "form", "output_form", "emit", "registry"
     asked = {name: given[name] for name in names}
     asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]

@@ -111,8 +111,9 @@ if TYPE_CHECKING:
     type=click.Choice(PLANS),
     default=NEWEST,
     show_default=True,
-    help="What counts where --learner, --detector, --window or --accuracy-every differ from the group's newest plan of "
-    "models (`driftway models`): newest, that plan; from-options, the options, which become the next plan.",
+    help="What counts where --learner, --detector, --window, --accuracy-every or --coverage differ from the group's "
+    "newest plan of models (`driftway models`): newest, that plan; from-options, the options, which become the next "
+    "plan.",
 )
 @click.option(
     "--max-rejected",
@@ -202,6 +203,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
       driftway worker --input EVENTS --group sea --max-rejected 0.1/1000
       driftway worker --input EVENTS --group sea --learner arow --learner dfop --plan from-options
       driftway worker --input EVENTS --group sea --learner arow --learner dfop --emit all
+      driftway worker --input LOADS --group l --task regression --coverage 0.9
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --start 20000
       driftway worker --input EVENTS --group e --warm-start electricity.driftway --frozen --learner dfop
     """

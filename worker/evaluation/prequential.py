@@ -10,9 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.conformal.conformal import NONE_WAITS
 from driftway.learners.learner import REGRESSION, Learner
-from driftway.learners.metrics.calibrator import Millionths
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.prequential import predicted_class
@@ -21,12 +19,12 @@ from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings.option_values import SharingOption
+from driftway.worker.settings.option_values import NO_COVERAGE, SharingOption
 from driftway.worker.state.delayed_labels.delay_simulator import DelaySimulator
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
-from driftway.worker.state.monitoring.calibration import Calibrated
-from driftway.worker.state.monitoring.covering import Covering, covering_fields
+from driftway.worker.state.monitoring.confidence import Emitted, LearnerConfidence
+from driftway.worker.state.monitoring.covering import covering_fields
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import write_json
 from driftway.worker.wire.columns import Integers
@@ -57,19 +55,10 @@ class PartitionRun:
     seconds: float = 0.0
     sent: list[ExchangeRecord] = field(default_factory=list)
     """Exchange records that are not delivered to the other partitions yet."""
-    covering: Covering | None = None
-    thresholds: Array = field(default_factory=lambda: np.zeros(0))
-    """f8[n]: of the rows of the last batch, with `covering`."""
-    waiting: Array = field(init=False)
-    """What `covering` needs of the rows that wait for their labels."""
-    calibrated: Calibrated | None = None
-    """What says how sure a prediction of a class is."""
-    sure: Integers | None = None
-    """The latest rows' probabilities in millionths, i8[n]; None: they have none."""
-
-    def __post_init__(self) -> None:
-        slots = 0 if self.delays is None else self.delays.slots
-        self.waiting = NONE_WAITS if self.covering is None else self.covering.conformal.waiting(slots)
+    confidence: LearnerConfidence | None = None
+    """What says how sure predictions are."""
+    emitted: Emitted | None = None
+    """What was emitted for the rows of the latest batch, with `confidence`."""
 
     def learn(self, X: Array, y: Array, frozen: bool) -> Array:
         """Predict rows, learn from their labels, at once or delayed, and update the metrics; return scores f8[n, k]."""
@@ -81,11 +70,8 @@ class PartitionRun:
             (guesses,) = self.delays.guesses.shared(len(steps.y), 1)
             self.metrics.counter(emitted, steps.y, steps.slot, guesses)(0, len(steps.y))
             self.offline.observe(emitted, steps.y)
-            sure = self._calibrate(emitted, steps.y, steps.slot, self.delays.probabilities)
-            self.sure = None if sure is None else sure[steps.is_row]
-            self._cover(emitted, steps.y, steps.slot)
-            if self.covering is not None:
-                self.thresholds = self.thresholds[steps.is_row]
+            self._emit(emitted, steps.y, steps.slot)
+            self.emitted = None if self.emitted is None else self.emitted.at(np.flatnonzero(steps.is_row))
             return score
         if frozen:
             self.learner.predict(X, score)
@@ -98,36 +84,25 @@ class PartitionRun:
             self.learner.predict_then_update(X, y, score)
         self.seconds += time.perf_counter() - started  # the learner's alone: metrics cost as much as a cheap learner
         self.observe(score, y)
-        self.sure = self._calibrate(score, y)
         return score
-
-    def _calibrate(
-        self, score: Array, y: Array, slot: Integers = NO_SLOTS, waiting: Millionths | None = None
-    ) -> Integers | None:
-        """As `Calibrated.emit`; None where there is none."""
-        if self.calibrated is None:
-            return None
-        sure, count = self.calibrated.emit(score, y, slot, waiting)
-        count(0, len(y))
-        return sure
 
     def observe(self, score: Array, y: Array) -> None:
         """Update the metrics with a batch: score f8[n, k], y f8[n]."""
         self.metrics.observe(score, y)
         self.offline.observe(score, y)
-        self._cover(score, y)
+        self._emit(score, y)
 
-    def _cover(self, score: Array, y: Array, slot: Integers = NO_SLOTS) -> None:
-        """Emit intervals or sets, and count what they cover; score f8[n, k] as emitted, y f8[n]."""
-        if self.covering is not None:
-            self.thresholds, count = self.covering.emit(score, y, slot, self.waiting)
-            count(0, len(y))
+    def _emit(self, score: Array, y: Array, slot: Integers = NO_SLOTS) -> None:
+        """Emit probabilities, and intervals or sets, and count how good they are: score f8[n, k], y f8[n]."""
+        if self.confidence is not None:
+            self.emitted, counts = self.confidence.emit(score, y, slot)
+            for count in counts:
+                count(0, len(y))
 
     def point(self) -> dict[str, Any]:
         """All current metrics: those of a worker's accuracy point, then those that only evaluation has."""
         rolling = self.metrics.point()
-        sure = {} if self.calibrated is None else self.calibrated.reliability.point()
-        covered = {} if self.covering is None else self.covering.metrics.point()
+        sure, covered = ({}, {}) if self.confidence is None else self.confidence.points()
         return {**rolling, **sure, **self.offline.point(rolling), **covered}
 
 
@@ -199,12 +174,10 @@ class Evaluation:
             delays = DelaySimulator(self.label_delay, learner) if self.label_delay else None
             exchange = None if self.share is None else self._model_exchange(learner, len(self.parts))
             offline = OfflineMetrics(learner, self.window)
-            covering = None if self.coverage is None else Covering(learner, self.coverage, self.window)
-            run = PartitionRun(learner, metrics, offline, delays, exchange, covering=covering)
-            if target.task != REGRESSION:
-                run.calibrated = Calibrated(learner, self.window)
-                run.calibrated.begin_with(b"" if self.warm is None else self.warm.calibration)
-            self.parts.append(run)
+            slots = 0 if delays is None else delays.slots
+            confidence = LearnerConfidence(learner, self.window, True, self.coverage or NO_COVERAGE, slots)
+            confidence.begin_with(b"" if self.warm is None else self.warm.calibration)
+            self.parts.append(PartitionRun(learner, metrics, offline, delays, exchange, confidence=confidence))
         self.parts[0].learner.compile_kernels()
 
     @property
@@ -262,10 +235,10 @@ class Evaluation:
             keep = np.flatnonzero(usable[mine]) * self.partitions + mine.start
             rows, labels = np.ascontiguousarray(X[keep]), indices[keep]
             score[keep] = part.learn(rows, labels, self.warm is not None and self.warm.frozen)
-            if part.covering is not None:
-                thresholds[keep] = part.thresholds
-            if sure is not None and part.sure is not None:
-                sure[keep] = part.sure
+            if part.emitted is not None and part.emitted.threshold is not None:
+                thresholds[keep] = part.emitted.threshold
+            if sure is not None and part.emitted is not None and part.emitted.sure is not None:
+                sure[keep] = part.emitted.sure
             part.rows += len(rows)
             part.rejected += len(usable[mine]) - len(rows)
         self.rows += len(X)

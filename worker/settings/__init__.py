@@ -16,6 +16,8 @@ from driftway.worker.settings.option_values import (
     EMITTED,
     EVERY_MODEL,
     FORBIDDEN_PROPERTIES,
+    MOST_COVERAGE,
+    NO_COVERAGE,
     LabelWait,
     PromoteOption,
     SharingOption,
@@ -86,6 +88,9 @@ class ModelSettings:
         Rows between two accuracy points of a learner, >= 1.
     detectors : tuple of Spec
         Drift detectors that watch the champion's errors.
+    coverage : float
+        Share of the labels that prediction intervals or sets of classes are to cover, <= MOST_COVERAGE; NO_COVERAGE:
+        predictions have none.
     max_rejected : RejectionLimit or None
         Rejections beyond which the worker stops; None: never. Not part of the state either.
     warm : WarmStart or None
@@ -116,6 +121,7 @@ class ModelSettings:
     window: int = 1000
     accuracy_every: int = 500
     detectors: tuple[Spec, ...] = ()
+    coverage: float = NO_COVERAGE
     max_rejected: RejectionLimit | None = None
     warm: WarmStart | None = None
     warm_model: int | None = 0
@@ -141,6 +147,8 @@ class ModelSettings:
             raise UsageFailure(f"classes must be <= {MOST_CLASSES:,}, got {self.target.n_classes}")
         if self.window < 1 or self.accuracy_every < 1:
             raise UsageFailure("window and accuracy-every must be >= 1")
+        if not NO_COVERAGE <= self.coverage <= MOST_COVERAGE:
+            raise UsageFailure(f"coverage must be > 0 and <= {MOST_COVERAGE}, or 0 for none, got {self.coverage:g}")
         if self.n_features is not None and self.n_features < 1:
             raise UsageFailure("features must be >= 1")
         if self.events is not None and self.form == PACKED:
@@ -233,6 +241,7 @@ class ModelSettings:
             **({} if self.warm is None else {"warm": self.warm.digest}),
             **({"frozen": True} if self.frozen else {}),
             **({"detectors": [spec.text for spec in self.detectors]} if self.detectors else {}),
+            **({"coverage": self.coverage} if self.coverage else {}),
             **({"event": self.events.as_dict()} if self.events is not None else {}),
             **({"label_wait": str(self.wait)} if self.wait is not None else {}),
             **({"share": str(self.share)} if self.share is not None else {}),

@@ -24,6 +24,9 @@ CHAMPION_ONLY, EVERY_MODEL = "champion", "all"
 EMITTED = (CHAMPION_ONLY, EVERY_MODEL)
 """Whose predictions a worker writes."""
 
+NO_COVERAGE, MOST_COVERAGE = 0.0, 0.9999
+"""Share of labels that no interval or set is to cover, and the largest one that they can be."""
+
 FORBIDDEN_PROPERTIES = {
     "queue.buffering.max.messages": "a batch that does not fit completely leaves a gap in the outputs",
     "queue.buffering.max.kbytes": "a batch that does not fit completely leaves a gap in the outputs",

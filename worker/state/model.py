@@ -5,7 +5,6 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,24 +13,19 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.update_loop import DelayedRows
 from driftway.learners.learner import Learner
-from driftway.learners.metrics.calibrator import Millionths
-from driftway.learners.metrics.classification import NO_GUESSES
-from driftway.learners.metrics.rolling import Metrics, create_metrics
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows
 from driftway.worker.state.factory import allocating, column_names, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
-from driftway.worker.state.monitoring.alarms import DriftMonitor
-from driftway.worker.state.monitoring.calibration import NO_FORM, CalibratedModels
-from driftway.worker.state.monitoring.challengers import ChallengerTests
-from driftway.worker.state.monitoring.points import Figures, accuracy_points, rounded_shares
-from driftway.worker.state.outputs import Outputs, chosen_rows, encoded, merged, of_challengers
+from driftway.worker.state.monitoring.confidence import NO_FORM
+from driftway.worker.state.monitoring.monitors import Monitors, StateForm
+from driftway.worker.state.monitoring.points import rounded_shares
+from driftway.worker.state.outputs import Outputs, encoded, merged, of_challengers
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
 from driftway.worker.wire.codec import short_digest
-from driftway.worker.wire.columns import Integers
 from driftway.worker.wire.events import Batch, Records, Schema
 from driftway.worker.wire.headers import passed_headers
 from driftway.worker.wire.rejections import Flags, RejectionWindow
@@ -78,15 +72,11 @@ class Model:
         self.settings = settings if plan is None else plan.applied_to(settings)
         self._options = Monitoring.of(settings)
         self.partition, self.group, self.rows = partition, group, 0
-        self.observer: Callable[[OrderedBatch, list[NDArray[np.float64]]], None] | None = None
-        """Gets each batch as operations, with the scores emitted for their rows, f8[ops, k] for each learner."""
         self.decoder = make_decoder(self.settings, self._check_schema)
         self._pending: PendingRows | None = None
         self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
-        self._metrics: list[Metrics] = []
-        self.challenger_tests, self.calibrated = ChallengerTests(), CalibratedModels(settings.target.task)
-        self._drift_monitor: DriftMonitor | None = None
+        self.monitors = Monitors(settings.target.task, self._identity_fields)
         self.digests: list[str] = []
         """As `ModelSettings.digests`; empty before the schema is known."""
         self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
@@ -134,12 +124,13 @@ class Model:
         weights = [self._learn(i, steps, score) for i, score in enumerate(scores)]
         if self.exchange is not None:
             outputs.shares = self.exchange.finish_rounds(steps.batch.offsets)
-        sure = self._observe(steps, scores, weights, outputs if emit else None)
+        observed = self.monitors.observe(steps, scores, weights, self._pending, emit)
+        outputs.alarms, outputs.points = observed.alarms, observed.points
         self.rows += len(batch)
         if emit and len(batch):
             (own, *others), plan = [learner.kind for learner in self._learners], self.plan.number
-            outputs.keys, emitted = batch.keys, chosen_rows(scores, sure, steps.row_operations)
-            outputs.predictions = encoded(batch, *emitted[0], own, self.settings, plan)
+            outputs.keys, emitted = batch.keys, [one.at(steps.row_operations) for one in observed.models]
+            outputs.predictions = encoded(batch, emitted[0], own, self.settings, plan)
             if self.settings.pass_headers:
                 outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
             outputs.challengers = of_challengers(batch, emitted[1:], others, self.settings, plan, outputs.headers)
@@ -189,9 +180,7 @@ class Model:
 
     def latest_points(self) -> dict[str, dict[str, Any]]:
         """Learner -> its current rolling metrics, for the endpoint."""
-        more = self.calibrated.fields(), self.challenger_tests.fields()
-        parts = zip(self.settings.names, self._metrics, *more, strict=False)
-        return {name: metrics.point() | sure | tested for name, metrics, sure, tested in parts}
+        return self.monitors.latest_points()
 
     def experts(self) -> dict[str, dict[str, float]]:
         """Learner -> its current expert weights, for mixtures only."""
@@ -207,7 +196,7 @@ class Model:
         recent = None if self._rejection_window is None else self._rejection_window.save()
         waiting = () if self._pending is None else (self._pending.save(),)
         parts = (*(part.copy() for part in self._parts()), *waiting)
-        return SavedState(self.schema, self.rows, parts, recent, self.calibrated.form)
+        return SavedState(self.schema, self.rows, parts, recent, self.form.calibration)
 
     def load(self, saved: SavedState) -> None:
         """Restore a saved state bit for bit.
@@ -219,25 +208,27 @@ class Model:
         """
         if self.settings.shape is None:
             self.decoder.schema = saved.schema
-            self._learners, self._metrics, self._drift_monitor, self._imputer, self._pending = [], [], None, None, None
+            self._learners, self._imputer, self._pending = [], None, None
+            self.monitors.end()
             self.exchange = None if self.exchange is None else self.exchange.clone_empty()
-            self.go_on_as(self.challenger_tests.enabled, saved.calibration)
+            self.go_on_as(StateForm(self.form.tests_challengers, saved.calibration))
             self._fit_to_schema()
-        elif saved.calibration != self.calibrated.form:
-            self.go_on_as(self.challenger_tests.enabled, saved.calibration)
+        elif saved.calibration != self.form.calibration:
+            self.go_on_as(StateForm(self.form.tests_challengers, saved.calibration))
         parts, theirs = self._parts(), list(saved.parts)
         if self._pending is not None and theirs:
             self._pending.load(theirs.pop())
-        if self.challenger_tests.continue_without(len(theirs), len(parts)):
+        if self.monitors.tests.continue_without(len(theirs), len(parts)):
             parts = self._parts()
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
-        detectors = () if self._drift_monitor is None else self._drift_monitor.detectors
-        watched = *self._metrics, *self.challenger_tests.processes, *self.calibrated.stateful, *detectors
-        for one, memory in zip((*self._learners, *watched), theirs, strict=False):
+        for one, memory in zip(self._learners, theirs, strict=False):
             one.check_state(memory)
+        self.monitors.check(theirs[len(self._learners) :])
         for part, memory in zip(parts, theirs, strict=True):
             part[:] = memory
+        if self._pending is not None:
+            self.monitors.check_waiting(self._pending)
         self.rows = saved.rows
         if self._rejection_window is not None:
             self._rejection_window.load(saved.recent)
@@ -253,7 +244,7 @@ class Model:
         following = Model(self._options.applied_to(self.settings), self.partition, self.group, plan)
         following.rows = self.rows
         following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
-        following.go_on_as(self.challenger_tests.enabled, self.calibrated.form)
+        following.go_on_as(self.form)
         following._fit_to_schema()
         if following._rejection_window is not None and self._rejection_window is not None:
             following._rejection_window.load(self._rejection_window.save())
@@ -262,11 +253,16 @@ class Model:
         carry_over(self.planned, following.planned)
         return following
 
-    def go_on_as(self, tested: bool, calibration: int) -> None:
-        """Before the first row: keep only what the states of a history have, see docs/decisions/0050 and 0054."""
-        self.challenger_tests.enabled, self.calibrated.form = tested, calibration
-        self.challenger_tests.begin(self._learners)
-        self.calibrated.begin(self._learners, self.settings, self._pending)
+    @property
+    def form(self) -> StateForm:
+        """What the states of its history have."""
+        return self.monitors.form
+
+    def go_on_as(self, form: StateForm) -> None:
+        """Before the first row: keep only what the states of a history have."""
+        self.monitors.go_on_as(form)
+        if self._learners:
+            self._watch()
 
     def identity(self) -> dict[str, Any]:
         """Everything that a stored state must match before it may be loaded."""
@@ -285,11 +281,9 @@ class Model:
         return True
 
     def _parts(self) -> list[NDArray[np.uint8]]:
-        detectors = [] if self._drift_monitor is None else self._drift_monitor.parts()
         imputer = [] if self._imputer is None else [self._imputer.state.memory]
         exchange = [] if self.exchange is None else self.exchange.parts()
-        counting = *self._learners, *self._metrics, *self.challenger_tests.processes, *self.calibrated.stateful
-        return [part.state.memory for part in counting] + detectors + imputer + exchange
+        return [learner.state.memory for learner in self._learners] + self.monitors.parts() + imputer + exchange
 
     def _check_schema(self, found: Schema) -> Schema:
         """Return the schema to use, given that of the first good event.
@@ -312,38 +306,39 @@ class Model:
         """
         if self._learners or self.schema is None:
             return
-        settings, target = self.settings, self.settings.target
+        settings = self.settings
         self._imputer = make_imputer(settings, self.schema)
         d = self.schema.n_features if self._imputer is None else self._imputer.width
         for spec in settings.specs:
             with allocating(spec.text, d):
-                self._learners.append(learner := make_learner(spec, settings, d))
-                self._metrics.append(create_metrics(target.task, target.n_classes, learner.n_scores, settings.window))
-        self.challenger_tests.begin(self._learners)
+                self._learners.append(make_learner(spec, settings, d))
         if settings.warm is not None and settings.warm.state and settings.warm_model is not None:
             self._learners[settings.warm_model].state.memory[:] = np.frombuffer(settings.warm.state, np.uint8)
         self._pending = None if settings.wait is None else PendingRows(settings.wait, d, self._learners)
-        self.calibrated.begin(self._learners, self.settings, self._pending)
+        with allocating(", ".join(settings.names), d):
+            self._watch()
         self._note_identity(self.schema)
+
+    def _watch(self) -> None:
+        self.monitors.begin(self._learners, self.settings, self._pending)
 
     def _note_identity(self, schema: Schema) -> None:
         """Pass the digests of the learners to whoever writes them."""
         settings = self.settings
-        self.digests = settings.digests([learner.identity() for learner in self._learners])
+        self.digests = self.monitors.digests = settings.digests([learner.identity() for learner in self._learners])
         if self.exchange is not None:
             digest = short_digest([self.digests, schema.names])
             self.exchange.attach(self._learners, digest, settings.only_predicts, self.plan.number > FIRST)
-        if settings.detectors:
-            identity = {"learner": settings.names[0], **self._identity_fields(self.digests[0])}
-            self._drift_monitor = DriftMonitor(settings.detectors, self._learners[0].kind, identity)
+        identity = {"learner": settings.names[0], **self._identity_fields(self.digests[0])}
+        self.monitors.watch_drift(settings, self._learners[0].kind, identity)
 
     @property
     def planned(self) -> PlannedState:
         """The plan, with all that has a state under it."""
-        tests, monitor = self.challenger_tests.processes, self._drift_monitor
         names = named_columns(self.schema, self.columns)
-        states = self._learners, self._metrics, self.calibrated.models, tests, monitor, self._pending, self.exchange
-        return PlannedState(self.plan, self.settings, names, *states)
+        return PlannedState(
+            self.plan, self.settings, names, self._learners, self.monitors, self._pending, self.exchange
+        )
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""
@@ -362,39 +357,3 @@ class Model:
         if not self._learners:
             raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
         return self._learners[0]
-
-    def _observe(
-        self,
-        steps: OrderedBatch,
-        scores: list[NDArray[np.float64]],
-        weights: list[list[dict[str, float]]],
-        outputs: Outputs | None,
-    ) -> list[Integers]:
-        """Feed metrics and detectors; add alarms and points to `outputs`. Returns the models' probabilities."""
-        batch, guesses, waiting = steps.batch, [NO_GUESSES] * len(scores), list[Millionths]()
-        if self._pending is not None:
-            scores, waiting = self._pending.scores_at_prediction(steps, scores), self._pending.probabilities
-            guesses = self._pending.cached_guesses.shared(len(batch), len(scores))
-        if self.observer is not None:
-            self.observer(steps, scores)
-        emitted, counters = self.calibrated.emit(scores, batch.y, steps.slot, waiting)
-        alarms = self._drift_monitor.observe(batch, scores[0]) if self._drift_monitor is not None and len(batch) else []
-        if outputs is not None:
-            outputs.alarms = alarms
-        counters += [
-            metrics.counter(score, batch.y, steps.slot, own)
-            for metrics, score, own in zip(self._metrics, scores, guesses, strict=True)
-        ] + self.challenger_tests.counters(scores, batch.y, batch.offsets)
-        for number, piece in enumerate(steps.segments):
-            for count in counters:
-                count(piece.start, piece.end)
-            drift = None
-            if self._drift_monitor is not None:
-                first, last = batch.offsets[piece.start], batch.offsets[piece.end - 1]
-                self._drift_monitor.record([alarm for alarm in alarms if first <= alarm.offset <= last])
-                drift = self._drift_monitor.take_pending() if piece.complete else None
-            if outputs is not None and piece.complete:
-                experts = ({"experts": own[number]} if own else {} for own in weights)
-                figures = map(Figures, self.latest_points().items(), experts, self.calibrated.bins(), self.digests)
-                outputs.points += accuracy_points(figures, batch, piece, drift, self._identity_fields)
-        return emitted

@@ -23,7 +23,7 @@ from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.settings import ModelSettings
-from driftway.worker.settings.option_values import LabelWait, SharingOption
+from driftway.worker.settings.option_values import NO_COVERAGE, LabelWait, SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.plans.model_plan import ModelPlan
@@ -157,9 +157,8 @@ class ModelFile:
         model = self.model()
         state = model.champion.state.memory.tobytes()
         filling = b"" if model.imputer is None else model.imputer.state.memory.tobytes()
-        return WarmStart(
-            self.name, self.digest, frozen, self.saved.schema, state, filling, model.calibrated.champion_state
-        )
+        calibration = model.monitors.confidence.champion_state
+        return WarmStart(self.name, self.digest, frozen, self.saved.schema, state, filling, calibration)
 
     def _cannot(self, error: object) -> Failure:
         return Failure(f"{self.name} cannot be used by this version: {error}")
@@ -201,6 +200,7 @@ def settings_of(identity: dict[str, Any], form: EventFormat = JSON_FORMAT) -> Mo
         window=fields.integer("window"),
         accuracy_every=fields.integer("accuracy_every"),
         detectors=tuple(map(Spec.parse, fields.texts("detectors"))) if fields.has("detectors") else (),
+        coverage=fields.share("coverage") if fields.has("coverage") else NO_COVERAGE,
         events=_events(fields.object("event")) if fields.has("event") else None,
         wait=LabelWait.parse(fields.text("label_wait")) if fields.has("label_wait") else None,
         share=SharingOption.parse(fields.text("share")) if fields.has("share") else None,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import cycle, repeat
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import EVERY_MODEL
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.monitoring.alarms import DriftAlarm
+from driftway.worker.state.monitoring.confidence import Emitted, as_written
 from driftway.worker.wire import columns, packed
 from driftway.worker.wire.codec import PACKED, encode_predictions
 from driftway.worker.wire.columns import BytesColumn, empty_column, repeated
@@ -90,23 +91,8 @@ class Outputs:
         return self.predictions.nbytes + self.keys.nbytes + rejected + sum(one.nbytes for one in self.challengers)
 
 
-def chosen_rows(
-    scores: Sequence[NDArray[np.float64]], sure: Sequence[Integers], rows: Integers | None
-) -> list[tuple[NDArray[np.float64], Integers | None]]:
-    """Return each model's scores and probabilities, if there are any, of the operations `rows`; None: of all."""
-    at = slice(None) if rows is None else rows
-    pairs: Iterable[tuple[NDArray[np.float64], Integers | None]] = zip(scores, sure or repeat(None), strict=False)
-    return [(score[at], None if own is None else own[at]) for score, own in pairs]
-
-
 def encoded(
-    batch: Batch,
-    score: NDArray[np.float64],
-    sure: Integers | None,
-    kind: str,
-    settings: ModelSettings,
-    plan: int,
-    number: int = 0,
+    batch: Batch, emitted: Emitted, kind: str, settings: ModelSettings, plan: int, number: int = 0
 ) -> BytesColumn:
     """Encode the predictions of model `number` in the output format.
 
@@ -114,10 +100,8 @@ def encoded(
     ----------
     batch : Batch
         n rows.
-    score : f8[n, k]
-        The model's scores.
-    sure : i8[n] or None
-        The predictions' probabilities in millionths; None: they have none.
+    emitted : Emitted
+        What the model emits for them.
     kind : str
         The model's.
     settings : ModelSettings
@@ -125,16 +109,17 @@ def encoded(
     plan, number : int
         Number of the plan, and of the model in it.
     """
-    predicted, name = predicted_class(score, kind), settings.names[number]
+    score, target, name = emitted.score, settings.target, settings.names[number]
+    predicted, confidence = predicted_class(score, kind), as_written(emitted, target.n_classes)
     if settings.output_form == PACKED:
         challenger = name if number else ""
-        return packed.encode_predictions(batch, score, predicted, settings.target, plan, sure, challenger)
-    return encode_predictions(batch, score, predicted, settings.target, name, plan, sure)
+        return packed.encode_predictions(batch, score, predicted, target, plan, confidence, challenger)
+    return encode_predictions(batch, score, predicted, target, name, plan, confidence)
 
 
 def of_challengers(
     batch: Batch,
-    emitted: Sequence[tuple[NDArray[np.float64], Integers | None]],
+    emitted: Sequence[Emitted],
     kinds: Sequence[str],
     settings: ModelSettings,
     plan: int,
@@ -146,8 +131,8 @@ def of_challengers(
     ----------
     batch : Batch
         n > 0 rows.
-    emitted : sequence of (f8[n, k], i8[n] or None)
-        Scores of each challenger, and the probabilities of its predictions in millionths.
+    emitted : sequence of Emitted
+        What each challenger emits for them.
     kinds : sequence of str
         Of the challengers.
     settings : ModelSettings
@@ -161,7 +146,7 @@ def of_challengers(
     if settings.emit != EVERY_MODEL or not m:
         return []
     numbered = zip(range(1, m + 1), emitted, kinds, strict=True)
-    parts = [encoded(batch, *both, kind, settings, plan, number) for number, both, kind in numbered]
+    parts = [encoded(batch, one, kind, settings, plan, number) for number, one, kind in numbered]
     own = None if headers is None else [each for each in headers for _ in range(m)]
     names, offsets, keys = settings.names[1:], batch.offsets.repeat(m), repeated(batch.keys, m)
     return [ChallengerPredictions(names, offsets, keys, interleaved(parts), own)]

@@ -21,7 +21,7 @@ from driftway.learners.metrics.calibrator import FORM as FORM_OF_CALIBRATORS
 from driftway.worker.errors import Failure
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model, SavedState
-from driftway.worker.state.monitoring.calibration import NO_FORM
+from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
 from driftway.worker.wire.codec import read_json, write_json
@@ -35,6 +35,8 @@ AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
+PLANNED = "learners", "window", "accuracy_every", "detectors", "coverage"
+"""Keys of an identity that a plan can change."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"
 
@@ -346,7 +348,8 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
     for key in {**ours, **theirs}:
         if key != "states" and theirs.get(key) != ours.get(key):
             made, has = (one.get(key, "none") for one in (theirs, ours))
-            raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}")
+            way_out = "; --plan from-options makes the options the next plan" if key in PLANNED else ""
+            raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}{way_out}")
 
 
 def _beginning(identity: dict[str, Any]) -> str:

@@ -69,6 +69,13 @@ class StoredFields:
         """Return a list of whole numbers from 0 on; raise `Malformed` if it is none."""
         return whole_numbers(self._field(name), name)
 
+    def share(self, name: str) -> float:
+        """Return a number from 0 to 1; raise `Malformed` if it is none."""
+        value = self._field(name)
+        if type(value) not in (int, float) or not 0.0 <= value <= 1.0:
+            raise Malformed(f"{name} is {_shown(value)}, not a number from 0 to 1")
+        return float(value)
+
     def text(self, name: str) -> str:
         """Return a text; raise `Malformed` if it is none."""
         return _typed(self._field(name), str, name, "a text")

@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import ListColumn, empty_column
+from driftway.worker.wire.columns import NO_CONFIDENCE, Confidence, ListColumn, empty_column
 from driftway.worker.wire.events import (
     DEEP_ID,
     INEXACT,
@@ -40,7 +40,7 @@ from driftway.worker.wire.json_tokens.exact import (
 )
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import BytesColumn, Integers
+    from driftway.worker.wire.columns import BytesColumn
     from driftway.worker.wire.scanner import Floats
     from driftway.worker.wire.writer import RowTemplate
 
@@ -161,12 +161,12 @@ def encode_predictions(
     target: Target,
     learner: str,
     plan: int = 1,
-    sure: Integers | None = None,
+    confidence: Confidence = NO_CONFIDENCE,
 ) -> BytesColumn:
     """Encode predictions, one JSON record per row.
 
     A further number per row would be one more column of `numbers`, with its text behind those of the scores in the
-    template; NaN is written as null.
+    template; NaN and infinity are written as null.
 
     Parameters
     ----------
@@ -182,9 +182,10 @@ def encode_predictions(
         The champion's spec.
     plan : int
         Number of the plan that it belongs to; written from the second on.
-    sure : i8[n] or None
-        Probabilities of the classes predicted, in millionths; None: they are not written.
+    confidence : Confidence
+        What is written of how sure the predictions are.
     """
+    from driftway.worker.wire.json_tokens.class_sets import set_texts
     from driftway.worker.wire.writer import write
 
     n, k = score.shape
@@ -192,33 +193,41 @@ def encode_predictions(
         return empty_column()
     if target.task == REGRESSION:
         front = back = np.zeros(n, np.int64)
-        numbers = np.column_stack([score, score, batch.y])
+        numbers = np.column_stack([score, score, *(confidence.ends or ()), batch.y])
     else:
         front = predicted.astype(np.int64, copy=False)
         back = np.where(np.isnan(batch.y), target.n_classes, batch.y).astype(np.int64)
         numbers = score
-    layout = _row_template(target, batch.partition, learner, k, plan, sure is not None)
-    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, sure)
+    sure, members = confidence.sure, confidence.members
+    said = sure is not None, members is not None or confidence.ends is not None
+    layout = _row_template(target, batch.partition, learner, k, plan, *said)
+    sets = None if members is None else set_texts(members, target.words()[:-1])
+    return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, sure, sets)
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
-def _row_template(target: Target, partition: int, learner: str, k: int, plan: int, sure: bool) -> RowTemplate:
+def _row_template(
+    target: Target, partition: int, learner: str, k: int, plan: int, sure: bool, covering: bool
+) -> RowTemplate:
     """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class.
 
-    If `sure`, a probability follows the scores.
+    If `sure`, a probability follows the scores; if `covering`, an interval or a set does.
     """
     from driftway.worker.wire.writer import RowTemplate
 
     start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
     end = b',"learner":' + orjson.dumps(learner) + (b',"plan":%d' % plan if plan > 1 else b"") + b',"t":'
     if target.task == REGRESSION:  # a row's numbers: the score as prediction, the score, the label
-        return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', b',"y":'], [end])
+        ends = [b',"low":', b',"high":'] if covering else []
+        return RowTemplate(start, middle, [b',"prediction":'], [b',"score":', *ends, b',"y":'], [end])
     opening, closing = (b"[", b"]") if k > 1 else (b"", b"")
     words = target.words()
     fronts = [b',"prediction":' + word + b',"score":' + opening for word in words[:-1]]
     probability = closing + b',"probability":0.' if sure else None
-    backs = [(b"" if sure else closing) + b',"y":' + word + end for word in words]
-    return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs, before_fraction=probability)
+    sets = (b"" if sure else closing) + b',"set":[' if covering else None
+    behind = b"]" if covering else b"" if sure else closing
+    backs = [behind + b',"y":' + word + end for word in words]
+    return RowTemplate(start, middle, fronts, [b","] * (k - 1), backs, before_fraction=probability, before_words=sets)
 
 
 def encode_point(

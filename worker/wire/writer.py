@@ -54,6 +54,8 @@ class RowTemplate:
         Whether that text is followed by an integer or null.
     before_fraction : bytes or None
         Constant text behind the numbers, which ends with ``0.``; six decimals of a fraction follow. None: no fraction.
+    before_words : bytes or None
+        Constant text behind these; a text of the row's own follows. None: rows have no such text.
     """
 
     def __init__(
@@ -65,13 +67,15 @@ class RowTemplate:
         before_time: Sequence[bytes],
         timed: bool = True,
         before_fraction: bytes | None = None,
+        before_words: bytes | None = None,
     ) -> None:
-        fraction = [] if before_fraction is None else [before_fraction]
-        constant = [before_id, before_offset, *between_numbers, *fraction]
+        more = [text for text in (before_fraction, before_words) if text is not None]
+        constant = [before_id, before_offset, *between_numbers, *more]
         pieces = [*constant, *before_numbers, *before_time]
         self.text = as_text(b"".join(pieces) + bytes(SPARE))
         self.cuts = np.cumsum([0, *map(len, pieces)])
-        self.counts = len(between_numbers), len(before_numbers), len(before_time), timed, bool(fraction)
+        has_more = before_fraction is not None, before_words is not None
+        self.counts = len(between_numbers), len(before_numbers), len(before_time), timed, *has_more
         chosen = max(map(len, before_numbers)) + max(map(len, before_time))
         self.longest = sum(map(len, constant)) + chosen + DECIMALS + len("}")
 
@@ -90,6 +94,7 @@ def write(
     back: Integers,
     t: Integers,
     fraction: Integers | None = None,
+    words: Column | None = None,
 ) -> PooledColumn:
     """Write one record per row: id, offset, numbers and time between the template's pieces, then a closing brace.
 
@@ -112,6 +117,8 @@ def write(
         Written as integers, NO_TIME as null; ignored unless the template is timed.
     fraction : i8[n] or None
         Millionths, 0 <= fraction < 10^6; only if the template has a fraction.
+    words : Column or None
+        A text for each row, with SPARE bytes behind the last; only if the template has such texts.
 
     Raises
     ------
@@ -124,11 +131,12 @@ def write(
     n = len(offsets)
     # Commas after the last number too, so that its end is found like that of the others.
     numbers = as_text(listed[1:-1] + b"," * SPARE)
+    own, spans = ids if words is None else words
     size = n * (template.longest + 2 * LONGEST_INTEGER) + int((bounds[1] - bounds[0]).sum()) + len(numbers)
-    out = take_buffer(size + SPARE)
+    out = take_buffer(size + (0 if words is None else len(own)) + SPARE)
     ends = np.empty(n, np.int64)
     decimals = offsets if fraction is None else fraction
-    values = offsets, front, numbers, decimals, back, t
+    values = offsets, front, numbers, decimals, own, spans, back, t
     if not _write(template.text, template.cuts, template.counts, source, bounds, values, out, ends):
         raise IndexError("a row refers to a text that the layout does not have")
     return PooledColumn(out, ends, cut)
@@ -172,10 +180,10 @@ def _pad(text: Text, ends: Integers, width: int, padded: Text) -> None:
 def _write(
     pieces: Text,
     cuts: Integers,
-    counts: tuple[int, int, int, bool, bool],
+    counts: tuple[int, int, int, bool, bool, bool],
     source: Text,
     bounds: Integers,
-    values: tuple[Integers, Integers, Text, Integers, Integers, Integers],
+    values: tuple[Integers, Integers, Text, Integers, Text, Integers, Integers, Integers],
     out: Text,
     ends: NDArray[np.int64],
 ) -> bool:
@@ -184,9 +192,10 @@ def _write(
     The row loop has a single exit and accesses arrays unconditionally: otherwise numba counts references in it, which
     doubles the time.
     """
-    between, fronts, backs, timed, has_fraction = counts
-    offsets, front, numbers, fraction, back, t = values
-    first_front = 2 + between + has_fraction
+    between, fronts, backs, timed, has_fraction, has_words = counts
+    offsets, front, numbers, fraction, words, spans, back, t = values
+    more = int(has_fraction) + int(has_words)
+    first_front = 2 + between + more
     first_back = first_front + fronts
     for i in range(len(offsets)):
         if not (0 <= front[i] < fronts and 0 <= back[i] < backs):
@@ -201,11 +210,16 @@ def _write(
         for j in range(between + 1):
             length = _number(numbers, p, out, q)
             p += length + 1
-            following = 2 + j if j < between + has_fraction else first_back + back[i]
+            following = 2 + j if j < between + more else first_back + back[i]
             q = _piece(pieces, cuts, following, out, q + length)
         if has_fraction:
             q = _decimals(fraction[i], out, q)
-            q = _piece(pieces, cuts, first_back + back[i], out, q)
+            following = 3 + between if has_words else first_back + back[i]
+            q = _piece(pieces, cuts, following, out, q)
+        if has_words:
+            start, end = spans[0, i], spans[1, i]
+            _copy(words, start, end, out, q)
+            q = _piece(pieces, cuts, first_back + back[i], out, q + end - start)
         if not timed:
             pass
         elif t[i] == NO_TIME:

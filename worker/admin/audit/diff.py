@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -12,7 +13,7 @@ from driftway.worker.wire.events import Reject
 from driftway.worker.wire.headers import Header
 from driftway.worker.wire.packed import decode_predictions, is_packed
 
-NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores", "probability")
+NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores", "probability", "low", "high", "members")
 """Columns of packed predictions, apart from the ids."""
 SHOWN = 60
 """Maximum number of characters of a value in a message."""
@@ -52,6 +53,19 @@ def fields(value: bytes, parse: Callable[[bytes], Any] = read_json) -> dict[str,
     if not isinstance(decoded, dict):
         raise ValueError("not a JSON object")
     return decoded
+
+
+def confidence_of(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a prediction's `fields` say of how sure it is: probability, low and high, set; only what it has.
+
+    An end that does not exist is None. The classes in the set of a packed one are indices.
+    """
+    if "members" not in record:
+        return {name: record[name] for name in ("probability", "low", "high", "set") if name in record}
+    known = {name: record[name] for name in ("probability", "low", "high") if not math.isnan(record[name])}
+    found = {name: value if math.isfinite(value) else None for name, value in known.items()}
+    members = record["members"]
+    return found | ({"set": [c for c, inside in enumerate(members) if inside]} if members else {})
 
 
 def describe_difference(want: Any, got: Any) -> str:

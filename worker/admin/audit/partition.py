@@ -99,7 +99,7 @@ class PartitionAudit:
         self._ahead = self._next_snapshot()
         self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group)
         self._model.decoder.set_aside_from = self.target.set_aside_from
-        self._model.go_on_as(self._snapshots.tests_challengers, self._snapshots.calibration)
+        self._model.go_on_as(self._snapshots.form)
         if self.committed and not self._begin():
             self.report.begin = self.committed
             return self.report

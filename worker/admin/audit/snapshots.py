@@ -24,7 +24,7 @@ from driftway.worker.state.changelog.record_keys import (
 from driftway.worker.state.changelog.snapshot_assembler import SnapshotAssembler
 from driftway.worker.state.changelog.snapshot_scan import read_mark
 from driftway.worker.state.model import Model, SavedState
-from driftway.worker.state.monitoring.calibration import CalibratedModels
+from driftway.worker.state.monitoring.monitors import newest_form
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import BadSnapshot
 from driftway.worker.state.stored_fields import Malformed
@@ -81,10 +81,8 @@ class SnapshotReader:
     ) -> None:
         self.stream = stream
         self.settings, self._complete = settings, complete
-        self.tests_challengers = True
-        """Whether the states have tests of the challengers; not in a history that an earlier version began."""
-        self.calibration = CalibratedModels(settings.target.task).form
-        """Form of the calibrators in the states, likewise."""
+        self.form = newest_form(settings.target.task)
+        """What the states have; not all of it in a history that an earlier version began."""
         self.orphans: list[str] = []
         """Locations of chunks that belong to no complete snapshot; compaction and at-least-once leave such chunks."""
         self.began: int | None = None
@@ -165,7 +163,7 @@ class SnapshotReader:
         if header is not None:
             self.states.append(CountedState(offset, header.read))
         self.settings = replace(self.settings, events=model.settings.events)  # from before units, it keeps its meaning
-        self.tests_challengers, self.calibration = model.challenger_tests.enabled, saved.calibration
+        self.form = model.form
         taken_over, self._taken_over = self._taken_over, False
         plan = None if header is None else header.plan
         return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over, plan)

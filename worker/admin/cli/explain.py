@@ -54,4 +54,14 @@ def explain(
     else:
         print_why(found)
     if found.emitted.verdict == DIFFERS:
-        raise Failure(f"{source}@{offset}: the scores are {found.scores}, but emitted were {found.emitted.scores}")
+        emitted = found.emitted
+        raise Failure(
+            f"{source}@{offset}: the scores are {found.scores}{_with(found.confidence)}, but emitted were "
+            f"{emitted.scores}{_with(emitted.confidence)}"
+        )
+
+
+def _with(confidence: dict[str, Any]) -> str:
+    from driftway.worker.admin.cli.snapshot_tables import confidence_text
+
+    return f", {confidence_text(confidence)}" if confidence else ""

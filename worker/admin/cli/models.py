@@ -11,6 +11,7 @@ import click
 from driftway.worker.admin.cli.snapshot import group_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.settings.option_values import MOST_COVERAGE, NO_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
@@ -234,20 +235,33 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
 @click.option("--no-detectors", is_flag=True, help="No drift detectors.")
 @click.option("--window", type=click.IntRange(1), metavar="ROWS", help="Rows of the rolling window.")
 @click.option("--accuracy-every", type=click.IntRange(1), metavar="ROWS", help="Rows between two accuracy points.")
+@click.option(
+    "--coverage",
+    type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE),
+    metavar="SHARE",
+    help="Share of the labels that intervals or sets cover, as the workers' option; 0: predictions have none.",
+)
 @change_options
 def configure(
-    detectors: tuple[str, ...], no_detectors: bool, window: int | None, accuracy_every: int | None, **given: Any
+    detectors: tuple[str, ...],
+    no_detectors: bool,
+    window: int | None,
+    accuracy_every: int | None,
+    coverage: float | None,
+    **given: Any,
 ) -> None:
-    """Change what watches the models: drift detectors, the rolling window, how often there is an accuracy point.
+    """Change what watches the models: drift detectors, rolling window, accuracy points, coverage.
 
     What is not named stays. A detector that stays keeps its state, another one begins. With a shorter window metrics go
-    on as if it had always been so; with a longer one they begin anew, since the rows that it lacks are gone.
+    on as if it had always been so; with a longer one they begin anew, since the rows that it lacks are gone. With
+    another coverage intervals or sets begin with no labels.
 
     \b
     Examples:
       driftway models configure --detector ddm --detector adwin --input EVENTS --group sea
       driftway models configure --no-detectors --input EVENTS --group sea
       driftway models configure --window 500 --accuracy-every 100 --input EVENTS --group sea --at 0:20000
+      driftway models configure --coverage 0.9 --input EVENTS --group sea
     """
     from driftway.learners import ParameterError, Spec
     from driftway.worker.state.plans.monitoring import Monitoring, changed
@@ -258,12 +272,13 @@ def configure(
         named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
     except ParameterError as error:
         raise UsageFailure(f"--detector: {error}") from None
-    asked = Monitoring(named, window, accuracy_every)
+    asked = Monitoring(named, window, accuracy_every, coverage)
     words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
     words += [f"--window {window}"] * (window is not None)
     words += [f"--accuracy-every {accuracy_every}"] * (accuracy_every is not None)
+    words += [f"--coverage {coverage:g}"] * (coverage is not None)
     if not words:
-        raise UsageFailure("give --detector, --no-detectors, --window or --accuracy-every")
+        raise UsageFailure("give --detector, --no-detectors, --window, --accuracy-every or --coverage")
     change = f"configure {' '.join(words)}"
     _change(given, change, lambda g: g.newest.models, lambda g: changed(g.newest.monitoring, asked))
 
@@ -379,6 +394,8 @@ def _print(plan: ModelPlan) -> None:
         click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
     if watching.window is not None and watching.accuracy_every is not None:
         click.echo(f"  window      {watching.window} rows, an accuracy point every {watching.accuracy_every}")
+    if watching.coverage:
+        click.echo(f"  coverage    {watching.coverage}")
 
 
 def _challengers(plan: ModelPlan) -> str:

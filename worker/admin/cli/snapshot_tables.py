@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.cli.console import wide_console
@@ -176,9 +176,9 @@ def _print_learner(console: Console, learner: dict[str, Any]) -> None:
 def print_why(why: Why) -> None:
     """Print the explanation of a prediction, the largest contribution first."""
     console, e = wide_console(), why.explanation
-    console.print(
-        f"{why.learner} predicted {why.prediction}; label {'not known' if why.y is None else why.y}", markup=False
-    )
+    sure = f", {confidence_text(why.confidence)}" if why.confidence else ""
+    label = "not known" if why.y is None else why.y
+    console.print(f"{why.learner} predicted {why.prediction}{sure}; label {label}", markup=False)
     about = "" if why.about is None else f" for class {why.about}"
     table = _table(("value", "baseline", "contribution"), (), first="feature")
     order = sorted(range(len(why.names)), key=lambda j: -abs(e.contributions[j]))
@@ -193,6 +193,17 @@ def print_why(why: Why) -> None:
     table.add_row(_plain(f"score{about}"), "", "", f"{e.score:+.6g}")
     console.print(table)
     console.print(f"rebuilt from {why.way}; {SAID[why.emitted.verdict]}", markup=False, soft_wrap=True)
+
+
+def confidence_text(said: Mapping[str, Any]) -> str:
+    """How sure a prediction is, in words; as `driftway.worker.admin.audit.diff.confidence_of` has it."""
+    parts = [f"probability {said['probability']:.4g}"] if "probability" in said else []
+    if "low" in said:
+        low, high = ("none" if said[end] is None else f"{said[end]:.6g}" for end in ("low", "high"))
+        parts.append(f"interval {low} to {high}")
+    if "set" in said:
+        parts.append(f"set {', '.join(map(str, said['set'])) or 'empty'}")
+    return ", ".join(parts)
 
 
 SAID = {

@@ -41,7 +41,7 @@ def from_file(file: ModelFile, group: Model) -> PlannedModel:
     spec = theirs.settings.specs[0]
     _require_same(file.name, theirs.settings, group.settings)
     identity = read_json(write_json(theirs.champion.identity()))
-    memory, calibration = theirs.champion.state.memory.tobytes(), theirs.calibrated.champion_state
+    memory, calibration = theirs.champion.state.memory.tobytes(), theirs.monitors.confidence.champion_state
     stored = StoredLearner(identity, named_columns(theirs.schema, theirs.columns), memory, calibration)
     learner = make_learner(spec, group.settings, len(group.columns))
     if (why := why_other(stored, learner, named_columns(group.schema, group.columns))) is not None:

@@ -63,7 +63,7 @@ class Candidate:
 
     def attach(self, model: Model) -> None:
         """Observe a model, or the one that follows it."""
-        self._model, model.observer = model, self._observe
+        self._model, model.monitors.observer = model, self._observe
         self.champions += [model.plan.champion] * (self.champions[-1:] != [model.plan.champion])
         if self.figures is not None:
             self.figures.follow(model.champion)

@@ -53,6 +53,8 @@ class DashboardRow:
     clocks : mapping
         How far the clocks of producers are apart, see `driftway.worker.stream.task.task.Task.clocks`; empty: labels
         are not delayed.
+    newest : mapping
+        The champion's newest prediction, and how sure it is; empty for challengers, and before there is one.
     """
 
     partition: int
@@ -67,6 +69,7 @@ class DashboardRow:
     drifts: dict[str, int] = field(default_factory=dict)
     last_drift: tuple[str, int] | None = None
     clocks: Mapping[str, int] = field(default_factory=dict)
+    newest: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows_since_drift(self) -> int | None:
@@ -88,6 +91,7 @@ class DashboardRow:
             "last_drift": None if self.last_drift is None else dict(zip(DRIFT_FIELDS, self.last_drift, strict=True)),
             "rows_since_drift": self.rows_since_drift,
             **({"clocks": dict(self.clocks)} if self.clocks else {}),
+            **({"newest_prediction": dict(self.newest)} if self.newest else {}),
         }
 
 
@@ -113,6 +117,8 @@ class Dashboard:
         self._set_aside: dict[int, Counter[str]] = {}
         self._drifts: dict[int, dict[str, tuple[int, int]]] = {}
         """Partition -> detector -> number of alarms, and input offset of the last one."""
+        self._newest: dict[int, tuple[int, Mapping[str, Any]]] = {}
+        """Partition -> input offset of its newest prediction, and what that says."""
         self.silent_seconds: float | None = None
         """Seconds since the broker stopped answering; None if it answers."""
         self.clocks: Mapping[int, Mapping[str, int]] = {}
@@ -154,6 +160,12 @@ class Dashboard:
         while len(seen) > 1 and seen[1][0] <= now - RATE_SECONDS:
             seen.popleft()
 
+    def predict(self, partition: int, offset: int, said: Mapping[str, Any]) -> None:
+        """Record a prediction; `said` as `DashboardRow.newest`."""
+        self.add_outcome(partition, offset)
+        if offset >= self._newest.get(partition, (-1, {}))[0]:
+            self._newest[partition] = offset, said
+
     def reject(self, partition: int, kind: str, set_aside: bool = False) -> None:
         """Count a rejection, or a label that was set aside."""
         counts = self._set_aside if set_aside else self._rejected
@@ -175,6 +187,7 @@ class Dashboard:
     def rows(self) -> list[DashboardRow]:
         """The rows by partition, then by learner of its newest plan in order of appearance (the champion first)."""
         places = [(p, learner) for p in sorted(self._last_outcome) for learner in self._plans.get(p, (0, [""]))[1]]
+        champions = dict(reversed(places))
         found = []
         for place in places:
             partition, learner = place
@@ -195,6 +208,7 @@ class Dashboard:
                     {detector: count for detector, (count, _) in drifts.items()},
                     None if last is None else (last[1], last[0]),
                     self.clocks.get(partition, {}),
+                    self._newest.get(partition, (-1, {}))[1] if place[1] == champions[partition] else {},
                 )
             )
         return found

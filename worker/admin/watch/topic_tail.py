@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
+from driftway.worker.admin.audit.diff import confidence_of, fields
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.client_config import Properties, base_properties
 from driftway.worker.kafka.error_handling import UNREADABLE, explained
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.rejections import is_set_aside, kind_of
 
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
@@ -190,8 +190,18 @@ def read_rejection(message: Any) -> Rejection:
         raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
 
 
-def prediction_place(message: Any) -> tuple[int, int]:
-    """Input partition and offset of a prediction, in either format; its headers are its event's.
+class NewestPrediction(NamedTuple):
+    """What a prediction says."""
+
+    partition: int
+    offset: int
+    """Of its event, in the input."""
+    said: dict[str, Any]
+    """The prediction, and how sure it is, see `driftway.worker.admin.audit.diff.confidence_of`."""
+
+
+def read_prediction(message: Any) -> NewestPrediction:
+    """Read a prediction, in either format; its headers are its event's.
 
     Raises
     ------
@@ -200,11 +210,9 @@ def prediction_place(message: Any) -> tuple[int, int]:
     """
     value = message.value() or b""
     try:
-        if is_packed(value):
-            found = decode_predictions([value])
-            return int(found.partition[0]), int(found.offset[0])
-        place = read_json(value)
-        return int(place["partition"]), int(place["offset"])
+        found = fields(value)
+        said = {"prediction": found.get("prediction"), **confidence_of(found)}
+        return NewestPrediction(int(found["partition"]), int(found["offset"]), said)
     except (ValueError, KeyError, TypeError) as error:
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"cannot read the prediction in {where}: {error}") from None

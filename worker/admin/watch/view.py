@@ -20,11 +20,14 @@ WIDE_COLUMNS = 115
 """Terminals at least this wide have room for the sparkline and for wider gaps."""
 HEADINGS = {
     "window_accuracy": "window",
+    "window_coverage": "cover-\nage",
+    "window_set_size": "set\nsize",
     "no_change_accuracy": "no-\nchange",
     "majority_accuracy": "majority",
     "accuracy": "accuracy",
     "kappa_temporal": "kappa-\ntemporal",
     "window_mse": "window\nmse",
+    "window_width": "window\nwidth",
     "window_mae": "window\nmae",
     "window_r2": "window\nr2",
     "mse": "mse",
@@ -62,6 +65,9 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
         result.add_column(heading, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
+    newest = ("newest\nprediction",) if wide and any(newest_text(row) for row in rows) else ()
+    for heading in newest:
+        result.add_column(heading, no_wrap=True)
     trend = wide and any(len(row.history) > 1 for row in rows)
     if trend:
         ends = " to ".join(cell(shown[0], bound) for bound in bounds) if shown else ""
@@ -77,6 +83,7 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
             *([drift_cell(row) if first else ""] * len(drifting)),
             *([verdict_cell(row)] * len(tested)),
             *(cell(metric, row.point.get(metric)) for metric in shown),
+            *([newest_text(row)] * len(newest)),
             *([sparkline(means, bounds)] * trend),
         )
     if not rows:
@@ -128,9 +135,10 @@ def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
         done, rate, lag = place_cells(row)
         metrics = [f"{name(m)} {cell(m, row.point[m])}" for m in HEADINGS if m in row.point]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
+        newest = [f"newest {text}"] if (text := newest_text(row)) else []
         texts.append(
             f"partition {row.partition}  {row.learner or '-'}  offsets {done}  offsets/s {rate}  lag {lag}  "
-            + "  ".join(drift + ([found.text(OTHER)] if (found := verdict(row.point)) else []) + metrics)
+            + "  ".join(drift + ([found.text(OTHER)] if (found := verdict(row.point)) else []) + metrics + newest)
         )
     return texts
 
@@ -149,6 +157,20 @@ def drift_cell(row: DashboardRow) -> str:
     return f"{detector} {row.rows_since_drift:,} ({sum(row.drifts.values()):,})"
 
 
+def newest_text(row: DashboardRow) -> str:
+    """The champion's newest prediction with how sure it is; empty if it does not say that."""
+    said = row.newest
+    parts = [f"{100 * said['probability']:.1f} %"] if said.get("probability") is not None else []
+    if "set" in said:
+        parts.append("{" + ", ".join(map(str, said["set"])) + "}")
+    if "low" in said:
+        low, high = ("none" if said[end] is None else f"{said[end]:.4g}" for end in ("low", "high"))
+        parts.append(f"{low} to {high}")
+    predicted = said.get("prediction")
+    shown = f"{predicted:.4g}" if isinstance(predicted, float) else str(predicted)
+    return f"{shown}: {', '.join(parts)}" if parts else ""
+
+
 def verdict_cell(row: DashboardRow) -> str:
     """Whether a challenger is better or worse than the champion, and p; empty if neither is found."""
     found = verdict(row.point)
@@ -164,4 +186,4 @@ def cell(metric: str, value: Any) -> str:
     """A metric's value as text; accuracies as percentages."""
     if value is None:
         return "-"
-    return f"{100 * value:.1f} %" if metric.endswith("accuracy") else f"{value:.3g}"
+    return f"{100 * value:.1f} %" if metric.endswith(("accuracy", "coverage")) else f"{value:.3g}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from driftway.worker.admin.watch.clocks import ClockReader
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
-from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, prediction_place, read_rejection, readings
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, read_prediction, read_rejection, readings
 from driftway.worker.errors import Failure, with_file_shortage
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.topics import Topics, partition_counts, written_for
@@ -118,7 +118,7 @@ class Watcher:
         # The last record of each partition suffices; decoding every prediction would be wasted work.
         last = {(message.topic(), message.partition()): message for message in self._newest.poll(0.0)}
         for message in last.values():
-            self.dashboard.add_outcome(*prediction_place(message))
+            self.dashboard.predict(*read_prediction(message))
         for alarm, written_at in readings(self._alarms.poll(0.0)):
             self.dashboard.alarm(alarm, written_at)
         for message in self._rejected.poll(0.0):

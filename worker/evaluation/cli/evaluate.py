@@ -11,7 +11,7 @@ import click
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.file_options import file_options
-from driftway.worker.cli.model_options import SHARING, target_options
+from driftway.worker.cli.model_options import COVERING, SHARING, target_options
 from driftway.worker.cli.warm_start_options import warm_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import (
@@ -31,6 +31,7 @@ from driftway.worker.evaluation.cli.table_options import (
     write_a_table,
 )
 from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
+from driftway.worker.settings.option_values import MOST_COVERAGE, NO_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
@@ -67,10 +68,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--coverage",
-    type=click.FloatRange(0, 0.9999, min_open=True),
+    type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE, min_open=True),
     metavar="SHARE",
-    help="Intervals (regression) or sets of classes that hold this share of the labels, also under drift: realised "
-    "coverage and sizes in the results, `low` and `high` or `set` in --scores.",
+    help=f"{COVERING} realised coverage and sizes in the results, `low` and `high` or `set` in --scores.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option(

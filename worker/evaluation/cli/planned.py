@@ -21,6 +21,7 @@ from driftway.worker.evaluation.cli.plan_options import PREQUENTIAL, plan
 from driftway.worker.evaluation.protocols import Job
 from driftway.worker.evaluation.rows import EventRowSource, first_rows
 from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import NO_COVERAGE
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats
@@ -88,10 +89,10 @@ class BesideModels:
 
     def __init__(self, model: Model, places: Sequence[PlanPlace]) -> None:
         plans = [model.plan, *(place.plan for place in places)]
-        specs = {one.name: one.spec for before, plan in pairwise(plans) for one in plan.relearned_after(before)}
+        joining = {one.name: (one, plan) for before, plan in pairwise(plans) for one in plan.relearned_after(before)}
         self._models = {
-            name: Model(replace(model.settings, specs=(spec,), detectors=()), model.partition)
-            for name, spec in specs.items()
+            name: Model(replace(plan.applied_to(model.settings), specs=(one.spec,), detectors=()), model.partition)
+            for name, (one, plan) in joining.items()
         }
 
     def learn(self, part: Records) -> None:
@@ -151,7 +152,7 @@ class RepeatedPartition:
         return [{**place, **about, **counts, "labelled": row.get("labels", 0), **row, **spent} for row in rows]
 
     def _attach(self, model: Model) -> None:
-        model.observer = self._observe
+        model.monitors.observer = self._observe
         self._champions += [model.plan.champion] * (self._champions[-1:] != [model.plan.champion])
         for figures in self._figures:
             figures.follow(model.champion)
@@ -240,6 +241,7 @@ def _settings(job: Job, given: dict[str, Any]) -> ModelSettings:
         window=job.window,
         accuracy_every=given["accuracy_every"],
         detectors=make_detector_specs(given["detectors"], target.task),
+        coverage=given["coverage"] or NO_COVERAGE,
     )
     if reading is None:
         return settings

@@ -21,7 +21,7 @@ OF_TOPICS = (
 """What goes with --topic, whose group has the other options."""
 OF_PLANS = ("plan", "scores", "points")
 NOT_OF_FILES = (
-    "learner", "warm_start", "frozen", "protocol", "skip", "label_delay", "coverage", "share", "holdout_every",
+    "learner", "warm_start", "frozen", "protocol", "skip", "label_delay", "share", "holdout_every",
     "holdout_rows", "holdout_noisy", "regret", "jobs", "curves", "curve_metric", "grids", "table", "outputs", "form",
     "first", "label_wait", "out", "topic", "bootstrap", "properties", "client_properties",
 )  # fmt: skip

@@ -43,8 +43,6 @@ class DelaySimulator:
         self._score = np.zeros((self._slots, learner.n_scores))
         self._cached_predictions = learner.prediction_cache(self._slots)
         self.guesses = Guesses.allocate(self._slots)
-        self.probabilities = np.zeros(self._slots, np.int32)
-        """The emitted probabilities of rows that wait, in millionths."""
 
     @property
     def slots(self) -> int:

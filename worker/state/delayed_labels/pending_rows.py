@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.update_loop import LABEL_EXPIRED, DelayedRows
 from driftway.learners.learner import Learner
-from driftway.learners.metrics.calibrator import Calibrator, Millionths
 from driftway.learners.metrics.classification import NO_SLOTS, Guesses
-from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.delayed_labels.pending_table import (
     CONFLICTING,
@@ -132,14 +130,19 @@ class PendingRows:
         """Whether rows that expire without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
         """The emitted scores, for each learner f8[W, k]."""
-        self.probabilities: list[Millionths] = []
-        """The emitted probabilities, for each learner i4[W]; none where they are not emitted."""
+        self.beside: list[NDArray[Any]] = []
+        """What others keep of each row that waits, [W, ...] each; it is saved and loaded with the rows."""
         self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
         """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
 
-    def keep_probabilities(self, learners: int) -> None:
-        """Keep the emitted probabilities of so many learners, before the first row."""
-        self.probabilities = [np.zeros(len(self._store.label), np.int32) for _ in range(learners)]
+    @property
+    def waiting(self) -> Integers:
+        """Slots of the rows that wait, oldest first."""
+        return self._slots()[1]
+
+    def scores_of(self, i: int) -> Floats:
+        """The scores that learner `i` emitted for the rows that wait, f8[n, k]."""
+        return self._scores[i][self.waiting]
 
     def go_on_from(self, before: PendingRows, learners: Sequence[Learner], kept: Sequence[int | None]) -> None:
         """Go on with the rows that wait under the plan before.
@@ -160,19 +163,11 @@ class PendingRows:
             scores, cache = self._scores[i], self.cached_predictions[i]
             if number is not None:
                 scores[slots], cache[slots] = before._scores[number][slots], before.cached_predictions[number][slots]
-                for own, theirs in zip(self.probabilities[i : i + 1], before.probabilities[number:], strict=False):
-                    own[slots] = theirs[slots]
             elif len(slots):
                 score = np.empty((len(slots), learner.n_scores))
                 unlabelled = np.full(len(slots), np.nan)
                 learner.predict_then_update_delayed(self._store.x[slots], unlabelled, score, DelayedRows(slots, cache))
                 scores[slots] = score
-
-    def predict_probabilities(self, i: int, calibrator: Calibrator) -> None:
-        """Predict those of the rows that wait by the calibrator behind learner `i`, which is new."""
-        slots = self._slots()[1]
-        unlabelled = np.full(len(slots), np.nan)
-        self.probabilities[i][slots] = calibrator.calibrate(self._scores[i][slots], unlabelled)
 
     def arrange(self, batch: Batch, cuts: list[int]) -> OrderedBatch:
         """Arrange a batch's rows and labels as operations, and match each label to its row.
@@ -260,18 +255,18 @@ class PendingRows:
         nested = ((key, value) for key, value in fields.items() if isinstance(value, dict))
         return flat | {f"{key}_{which}": figure for key, value in nested for which, figure in value.items()}
 
-    def adopt(self, i: int, other: PendingRows, j: int) -> None:
+    def adopt(self, i: int, other: PendingRows, j: int) -> tuple[Integers, Integers]:
         """Copy what learner `j` of `other` predicted for its waiting rows to learner `i`.
 
-        Both must have read the same records lately; the newest entry of one is that of the other.
+        Both must have read the same records lately; the newest entry of one is that of the other. Returns the slots of
+        the rows here and there.
         """
         own, theirs = self._slots()[0], other._slots()[0]
         n = min(len(own), len(theirs))
         own, theirs = own[len(own) - n :], theirs[len(theirs) - n :]
         self._scores[i][own] = other._scores[j][theirs]
         self.cached_predictions[i][own] = other.cached_predictions[j][theirs]
-        for kept, learned in zip(self.probabilities[i : i + 1], other.probabilities[j:], strict=False):
-            kept[own] = learned[theirs]
+        return own, theirs
 
     def save(self) -> NDArray[np.uint8]:
         """Serialise the entries; for those already labelled, only what is needed to recognise a repeated label."""
@@ -310,8 +305,6 @@ class PendingRows:
         _, waits = self._slots()
         for column in self._row_columns():
             column[waits] = take(column[: len(waits)])
-        if any(((one < 0) | (one >= MILLION)).any() for one in self.probabilities):
-            raise ValueError("a saved waiting row has a probability outside 0..1")
         if place < len(raw):
             raise ValueError(OTHER_SIZES)
         if store.table.any():
@@ -330,7 +323,7 @@ class PendingRows:
     def _row_columns(self) -> list[NDArray[Any]]:
         """Columns stored only for entries that wait: what their labels will need."""
         columns = [self._store.x, self.cached_guesses.of, *self._scores, *self.cached_predictions]
-        return [*columns, *self.probabilities]
+        return [*columns, *self.beside]
 
 
 def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:

@@ -52,6 +52,11 @@ class Covering:
         threshold = self.conformal.emit(score, y, slot, waiting)
         return threshold, self.metrics.counter(score, threshold, y)
 
+    def continue_from(self, before: Covering) -> None:
+        """Go on where another one of the same learner and level stands; metrics as far as their window allows."""
+        self.conformal.state.memory[:] = before.conformal.state.memory
+        self.metrics.continue_from(before.metrics)
+
 
 def covering_fields(
     target: Target, coverage: float | None, score: Floats, threshold: Floats

@@ -1,4 +1,4 @@
-"""What a plan says of monitoring: drift detectors, the rolling window, and how often there is an accuracy point."""
+"""What a plan says of monitoring: drift detectors, rolling window, accuracy points, coverage of intervals and sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import NO_COVERAGE
 from driftway.worker.state.stored_fields import Malformed, StoredFields
+
+OF_ROWS = "window", "accuracy_every"
 
 
 @dataclass(frozen=True)
@@ -23,16 +26,20 @@ class Monitoring:
         Rows of the rolling window, >= 1.
     accuracy_every : int or None
         Rows between two accuracy points of a learner, >= 1.
+    coverage : float or None
+        Share of the labels that intervals or sets are to cover; NO_COVERAGE: predictions have none. That is not stored
+        beside a window: so plans of groups without coverage are the same as in earlier versions.
     """
 
     detectors: tuple[Spec, ...] | None = None
     window: int | None = None
     accuracy_every: int | None = None
+    coverage: float | None = None
 
     @classmethod
     def of(cls, settings: ModelSettings) -> Monitoring:
         """What watches the models of these settings."""
-        return cls(settings.detectors, settings.window, settings.accuracy_every)
+        return cls(settings.detectors, settings.window, settings.accuracy_every, settings.coverage)
 
     @classmethod
     def of_fields(cls, fields: StoredFields) -> Monitoring:
@@ -51,8 +58,9 @@ class Monitoring:
                 raise Malformed(f"detectors: {error}") from None
             if len(set(detectors)) < len(detectors):
                 raise Malformed("a detector is named twice")
-        numbers = (fields.integer(name, least=1) if fields.has(name) else None for name in ("window", "accuracy_every"))
-        return cls(detectors, *numbers)
+        window, every = (fields.integer(name, least=1) if fields.has(name) else None for name in OF_ROWS)
+        coverage = None if window is None else NO_COVERAGE
+        return cls(detectors, window, every, fields.share("coverage") if fields.has("coverage") else coverage)
 
     def applied_to(self, settings: ModelSettings) -> ModelSettings:
         """Return settings with what is said here.
@@ -72,6 +80,8 @@ class Monitoring:
     def as_dict(self) -> dict[str, Any]:
         """What is said here, as stored."""
         said = {name: value for name, value in vars(self).items() if value is not None}
+        if self.coverage == NO_COVERAGE and self.window is not None:
+            del said["coverage"]
         return said if self.detectors is None else {**said, "detectors": [spec.text for spec in self.detectors]}
 
 
@@ -89,7 +99,7 @@ def changed(present: Monitoring, given: Monitoring) -> Monitoring:
     """
     following = given.over(present)
     if following == present:
-        raise UsageFailure("the newest plan has these detectors, this window and these accuracy points already")
+        raise UsageFailure("the newest plan has these detectors, window, accuracy points and coverage already")
     return following
 
 
@@ -106,4 +116,7 @@ def described_change(before: Monitoring, after: Monitoring) -> list[str]:
         said.append(f"window {after.window}{anew if longer else ', of metrics that go on'}")
     if after.accuracy_every != before.accuracy_every:
         said.append(f"an accuracy point every {after.accuracy_every} rows")
+    if after.coverage != before.coverage:
+        level = f"{after.coverage}, of intervals or sets that begin with no labels" if after.coverage else "none"
+        said.append(f"coverage {level}")
     return said

@@ -7,15 +7,13 @@ from typing import NamedTuple
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import Learner
-from driftway.learners.metrics.e_process import EProcess
-from driftway.learners.metrics.rolling import Metrics
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import PendingRows
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
-from driftway.worker.state.monitoring.alarms import DriftMonitor, make_detectors
-from driftway.worker.state.monitoring.calibration import Calibrated
+from driftway.worker.state.monitoring.alarms import make_detectors
+from driftway.worker.state.monitoring.monitors import Monitors
 from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.wire.events import Schema
 
@@ -28,12 +26,7 @@ class PlannedState(NamedTuple):
     columns: tuple[str, ...] | None
     """As `named_columns` returns them."""
     learners: Sequence[Learner]
-    metrics: Sequence[Metrics]
-    calibrated: Sequence[Calibrated]
-    """Empty where predictions have no probability."""
-    tests: Sequence[EProcess]
-    """Of the challengers; empty where they are not tested."""
-    drift_monitor: DriftMonitor | None
+    monitors: Monitors
     pending: PendingRows | None
     exchange: ModelExchange | None
 
@@ -58,17 +51,19 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
     warm, number = after.settings.warm, after.settings.warm_model
     if kept and warm is not None and number is not None and kept[number] is None and not warm.state:
         raise Failure(f"{after.plan.names[number]} begins with a model file, which --warm-start must name")
+    watched, watching = before.monitors, after.monitors
     if before.plan.champion == after.plan.champion:
-        tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
-        for name, test in zip(after.plan.names[1:], after.tests, strict=False):
+        tested = dict(zip(before.plan.names[1:], watched.tests.processes, strict=False))
+        for name, test in zip(after.plan.names[1:], watching.tests.processes, strict=False):
             if name in tested:
                 test.state.memory[:] = tested[name].state.memory
-        if before.drift_monitor is not None and after.drift_monitor is not None:
-            after.drift_monitor.continue_from(before.drift_monitor)
+        if watched.drift is not None and watching.drift is not None:
+            watching.drift.continue_from(watched.drift)
     if before.pending is not None and after.pending is not None:
         after.pending.go_on_from(before.pending, after.learners, kept)
-        for i in (i for i, number in enumerate(kept) if number is None and i < len(after.calibrated)):
-            after.pending.predict_probabilities(i, after.calibrated[i].calibrator)
+        for i, (number, confidence) in enumerate(zip(kept, watching.confidence.models, strict=True)):
+            earlier = None if number is None else watched.confidence.models[number]
+            confidence.keep_waiting(after.pending.waiting, after.pending.scores_of(i), earlier)
     if before.exchange is not None and after.exchange is not None:
         after.exchange.go_on_from(before.exchange, kept)
 
@@ -76,26 +71,26 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
 def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | None]:
     """Copy states and metrics of models that stay, or go on under other parameters; give others those of their files.
 
-    A calibrator belongs to its model.
+    How sure its predictions are belongs to a model, too.
 
     Returns for each learner of `after` the number of the one whose state it goes on with; None: it is new.
     """
     numbers = {name: number for number, name in enumerate(before.plan.names[: len(before.learners)])}
     kept = list[int | None]()
-    for i, (model, learner, metrics) in enumerate(zip(after.plan.models, after.learners, after.metrics, strict=False)):
+    watched, watching = before.monitors, after.monitors
+    each = zip(after.plan.models, after.learners, watching.metrics, watching.confidence.models, strict=False)
+    for model, learner, metrics, confidence in each:
         number = numbers.get(model.name, numbers.get(model.origin))
         if number is not None and not is_of_one_kind(before.learners[number], learner):
             number = None
         if number is not None:
             learner.state.memory[:] = before.learners[number].state.memory
-            metrics.continue_from(before.metrics[number])  # type: ignore[arg-type]  # of the same task
-            for calibrated, earlier in zip(after.calibrated[i : i + 1], before.calibrated[number:], strict=False):
-                calibrated.continue_from(earlier)
+            metrics.continue_from(watched.metrics[number])  # type: ignore[arg-type]  # of the same task
+            confidence.continue_from(watched.confidence.models[number])
         elif model.file is not None:
             model.file.begin(learner, after.columns)
             if model.file.learner is not None:
-                for calibrated in after.calibrated[i : i + 1]:
-                    calibrated.begin_with(model.file.learner.calibration)
+                confidence.begin_with(model.file.learner.calibration)
         kept.append(number)
     return kept
 
@@ -105,11 +100,12 @@ def join(relearned: PlannedState, after: PlannedState, names: Sequence[str]) -> 
     for name in names:
         i, j = after.plan.names.index(name), relearned.plan.names.index(name)
         after.learners[i].state.memory[:] = relearned.learners[j].state.memory
-        after.metrics[i].state.memory[:] = relearned.metrics[j].state.memory
-        for own, learned in zip(after.calibrated[i : i + 1], relearned.calibrated[j:], strict=False):
-            own.continue_from(learned)
+        after.monitors.metrics[i].state.memory[:] = relearned.monitors.metrics[j].state.memory
+        confidence, learned = after.monitors.confidence.models[i], relearned.monitors.confidence.models[j]
+        confidence.continue_from(learned)
         if after.pending is not None and relearned.pending is not None:
-            after.pending.adopt(i, relearned.pending, j)
+            own, theirs = after.pending.adopt(i, relearned.pending, j)
+            confidence.adopt_waiting(own, learned, theirs)
 
 
 def is_of_one_kind(one: Learner, other: Learner) -> bool:

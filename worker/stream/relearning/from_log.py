@@ -10,6 +10,7 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
 from driftway.worker.state.factory import shares
 from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.monitors import StateForm
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace
 from driftway.worker.state.plans.transition import join
 from driftway.worker.stream.relearning.log_rows import log_begins, recorded_order, rows_after
@@ -52,7 +53,7 @@ def unlearned(live: Model, plan: ModelPlan, names: Sequence[str], schema: Schema
         raise Failure(f"{', '.join(names)} began with what model file {warm.digest} fills in, which --warm-start names")
     only = ModelPlan(FIRST, tuple(PlannedModel(model.spec) for model in plan.models if model.name in names))
     model = Model(planned, live.partition, live.group, only)
-    model.go_on_as(False, live.calibrated.form)  # the models have no champion here
+    model.go_on_as(StateForm(False, live.form.calibration))  # the models have no champion here
     model.decoder.set_aside_from = live.decoder.set_aside_from
     return model
 

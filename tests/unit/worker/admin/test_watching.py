@@ -11,7 +11,7 @@ from rich.console import Console
 
 from driftway.worker.admin.watch.completeness import OutcomeCounter
 from driftway.worker.admin.watch.dashboard import BLOCKS, Dashboard, DashboardRow, grouped, scale, sparkline
-from driftway.worker.admin.watch.topic_tail import prediction_place, read_rejection
+from driftway.worker.admin.watch.topic_tail import read_prediction, read_rejection
 from driftway.worker.admin.watch.view import lines, silence, table
 from driftway.worker.errors import Failure
 from tests.support.clock import Clock
@@ -45,7 +45,7 @@ def told(value: bytes, *headers: tuple[str, bytes]) -> Any:
 
 def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place() -> None:
     place = ("offset", b"9"), ("partition", b"1"), ("reason", b"not JSON")
-    assert prediction_place(told(b'{"partition":0,"offset":7}', *place)) == (0, 7)
+    assert read_prediction(told(b'{"partition":0,"offset":7}', *place))[:2] == (0, 7)
     assert read_rejection(told(b'{"partition":0,"offset":7}', *place)) == (1, 9, "not-json")
 
 

@@ -17,7 +17,9 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.calibration import NO_FORM
+from driftway.worker.state.monitoring.calibration import Calibrated
+from driftway.worker.state.monitoring.confidence import NO_FORM
+from driftway.worker.state.monitoring.monitors import StateForm
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import PACKED, encode_events
@@ -39,6 +41,11 @@ def with_late_labels(rows: int = 120, by: int = 20) -> list[bytes]:
         if i >= by and not np.isnan(y[i - by]):
             values.append(b'{"id":%d,"y":%d}' % (i - by, y[i - by]))
     return values
+
+
+def calibrated(model: Model) -> list[Calibrated]:
+    """What is behind each learner."""
+    return [one.calibrated for one in model.monitors.confidence.models if one.calibrated is not None]
 
 
 def late_settings(**more: object) -> ModelSettings:
@@ -145,12 +152,12 @@ def test_a_history_of_before_stays_so_over_snapshots_and_plans() -> None:
     following = again.followed_by(ModelPlan(2, (PlannedModel(late_settings().specs[1]),)))
     out = following.advance(records(with_late_labels()[100:], 100))
     assert b"probability" not in out.predictions[0]
-    assert following.calibrated.form == NO_FORM
+    assert following.form.calibration == NO_FORM
 
 
 def test_a_state_of_before_needs_no_room_for_calibrators() -> None:
     earlier = Model(model_settings("pa1"), 3)
-    earlier.go_on_as(True, NO_FORM)
+    earlier.go_on_as(StateForm(True, NO_FORM))
     earlier.advance(records(events(50)))
     blob = snapshot.write(earlier, earlier.save(), 50)
     assert len(blob) < Model(model_settings("pa1", n_features=4), 3).save().nbytes
@@ -172,11 +179,11 @@ def test_a_promoted_model_keeps_its_calibrator_and_a_new_one_begins_its_own() ->
     settings = model_settings("pa1", "arow")
     model, whole = Model(settings, 3), records(events())
     model.advance(whole.before(150))
-    _, before = model.calibrated.models
+    _, before = calibrated(model)
     state, sums = before.calibrator.state.memory.tobytes(), before.reliability.state.memory.tobytes()
     models = tuple(map(PlannedModel, (settings.specs[1], *model_settings("dfop").specs)))
     following = model.followed_by(ModelPlan(2, models))
-    champion, challenger = following.calibrated.models
+    champion, challenger = calibrated(following)
     assert champion.calibrator.state.memory.tobytes() == state
     assert champion.reliability.state.memory.tobytes() == sums
     assert challenger.calibrator.state.memory.tobytes() == Calibrator(2, None).state.memory.tobytes()
@@ -195,11 +202,9 @@ def test_a_new_model_says_how_sure_it_is_of_rows_that_wait() -> None:
     following = model.followed_by(
         ModelPlan(2, (PlannedModel(settings.specs[0]), *map(PlannedModel, model_settings("dfop").specs)))
     )
-    pending = following.planned.pending
-    assert pending is not None
-    waits = pending.probabilities[1] > 0
-    assert waits.sum() >= 20
-    assert (pending.probabilities[1][waits] >= MILLION / 2).all()
+    told = following.monitors.confidence.models[1].probabilities
+    assert (told > 0).sum() >= 20
+    assert (told[told > 0] >= MILLION / 2).all()
     following.advance(whole.after(100))
 
 
@@ -209,6 +214,6 @@ def test_a_model_file_has_the_calibrator_and_a_warm_start_begins_with_it() -> No
     file = model_file.unpack(model_file.pack(model, model.save(), 300, {"made": "here"}), "it.driftway")
     warm = Model(replace(model_settings("pa1"), warm=file.warm_start()), 3)
     warm.advance(records(events(1)), emit=False)
-    (one,), (other,) = warm.calibrated.models, model.calibrated.models
+    (one,), (other,) = calibrated(warm), calibrated(model)
     assert one.calibrator.state["line"].tobytes() == other.calibrator.state["line"].tobytes()
     assert int(one.reliability.state["labels"][0]) <= 1, "metrics are of the partition's rows"

@@ -134,7 +134,7 @@ def test_a_warm_start_holds_the_champion(tmp_path: Path) -> None:
     found = model_file.unpack(blob(), "x.driftway")
     for frozen in (False, True):
         warm = found.warm_start(frozen)
-        calibration = found.model().calibrated.champion_state
+        calibration = found.model().monitors.confidence.champion_state
         assert warm == WarmStart("any name", found.digest, frozen, Schema(4), warm.state, calibration=calibration)
         assert warm.state == found.saved.parts[0].tobytes()
         assert calibration in [part.tobytes() for part in found.saved.parts]

@@ -151,7 +151,7 @@ def listened(model: Model, figures: list[EmittedFigures], judged: list[Judged]) 
             figures.append(EmittedFigures(model.champion, model.settings.window, wait.rows if wait else 0))
         judged.append(figures[0].observe(steps, scores[0]))
 
-    model.observer = hear
+    model.monitors.observer = hear
 
 
 @pytest.mark.parametrize("wait", [None, "50", "30"])

@@ -84,8 +84,7 @@ def test_a_challenger_is_tested_on_while_its_champion_stays() -> None:
     assert same.latest_points()["arow"]["better_p"] < 1.0
     assert same.latest_points()["dfop"]["better_p"] == promoted.latest_points()["pa1"]["better_p"] == 1.0
     earlier = learned()
-    earlier.challenger_tests.enabled = False
-    earlier.challenger_tests.begin(earlier.learners)
+    earlier.go_on_as(earlier.form._replace(tests_challengers=False))
     assert "better_p" not in earlier.followed_by(plan(2, "pa1", "arow")).latest_points()["arow"]
 
 

@@ -16,7 +16,8 @@ import pytest
 from driftway.learners.metrics.calibrator import FORM
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.calibration import NO_FORM
+from driftway.worker.state.monitoring.confidence import NO_FORM
+from driftway.worker.state.monitoring.monitors import StateForm
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import PACKED, encode_events
 from driftway.worker.wire.decoder import Decoder
@@ -32,7 +33,7 @@ Y = np.array([1.0, math.nan])
 def learned(*learners: str, form: int = NO_FORM, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
     """Return a model after 40 rows, its predictions and its accuracy points; by default without probabilities."""
     model = Model(model_settings(*learners, **more), 3)
-    model.go_on_as(True, form)
+    model.go_on_as(StateForm(True, form))
     out = model.advance(records(events(40)))
     return model, out.predictions, [value for _, value in out.points]
 
