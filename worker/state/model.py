@@ -27,8 +27,8 @@ from driftway.worker.state.monitoring.calibration import NO_FORM, CalibratedMode
 from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.monitoring.points import Figures, accuracy_points, rounded_shares
 from driftway.worker.state.outputs import Outputs, chosen_rows, encoded, merged, of_challengers
+from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
-from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
 from driftway.worker.wire.codec import short_digest
 from driftway.worker.wire.columns import Integers
@@ -76,7 +76,7 @@ class Model:
     def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
         self.plan = first_plan(settings.specs, settings.warm) if plan is None else plan
         self.settings = settings if plan is None else plan.applied_to(settings)
-        self._options = Monitoring.of(settings)
+        self._options = Configuration.of(settings)
         self.partition, self.group, self.rows = partition, group, 0
         self.observer: Callable[[OrderedBatch, list[NDArray[np.float64]]], None] | None = None
         """Gets each batch as operations, with the scores emitted for their rows, f8[ops, k] for each learner."""
@@ -252,13 +252,13 @@ class Model:
         """
         following = Model(self._options.applied_to(self.settings), self.partition, self.group, plan)
         following.rows = self.rows
-        following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
+        following.decoder.set_aside_from = self.decoder.set_aside_from
+        if following.schema is None:
+            following.decoder.schema = self.schema
         following.go_on_as(self.challenger_tests.enabled, self.calibrated.form)
         following._fit_to_schema()
         if following._rejection_window is not None and self._rejection_window is not None:
             following._rejection_window.load(self._rejection_window.save())
-        if following._imputer is not None and self._imputer is not None:
-            following._imputer.state.memory[:] = self._imputer.state.memory
         carry_over(self.planned, following.planned)
         return following
 
@@ -343,7 +343,7 @@ class Model:
         tests, monitor = self.challenger_tests.processes, self._drift_monitor
         names = named_columns(self.schema, self.columns)
         states = self._learners, self._metrics, self.calibrated.models, tests, monitor, self._pending, self.exchange
-        return PlannedState(self.plan, self.settings, names, *states)
+        return PlannedState(self.plan, self.settings, names, *states, self._imputer)
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""

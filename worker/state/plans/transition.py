@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.e_process import EProcess
 from driftway.learners.metrics.rolling import Metrics
+from driftway.learners.preprocessing.feature_changes import can_change_features, go_on_with_features
+from driftway.learners.preprocessing.imputation import Imputer
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.delayed_labels.pending_rows import PendingRows
+from driftway.worker.state.delayed_labels.pending_rows import SAME_COLUMNS, PendingRows, WaitingRows
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.alarms import DriftMonitor, make_detectors
 from driftway.worker.state.monitoring.calibration import Calibrated
+from driftway.worker.state.plans.configuration import why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.wire.events import Schema
 
@@ -36,6 +40,7 @@ class PlannedState(NamedTuple):
     drift_monitor: DriftMonitor | None
     pending: PendingRows | None
     exchange: ModelExchange | None
+    imputer: Imputer | None
 
 
 def named_columns(schema: Schema | None, columns: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -52,31 +57,74 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
     Raises
     ------
     Failure
-        The state of a model file with which one is to begin is missing, or does not fit.
+        The state of a model file with which one is to begin is missing, or does not fit; or the features are others,
+        and a model that is not to begin anew cannot go on with them.
     """
-    kept = _carry_models_over(before, after)
+    columns = _kept_columns(before, after)
+    if before.imputer is not None and after.imputer is not None:
+        after.imputer.go_on_from(before.imputer, columns)
+    kept = _carry_models_over(before, after, columns)
     warm, number = after.settings.warm, after.settings.warm_model
     if kept and warm is not None and number is not None and kept[number] is None and not warm.state:
         raise Failure(f"{after.plan.names[number]} begins with a model file, which --warm-start must name")
     if before.plan.champion == after.plan.champion:
+        same = not after.plan.models[0].anew
         tested = dict(zip(before.plan.names[1:], before.tests, strict=False))
         for name, test in zip(after.plan.names[1:], after.tests, strict=False):
             if name in tested:
                 test.state.memory[:] = tested[name].state.memory
-        if before.drift_monitor is not None and after.drift_monitor is not None:
+        if same and before.drift_monitor is not None and after.drift_monitor is not None:
             after.drift_monitor.continue_from(before.drift_monitor)
     if before.pending is not None and after.pending is not None:
-        after.pending.go_on_from(before.pending, after.learners, kept)
+        after.pending.go_on_from(before.pending, after.learners, kept, _with_columns(after, columns))
         for i in (i for i, number in enumerate(kept) if number is None and i < len(after.calibrated)):
             after.pending.predict_probabilities(i, after.calibrated[i].calibrator)
     if before.exchange is not None and after.exchange is not None:
         after.exchange.go_on_from(before.exchange, kept)
 
 
-def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | None]:
+def _kept_columns(before: PlannedState, after: PlannedState) -> list[int | None] | None:
+    """For each input column of the learners after its number among those before; None: all are the same.
+
+    A column is the same if its name is, and what makes it of the field of an event.
+
+    Raises
+    ------
+    Failure
+        The features have no names.
+    """
+    ours, theirs = (_column_keys(one) for one in (after, before))
+    if ours == theirs or not before.learners:
+        return None
+    if theirs is None or ours is None:
+        raise Failure("the features of this partition's events have no names, so they cannot be changed by name")
+    places = {key: i for i, key in enumerate(theirs)}
+    return [places.get(key) for key in ours]
+
+
+def _column_keys(one: PlannedState) -> list[tuple[object, ...]] | None:
+    """What tells the learners' input columns apart: names, and of a column of a hash how many there are."""
+    if one.columns is None:
+        return None
+    events = one.settings.events
+    kinds = [] if events is None else [(f.kind, f.width) for f in events.features for _ in f.columns]
+    return list(zip_longest(one.columns, kinds))
+
+
+def _with_columns(after: PlannedState, columns: Sequence[int | None] | None) -> WaitingRows:
+    """How the rows that wait continue: a new column has its constant, or 0, and its indicator says that it lacked."""
+    if columns is None:
+        return SAME_COLUMNS
+    constants = [] if after.imputer is None else after.imputer.constants
+    return WaitingRows(columns, [*constants, *[1.0 if constants else 0.0] * (len(columns) - len(constants))])
+
+
+def _carry_models_over(
+    before: PlannedState, after: PlannedState, columns: Sequence[int | None] | None
+) -> list[int | None]:
     """Copy states and metrics of models that stay, or go on under other parameters; give others those of their files.
 
-    A calibrator belongs to its model.
+    A calibrator belongs to its model. `columns` are as `_kept_columns` returns them.
 
     Returns for each learner of `after` the number of the one whose state it goes on with; None: it is new.
     """
@@ -84,14 +132,19 @@ def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | 
     kept = list[int | None]()
     for i, (model, learner, metrics) in enumerate(zip(after.plan.models, after.learners, after.metrics, strict=False)):
         number = numbers.get(model.name, numbers.get(model.origin))
-        if number is not None and not is_of_one_kind(before.learners[number], learner):
+        if model.anew or (number is not None and not is_of_one_kind(before.learners[number], learner, columns is None)):
             number = None
         if number is not None:
-            learner.state.memory[:] = before.learners[number].state.memory
+            if columns is None:
+                learner.state.memory[:] = before.learners[number].state.memory
+            elif can_change_features(learner):
+                go_on_with_features(learner, before.learners[number], columns)
+            else:
+                raise Failure(f"{model.name} cannot go on with other features, and is not to begin anew")
             metrics.continue_from(before.metrics[number])  # type: ignore[arg-type]  # of the same task
             for calibrated, earlier in zip(after.calibrated[i : i + 1], before.calibrated[number:], strict=False):
                 calibrated.continue_from(earlier)
-        elif model.file is not None:
+        elif model.file is not None and not model.anew:
             model.file.begin(learner, after.columns)
             if model.file.learner is not None:
                 for calibrated in after.calibrated[i : i + 1]:
@@ -112,14 +165,19 @@ def join(relearned: PlannedState, after: PlannedState, names: Sequence[str]) -> 
             after.pending.adopt(i, relearned.pending, j)
 
 
-def is_of_one_kind(one: Learner, other: Learner) -> bool:
-    """Whether a learner can go on with another's state: only their parameters may differ."""
-    return one.name == other.name and one.state.fields == other.state.fields
+def is_of_one_kind(one: Learner, other: Learner, same_features: bool = True) -> bool:
+    """Whether a learner can go on with another's state: only their parameters, and perhaps features, may differ."""
+    if same_features:
+        return one.name == other.name and one.state.fields == other.state.fields
+    forms = ([(name, dtype, len(shape)) for name, (dtype, shape) in each.state.fields.items()] for each in (one, other))
+    return one.name == other.name and next(forms) == next(forms)
 
 
 def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
     """Return why workers with these settings cannot take a plan; None if they can, as far as that is known."""
     target, lacking = settings.target, plan.lacking
+    if (why := why_not_features(settings, plan.configuration.features)) is not None:
+        return why
     if lacking is not None and lacking.file is not None:
         return f"the state of {lacking.name} from model file {lacking.file.name} is missing, or damaged"
     try:
