@@ -44,6 +44,7 @@ class OneVsAll(Wrapper):
     """
 
     tasks = ("binary", "multiclass")
+    by_feature = True
 
     def __init__(
         self,

@@ -66,6 +66,25 @@ class Imputer:
         """Columns of a filled row."""
         return len(self._policies.kind) + len(self._policies.watched)
 
+    @property
+    def constants(self) -> list[float]:
+        """What fills in a missing value of each column before its first value."""
+        return [float(one) for one in self._policies.constant]
+
+    def go_on_from(self, before: "Imputer", columns: Sequence[int | None] | None) -> None:
+        """Go on with the statistics of the columns that stay.
+
+        `columns` has for each column, and then each indicator, its number among those before, None if it is new; None:
+        all are the same.
+        """
+        if columns is None:
+            self.state.memory[:] = before.state.memory
+            return
+        pairs = [(new, old) for new, old in enumerate(columns[: len(self._policies.kind)]) if old is not None]
+        for name in self.state:
+            for new, old in pairs:
+                self.state[name][new] = before.state[name][old]
+
     def transform(self, rows: Array) -> Array:
         """Fill rows f8[t, n] to f8[t, width], and learn from the values of each row."""
         if self._bound is not self.state:

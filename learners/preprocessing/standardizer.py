@@ -92,6 +92,8 @@ class OnlineStandardizer(Wrapper):
     1e154).
     """
 
+    by_feature = True
+
     def __init__(self, inner: Learner) -> None:
         if not inner.uses_features:
             raise ValueError(f"{inner.name} ignores features; there is nothing to standardise")

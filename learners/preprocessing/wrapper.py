@@ -29,6 +29,8 @@ class Wrapper(Learner):
     """
 
     composite = True
+    by_feature: bool = False
+    """Whether `driftway.learners.preprocessing.feature_changes` can change the features of what it keeps itself."""
 
     def __init__(self, behind: tuple[Learner, ...], n_features: int, n_classes: int, task: str) -> None:
         self.behind = behind

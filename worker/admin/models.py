@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import TopicPartition
 
 from driftway.learners.metrics.rolling import create_metrics
+from driftway.worker.admin.state_admin.changed_features import features_of, with_features
 from driftway.worker.admin.state_admin.from_file import from_file
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
@@ -22,8 +23,8 @@ from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, scan_sna
 from driftway.worker.state.factory import allocating, make_learner
 from driftway.worker.state.model_file import ModelFile
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic
+from driftway.worker.state.plans.configuration import AS_OPTIONS, Configuration
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
-from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.next_plan import named, spec_of, write_after
 from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
@@ -102,11 +103,11 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
 
 
 def _completed(plans: Sequence[ModelPlan], taken: ModelPlan | None, model: ModelSettings) -> list[ModelPlan]:
-    """Return plans with what the workers' options say of monitoring, as far as `model`, of plan `taken`, tells it."""
-    options = plans[0].monitoring
-    if taken is None or taken.monitoring == AS_OPTIONS:
-        options = options.over(Monitoring.of(model))
-    return [replace(plan, monitoring=plan.monitoring.over(options)) for plan in plans]
+    """Return plans with what the workers' options say besides, as far as `model`, of plan `taken`, tells it."""
+    said = vars(AS_OPTIONS if taken is None else taken.configuration)
+    known = {name: one for name, one in vars(Configuration.of(model)).items() if said[name] is None}
+    options = plans[0].configuration.over(Configuration(**known))
+    return [replace(plan, configuration=plan.configuration.over(options)) for plan in plans]
 
 
 def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartition]) -> ModelFile:
@@ -118,8 +119,7 @@ def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartiti
         )
     found = None
     for one in sorted(pointed, key=lambda one: one.plan, reverse=True):
-        assert one.pointer is not None  # noqa: S101
-        file = read_snapshot(one, one.pointer)
+        file = _snapshot_of(one)
         if file.saved.schema is not None:
             return file
         found = found or file
@@ -240,11 +240,13 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
         raise UsageFailure(why)
     if group.width is None:
         return
+    changed = plan.configuration.features != group.newest.configuration.features
+    width = (changed and plan.applied_to(group.model).width) or group.width
     made = {}
     for model in (*group.newest.models, *plan.models):
-        with allocating(model.name, group.width):
-            made[model.name] = learner = make_learner(model.spec, group.model, group.width)
-            target, window = group.model.target, plan.monitoring.window or group.model.window
+        with allocating(model.name, width):
+            made[model.name] = learner = make_learner(model.spec, group.model, width)
+            target, window = group.model.target, plan.configuration.window or group.model.window
             create_metrics(target.task, target.n_classes, learner.n_scores, window)
     for model in plan.models:
         origin = made.get(model.origin)
@@ -258,10 +260,13 @@ def write_next(
     places: Mapping[int, int],
     change: str,
     tell: Callable[[str], None],
-    monitoring: Monitoring | None = None,
+    configuration: Configuration | None = None,
     relearn_from: Mapping[int, int] | None = None,
+    begin: str = "",
 ) -> ModelPlan:
-    """Write the next plan of a group; parameters as `ModelPlan` has them, without `monitoring` that of the newest.
+    """Write the next plan of a group; parameters as `ModelPlan` has them, without `configuration` that of the newest.
+
+    With other features, `begin`, EMPTY or RELEARNED, says how models begin that cannot go on with them.
 
     Raises
     ------
@@ -272,15 +277,38 @@ def write_next(
     """
     _require_ahead(group, places)
     _require_behind(group, relearn_from or {})
-    watched, now = group.newest.monitoring if monitoring is None else monitoring, round(1000 * time.time())
-    after = group.next_number, tuple(models), dict(places), now, change, watched
+    says, now = group.newest.configuration if configuration is None else configuration, round(1000 * time.time())
+    models = with_features(group.newest, models, says, group.model, begin)
+    after = group.next_number, models, dict(places), now, change, says
     plan = ModelPlan(*after, dict(relearn_from or {}))
     require_possible(group, plan)
+    newest = group.newest
+    if says.features != newest.configuration.features:  # the first plan of its topic says its own
+        newest = replace(newest, configuration=replace(newest.configuration, features=present_features(group)))
     with translated_errors(group.settings):
-        if plan.monitoring.detectors:
+        if plan.configuration.detectors:
             require_alarm_topic(group.settings)
-        write_after(group.settings, group.newest, plan, tell)
+        write_after(group.settings, newest, plan, tell)
     return plan
+
+
+def present_features(group: GroupModels) -> tuple[str, ...]:
+    """Return the features of a group's newest plan, as `Configuration` has them.
+
+    Raises
+    ------
+    UsageFailure
+        They are not known yet, have no names, or differ between partitions.
+    """
+    if (known := group.newest.configuration.features) is not None:
+        return known
+    return features_of([_snapshot_of(one).saved.schema for one in group.partitions if one.pointer is not None])
+
+
+def _snapshot_of(one: GroupPartition) -> ModelFile:
+    """The newest snapshot of a partition that has one."""
+    assert one.pointer is not None  # noqa: S101
+    return read_snapshot(one, one.pointer)
 
 
 def _require_partition(group: GroupModels, partition: int) -> None:

@@ -22,8 +22,8 @@ from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.monitoring.monitors import Monitors, StateForm
 from driftway.worker.state.monitoring.points import rounded_shares
 from driftway.worker.state.outputs import Outputs, encoded, merged, of_challengers
+from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
-from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
 from driftway.worker.wire.codec import short_digest
 from driftway.worker.wire.events import Batch, Records, Schema
@@ -70,7 +70,7 @@ class Model:
     def __init__(self, settings: ModelSettings, partition: int, group: str = "", plan: ModelPlan | None = None) -> None:
         self.plan = first_plan(settings.specs, settings.warm) if plan is None else plan
         self.settings = settings if plan is None else plan.applied_to(settings)
-        self._options = Monitoring.of(settings)
+        self._options = Configuration.of(settings)
         self.partition, self.group, self.rows = partition, group, 0
         self.decoder = make_decoder(self.settings, self._check_schema)
         self._pending: PendingRows | None = None
@@ -243,13 +243,13 @@ class Model:
         """
         following = Model(self._options.applied_to(self.settings), self.partition, self.group, plan)
         following.rows = self.rows
-        following.decoder.schema, following.decoder.set_aside_from = self.schema, self.decoder.set_aside_from
+        following.decoder.set_aside_from = self.decoder.set_aside_from
+        if following.schema is None:
+            following.decoder.schema = self.schema
         following.go_on_as(self.form)
         following._fit_to_schema()
         if following._rejection_window is not None and self._rejection_window is not None:
             following._rejection_window.load(self._rejection_window.save())
-        if following._imputer is not None and self._imputer is not None:
-            following._imputer.state.memory[:] = self._imputer.state.memory
         carry_over(self.planned, following.planned)
         return following
 
@@ -336,9 +336,8 @@ class Model:
     def planned(self) -> PlannedState:
         """The plan, with all that has a state under it."""
         names = named_columns(self.schema, self.columns)
-        return PlannedState(
-            self.plan, self.settings, names, self._learners, self.monitors, self._pending, self.exchange
-        )
+        states = self._learners, self.monitors, self._pending, self.exchange, self._imputer
+        return PlannedState(self.plan, self.settings, names, *states)
 
     def _identity_fields(self, digest: str) -> dict[str, Any]:
         """The fields of accuracy points and alarms that say of which group, model and plan they are."""

@@ -18,6 +18,7 @@ from contextlib import closing
 from functools import partial
 
 from driftway.worker.admin.audit.diff import Mismatch
+from driftway.worker.admin.audit.known_labels import KnownLabels
 from driftway.worker.admin.audit.model_sharing import ExchangeComparison, ExchangeVerifier
 from driftway.worker.admin.audit.output_options import cut_by_emission, cut_by_form
 from driftway.worker.admin.audit.outputs import (
@@ -138,14 +139,17 @@ class PartitionAudit:
     def _begin(self) -> bool:
         """Put the model at the first offset where its state is known; False if there is none."""
         low, fresh, verifier = self._input.low, self._fresh_at(), self._exchange_verifier
-        if fresh is not None and (verifier is None or verifier.is_complete(self._model, fresh)):
+        labels = KnownLabels(self.settings, self.target.partition)
+        if fresh is not None and labels.reach(fresh) and (verifier is None or verifier.is_complete(self._model, fresh)):
             self._stand(fresh)
             return True
-        while self._ahead is not None and (self._ahead.offset < low or not self._has_all_rounds(self._ahead)):
+        gap = ""
+        while (one := self._ahead) is not None and (one.offset < low or not self._has_all_rounds(one, labels)):
+            gap = "" if labels.reach(one.offset) else f", and {labels.gap}"
             self._ahead = self._next_snapshot()
         found = self._ahead
         if found is None or found.offset > self.committed:
-            self._unchecked(f"nothing can be checked: the log begins at {low}, and there is no complete snapshot")
+            self._unchecked(f"nothing can be checked: the log begins at {low}{gap}, and there is no complete snapshot")
             return False
         if found.plan is not None:
             self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group, found.plan)
@@ -161,10 +165,10 @@ class PartitionAudit:
         if self._exchange_verifier is not None:
             self._exchange_verifier.verify(self._model, offset)
 
-    def _has_all_rounds(self, written: CompleteSnapshot) -> bool:
-        """Whether the exchange rounds after a snapshot are all known."""
-        if self._exchange_verifier is None:
-            return True
+    def _has_all_rounds(self, written: CompleteSnapshot, labels: KnownLabels) -> bool:
+        """Whether the labels and the exchange rounds after a snapshot are all known."""
+        if self._exchange_verifier is None or not labels.reach(written.offset):
+            return labels.reach(written.offset)
         model = Model(self.settings.model, self.target.partition)
         model.load(written.saved)
         return self._exchange_verifier.is_complete(model, written.offset)

@@ -162,7 +162,9 @@ class SnapshotReader:
             raise Mismatch(f"{where}: expected a snapshot of this model, found: {error}") from None
         if header is not None:
             self.states.append(CountedState(offset, header.read))
-        self.settings = replace(self.settings, events=model.settings.events)  # from before units, it keeps its meaning
+        events, read = self.settings.events, model.settings.events
+        if events is not None and read is not None:  # from before units, values keep their meaning
+            self.settings = replace(self.settings, events=replace(events, reading=read.reading))
         self.form = model.form
         taken_over, self._taken_over = self._taken_over, False
         plan = None if header is None else header.plan

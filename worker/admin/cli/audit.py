@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from driftway.worker.admin.cli.group_options import fill_in_from_group
 from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
@@ -52,7 +53,9 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     --output-format says) or one rejection, and one prediction of each challenger where workers had --emit all, that no
     others are visible, that the accuracy points of all learners and the drift alarms of all detectors are the same, and
     that every complete snapshot holds the state at its offset.
-    Give the same options as to the workers; without --pass-headers the headers of predictions are not checked.
+    What was learned, and from what, the group's plans, snapshots and commits say; options that are given count before
+    that. Give --format, --registry, --warm-start and --start as to the workers; without --pass-headers the headers of
+    predictions are not checked.
     Workers may keep running; nothing is written, no group is joined, and memory is bounded.
 
     If retention has deleted the beginning of the input, the earliest snapshot whose offset is still in the log is
@@ -70,8 +73,9 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     from driftway.worker.admin.audit.diff import Mismatch
     from driftway.worker.kafka.client_factory import choose_client
 
-    model = given_model(given)
     passthrough = parse_properties(given["properties"], given["client_properties"])
+    fill_in_from_group(given, input_, group, passthrough)
+    model = given_model(given)
     settings = WorkerSettings(
         given["bootstrap"],
         input_,

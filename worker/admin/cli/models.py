@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from driftway.worker.admin.cli.plan_commands import (
+    all_partitions,
+    begin_option,
+    change_options,
+    looked_up,
+    parsed_places,
+    print_plan,
+    write_change,
+)
 from driftway.worker.admin.cli.snapshot import group_options
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings.option_values import MOST_COVERAGE, NO_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
-    from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
-    from driftway.worker.state.plans.monitoring import Monitoring
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def change_options(command: F) -> F:
-    """Add the options of a command that writes a plan: where partitions take it, and the group's."""
-    command = click.option(
-        "--at-time",
-        type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
-        help="Take it with the first record of that time (UTC), in every partition.",
-    )(command)
-    command = click.option(
-        "--at",
-        "places",
-        multiple=True,
-        metavar="PARTITION:OFFSET",
-        help="Take it at this input offset of that partition; repeatable.  [default: at each partition's next commit]",
-    )(command)
-    command = click.option("--transactional-prefix", default="", metavar="PREFIX", help="As the workers have it.")(
-        command
-    )
-    return group_options()(command)
+    from driftway.worker.state.plans.configuration import Configuration
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,12 +60,12 @@ def show(as_json: bool, **given: Any) -> None:
     """
     from driftway.worker.wire.codec import write_json
 
-    group = _looked_up(given)
+    group = looked_up(given)
     taken = {str(one.partition): one.plan for one in group.partitions}
     if as_json:
         click.echo(write_json({**group.newest.as_dict(), "taken": taken}).decode())
         return
-    _print(group.newest)
+    print_plan(group.newest)
     behind = [one for one in group.partitions if one.plan < group.newest.number]
     for one in behind:
         at = group.newest.places.get(one.partition)
@@ -91,7 +75,7 @@ def show(as_json: bool, **given: Any) -> None:
         when = "its first event" if one.committed is None else place
         click.echo(f"  partition {one.partition} has plan {one.plan} and takes plan {group.newest.number} at {when}")
     if not behind:
-        click.echo(f"  taken by {_all_partitions(len(group.partitions))}")
+        click.echo(f"  taken by {all_partitions(len(group.partitions))}")
 
 
 @models.command()
@@ -110,7 +94,7 @@ def history(as_json: bool, **given: Any) -> None:
     from driftway.worker.admin.models import places_of
     from driftway.worker.wire.codec import write_json
 
-    group = _looked_up(given)
+    group = looked_up(given)
     places = places_of(group)
     rows = []
     for plan in group.plans:
@@ -119,7 +103,7 @@ def history(as_json: bool, **given: Any) -> None:
         relearned = {str(p): source.as_dict() for p, source in of_plan.items() if source is not None}
         rows.append({**plan.as_dict(), "taken_at": taken, **({"relearned": relearned} if relearned else {})})
         if not as_json:
-            _print(plan)
+            print_plan(plan)
             if taken:
                 click.echo("  taken at " + ", ".join(f"{p}:{offset}" for p, offset in taken.items()))
     if as_json:
@@ -179,12 +163,14 @@ def add(learner: str, origin: str, relearned: bool, begins: tuple[str, ...], pat
         from driftway.worker.state import model_file
 
         file = model_file.load(path)
-        _change(given, f"add --from-file {PurePath(path).name}", lambda g: added_from_file(g, file))
+        write_change(given, f"add --from-file {PurePath(path).name}", lambda g: added_from_file(g, file))
         return
     how = f"{f' --from {origin}' if origin else ''}{' --relearned' if relearned else ''}"
     how += "".join(f" --from-offset {begin}" for begin in begins)
-    begin_at = _places(begins, "--from-offset")
-    _change(given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned), relearn_from=begin_at)
+    begin_at = parsed_places(begins, "--from-offset")
+    write_change(
+        given, f"add {learner}{how}", lambda g: added(g.newest, learner, origin, relearned), relearn_from=begin_at
+    )
 
 
 @models.command()
@@ -199,7 +185,7 @@ def drop(learner: str, **given: Any) -> None:
     """
     from driftway.worker.admin.models import dropped
 
-    _change(given, f"drop {learner}", lambda g: dropped(g.newest, learner))
+    write_change(given, f"drop {learner}", lambda g: dropped(g.newest, learner))
 
 
 @models.command("set")
@@ -221,7 +207,7 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
         pairs = parse_pairs(text, text)
     except ParameterError as error:
         raise UsageFailure(str(error)) from None
-    _change(given, f"set {learner} {' '.join(parameters)}", lambda g: with_parameters(g.newest, learner, pairs))
+    write_change(given, f"set {learner} {' '.join(parameters)}", lambda g: with_parameters(g.newest, learner, pairs))
 
 
 @models.command()
@@ -241,6 +227,15 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
     metavar="SHARE",
     help="Share of the labels that intervals or sets cover, as the workers' option; 0: predictions have none.",
 )
+@click.option(
+    "--add-feature",
+    "added",
+    multiple=True,
+    metavar="PATH[:OPTION,..]",
+    help="Another feature, as the workers' --feature; of events with an object x, its name. Repeatable.",
+)
+@click.option("--drop-feature", "dropped", multiple=True, metavar="NAME", help="Drop a feature; repeatable.")
+@begin_option
 @change_options
 def configure(
     detectors: tuple[str, ...],
@@ -248,13 +243,19 @@ def configure(
     window: int | None,
     accuracy_every: int | None,
     coverage: float | None,
+    added: tuple[str, ...],
+    dropped: tuple[str, ...],
+    begin: str | None,
     **given: Any,
 ) -> None:
-    """Change what watches the models: drift detectors, rolling window, accuracy points, coverage.
+    """Change the features, and what watches the models: detectors, rolling window, accuracy points, coverage.
 
     What is not named stays. A detector that stays keeps its state, another one begins. With a shorter window metrics go
     on as if it had always been so; with a longer one they begin anew, since the rows that it lacks are gone. With
     another coverage intervals or sets begin with no labels.
+
+    With other features, linear learners and others with one part of their state for each keep what they have learned of
+    those that stay; a new feature begins as in a new learner. For all others --begin says how they begin.
 
     \b
     Examples:
@@ -262,9 +263,12 @@ def configure(
       driftway models configure --no-detectors --input EVENTS --group sea
       driftway models configure --window 500 --accuracy-every 100 --input EVENTS --group sea --at 0:20000
       driftway models configure --coverage 0.9 --input EVENTS --group sea
+      driftway models configure --add-feature volume --drop-feature day --input TRADES --group t
+      driftway models configure --add-feature country:one-of=de|fr|* --begin relearned --input PAYMENTS --group fraud
     """
     from driftway.learners import ParameterError, Spec
-    from driftway.worker.state.plans.monitoring import Monitoring, changed
+    from driftway.worker.admin.models import present_features
+    from driftway.worker.state.plans.configuration import Configuration, changed, with_features
 
     if no_detectors and detectors:
         raise UsageFailure("give --detector or --no-detectors, not both")
@@ -272,15 +276,25 @@ def configure(
         named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
     except ParameterError as error:
         raise UsageFailure(f"--detector: {error}") from None
-    asked = Monitoring(named, window, accuracy_every, coverage)
+    asked = Configuration(named, window, accuracy_every, coverage)
     words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
     words += [f"--window {window}"] * (window is not None)
     words += [f"--accuracy-every {accuracy_every}"] * (accuracy_every is not None)
     words += [f"--coverage {coverage:g}"] * (coverage is not None)
+    words += [f"--add-feature {text}" for text in added] + [f"--drop-feature {text}" for text in dropped]
     if not words:
-        raise UsageFailure("give --detector, --no-detectors, --window, --accuracy-every or --coverage")
-    change = f"configure {' '.join(words)}"
-    _change(given, change, lambda g: g.newest.models, lambda g: changed(g.newest.monitoring, asked))
+        raise UsageFailure(
+            "give --detector, --no-detectors, --window, --accuracy-every, --coverage, --add-feature or --drop-feature"
+        )
+    change = f"configure {' '.join(words)}{f' --begin {begin}' if begin else ''}"
+
+    def configured(group: GroupModels) -> Configuration:
+        if not (added or dropped):
+            return changed(group.newest.configuration, asked)
+        features = with_features(present_features(group), group.model.events, added, dropped)
+        return changed(group.newest.configuration, replace(asked, features=features))
+
+    write_change(given, change, lambda g: g.newest.models, configured, begin=begin)
 
 
 @models.command()
@@ -296,14 +310,15 @@ def promote(learner: str, **given: Any) -> None:
     """
     from driftway.worker.state.plans.next_plan import promoted
 
-    _change(given, f"promote {learner}", lambda g: promoted(g.newest, learner))
+    write_change(given, f"promote {learner}", lambda g: promoted(g.newest, learner))
 
 
 @models.command()
 @click.option("--to", type=click.IntRange(1), metavar="PLAN", help="Number of the plan.  [default: the one before]")
+@begin_option
 @change_options
-def rollback(to: int | None, **given: Any) -> None:
-    """Go back to the models of an earlier plan, and to what watched them, as a new plan.
+def rollback(to: int | None, begin: str | None, **given: Any) -> None:
+    """Go back to the models of an earlier plan, to their features and to what watched them, as a new plan.
 
     Models that are still there keep their states, and so does one whose parameters were changed since. One that was
     dropped begins empty, or is relearned if it was relearned before.
@@ -316,91 +331,11 @@ def rollback(to: int | None, **given: Any) -> None:
     from driftway.worker.admin.models import earlier_plan, rolled_back
 
     change = "rollback" if to is None else f"rollback --to {to}"
-    _change(given, change, lambda g: rolled_back(g.plans, to), lambda g: earlier_plan(g.plans, to).monitoring)
-
-
-def _looked_up(given: dict[str, Any]) -> GroupModels:
-    """Look up the group that the options name."""
-    from dataclasses import replace
-
-    from driftway.worker.admin.models import find_models
-    from driftway.worker.admin.state_admin.source import settings_for
-
-    passthrough = parse_properties(given["properties"], given["client_properties"])
-    settings = settings_for(given["bootstrap"], given["input_"], given["group"], passthrough, None, given["outputs"])
-    settings = replace(settings, transactional_prefix=given.get("transactional_prefix", ""))
-    return find_models(settings, _tell)
-
-
-def _tell(sentence: str) -> None:
-    click.echo(sentence, err=True)
-
-
-def _change(
-    given: dict[str, Any],
-    change: str,
-    models_of: Callable[[GroupModels], Sequence[PlannedModel]],
-    monitoring_of: Callable[[GroupModels], Monitoring] = lambda group: group.newest.monitoring,
-    relearn_from: dict[int, int] | None = None,
-) -> None:
-    """Write the next plan, with the models and the monitoring that functions make of the present ones."""
-    from driftway.worker.admin.models import offsets_at, write_next
-    from driftway.worker.state.plans.monitoring import described_change
-
-    places = _places(given["places"])
-    if places and given["at_time"] is not None:
-        raise UsageFailure("give --at or --at-time, not both")
-    group = _looked_up(given)
-    if given["at_time"] is not None:
-        at: datetime = given["at_time"]
-        places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
-    plan = write_next(group, models_of(group), places, change, _tell, monitoring_of(group), relearn_from)
-    where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
-    at_commit = "each partition takes it at its next commit"
-    if where:
-        others = "" if len(places) == len(group.partitions) else ", the others at their next commit"
-        at_commit = f"taken at {where}{others}"
-    if plan.relearned_after(group.newest):
-        at_commit += ", once it has relearned the log"
-    said = [f"champion {plan.champion}{_challengers(plan)}"]
-    said += described_change(group.newest.monitoring, plan.monitoring)
-    click.echo(f"plan {plan.number}: {'; '.join([*said, at_commit])}", err=True)
-
-
-def _places(given: tuple[str, ...], option: str = "--at") -> dict[int, int]:
-    """Parse options with the offsets of partitions."""
-    places: dict[int, int] = {}
-    for text in given:
-        partition, colon, offset = text.partition(":")
-        if not (colon and partition.isdecimal() and offset.isdecimal() and len(text) < 30):
-            raise UsageFailure(f"{option} {text}: write PARTITION:OFFSET, as in 0:10000")
-        if int(partition) in places:
-            raise UsageFailure(f"{option} {text}: partition {int(partition)} is given twice")
-        places[int(partition)] = int(offset)
-    return places
-
-
-def _print(plan: ModelPlan) -> None:
-    """Print a plan's number, when it was written and what was changed, and a line for each model."""
-    when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
-    click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
-    for i, model in enumerate(plan.models):
-        begins = f"from {model.origin}" if model.origin else "relearned" if model.relearned else ""
-        begins = begins or ("" if model.file is None else f"from file {model.file.name}")
-        origin = f"  ({begins})" if begins else ""
-        click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
-    watching = plan.monitoring
-    if watching.detectors is not None:
-        click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
-    if watching.window is not None and watching.accuracy_every is not None:
-        click.echo(f"  window      {watching.window} rows, an accuracy point every {watching.accuracy_every}")
-    if watching.coverage:
-        click.echo(f"  coverage    {watching.coverage}")
-
-
-def _challengers(plan: ModelPlan) -> str:
-    return f", challengers {', '.join(plan.names[1:])}" if len(plan.models) > 1 else ""
-
-
-def _all_partitions(n: int) -> str:
-    return "the partition" if n == 1 else f"all {n} partitions"
+    change += f" --begin {begin}" if begin else ""
+    write_change(
+        given,
+        change,
+        lambda g: rolled_back(g.plans, to),
+        lambda g: earlier_plan(g.plans, to).configuration,
+        begin=begin,
+    )

@@ -19,7 +19,7 @@ from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.group_replay import Beginning, with_one_learner, worker_pieces
 from driftway.worker.admin.state_admin.listing import Progress
 from driftway.worker.admin.state_admin.state_at_offset import plan_run
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.evaluation.prequential import ORDERLESS
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
@@ -27,6 +27,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.alarms import errors_of
 from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats, Judged
 from driftway.worker.state.monitoring.evidence import mean_e_value
+from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import PlannedModel
 from driftway.worker.wire.events import Records
 
@@ -145,6 +146,7 @@ class WhatIf:
             The broker does not replayed.
         """
         source, model = begin.source, begin.state.model
+        require_same_features(begin)
         worker = Candidate(WORKER, self.settings, self.wholes[WORKER])
         others = [Candidate(spec.text, self.settings, self.wholes[spec.text]) for spec in self.specs]
         made = [with_one_learner(model, PlannedModel(spec), source.set_aside_from) for spec in self.specs]
@@ -194,6 +196,24 @@ class WhatIf:
                 row |= {"won": whole.won, "lost": whole.lost}
                 row |= {f"{side}_p": min(1.0, 1.0 / mean) for side, mean in means.items()}
             yield row
+
+
+def require_same_features(begin: Beginning) -> None:
+    """Check that the worker's models have the same features all the way: other learners cannot follow their changes.
+
+    Raises
+    ------
+    UsageFailure
+        They have not.
+    """
+    plan, features = begin.state.model.plan.number, Configuration.of(begin.state.model.settings).features
+    later = [place for place in begin.history.places if place.plan.number > plan and place.offset <= begin.end]
+    changed = [one.offset for one in later if one.plan.configuration.features not in (None, features)]
+    if changed:
+        raise UsageFailure(
+            f"the features of {begin.source} were changed at offset {changed[0]}: compare what comes behind the last "
+            f"change, with --from {begin.source.partition}:{changed[-1]} or a later offset"
+        )
 
 
 def compare(worker: Candidate, emitted: Judged | None, other: Candidate, replayed: Judged | None) -> None:

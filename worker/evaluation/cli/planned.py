@@ -89,10 +89,12 @@ class BesideModels:
 
     def __init__(self, model: Model, places: Sequence[PlanPlace]) -> None:
         plans = [model.plan, *(place.plan for place in places)]
-        joining = {one.name: (one, plan) for before, plan in pairwise(plans) for one in plan.relearned_after(before)}
         self._models = {
-            name: Model(replace(plan.applied_to(model.settings), specs=(one.spec,), detectors=()), model.partition)
-            for name, (one, plan) in joining.items()
+            (plan.number, one.name): Model(
+                replace(plan.applied_to(model.settings), specs=(one.spec,), detectors=()), model.partition
+            )
+            for before, plan in pairwise(plans)
+            for one in plan.relearned_after(before)
         }
 
     def learn(self, part: Records) -> None:
@@ -104,7 +106,7 @@ class BesideModels:
         """Return the model under a place's plan, with those that join there."""
         following = model.followed_by(place.plan)
         for name in (one.name for one in place.plan.relearned_after(model.plan)):
-            join(self._models[name].planned, following.planned, (name,))
+            join(self._models[place.plan.number, name].planned, following.planned, (name,))
         return following
 
 

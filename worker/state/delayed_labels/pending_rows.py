@@ -96,6 +96,29 @@ class OrderedBatch:
         return cls(batch, NO_SLOTS, None, pieces)
 
 
+class WaitingRows(NamedTuple):
+    """The columns with which rows that wait go on under a plan."""
+
+    columns: Sequence[int | None] | None
+    """For each column its number among those before; None: it is new. None for all: they are the same."""
+    filled_in: Sequence[float]
+    """For each column the value that a new one has in these rows."""
+
+    def followed(self, store: PendingTable) -> PendingTable:
+        """Return the table of rows with these columns, of that with those before."""
+        if self.columns is None:
+            return store
+        number, key, stamp, row, label, rows, *rest = store
+        found = np.tile(np.array(self.filled_in, np.float64), (len(rows), 1))
+        for new, old in enumerate(self.columns):
+            if old is not None:
+                found[:, new] = rows[:, old]
+        return PendingTable(number, key, stamp, row, label, found, *rest)
+
+
+SAME_COLUMNS = WaitingRows(None, ())
+
+
 class PendingRows:
     """Rows of a partition that wait for their labels.
 
@@ -144,7 +167,13 @@ class PendingRows:
         """The scores that learner `i` emitted for the rows that wait, f8[n, k]."""
         return self._scores[i][self.waiting]
 
-    def go_on_from(self, before: PendingRows, learners: Sequence[Learner], kept: Sequence[int | None]) -> None:
+    def go_on_from(
+        self,
+        before: PendingRows,
+        learners: Sequence[Learner],
+        kept: Sequence[int | None],
+        waiting: WaitingRows = SAME_COLUMNS,
+    ) -> None:
         """Go on with the rows that wait under the plan before.
 
         Parameters
@@ -156,8 +185,11 @@ class PendingRows:
         kept : sequence of int or None
             For each of them the number of the learner before whose state it goes on with, and so its predictions of the
             rows that wait. None: it is new, and predicts them now.
+        waiting : WaitingRows
+            The columns with which the rows go on.
         """
-        self._store, self.cached_guesses, self.clocks = before._store, before.cached_guesses, before.clocks
+        self._store, self.cached_guesses = waiting.followed(before._store), before.cached_guesses
+        self.clocks = before.clocks
         slots = self._slots()[1]
         for i, (learner, number) in enumerate(zip(learners, kept, strict=True)):
             scores, cache = self._scores[i], self.cached_predictions[i]

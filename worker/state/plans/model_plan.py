@@ -4,7 +4,8 @@ Plans are numbered. The first holds the learners that the workers were started w
 ones. A partition takes each plan at one offset, its place: the rows before it were predicted by the models of the plan
 before, the rows from it on by those of this one. Where a partition takes it, a model
 
-1. keeps its state, if the partition has a model of that name, whether as champion or as challenger;
+1. keeps its state, if the partition has a model of that name, whether as champion or as challenger; with other
+   features it keeps what it has learned of those that stay, or is marked as `anew` and begins as any other new one;
 2. or begins with the state of the model that `origin` names, if the partition has one and its state has the same
    fields: then only parameters change;
 3. or begins with the state that it would have had if it had learned all rows before the place that the log held, if it
@@ -13,7 +14,7 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
    or of the one that the workers were started with;
 5. or begins empty.
 
-What watches the models belongs to a plan too, see `driftway.worker.state.plans.monitoring`.
+Features, and what watches the models, belong to a plan too, see `driftway.worker.state.plans.configuration`.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from typing import Any
 from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.merge_order import MergePosition
+from driftway.worker.state.plans.configuration import AS_OPTIONS, Configuration
 from driftway.worker.state.plans.file_state import FileState
-from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring
 from driftway.worker.state.plans.relearned_from import RelearnedFrom
 from driftway.worker.state.stored_fields import Malformed, StoredFields, partition_number, whole_number
 from driftway.worker.warm_start import FROZEN, WARM, WarmStart
@@ -54,6 +55,8 @@ class PlannedModel:
         Whether it begins, where it is new, with what it would have learned from the partition's log.
     file : FileState or None
         The state from a model file with which it begins where it is new, and there is no model `origin`.
+    anew : bool
+        Whether it is new though the plan before has a model of that name: its state cannot go on with other features.
     """
 
     spec: Spec
@@ -61,6 +64,7 @@ class PlannedModel:
     start: str = ""
     relearned: bool = False
     file: FileState | None = None
+    anew: bool = False
 
     @property
     def name(self) -> str:
@@ -75,6 +79,7 @@ class PlannedModel:
             **({"start": self.start} if self.start else {}),
             **({"relearned": True} if self.relearned else {}),
             **({} if self.file is None else {"file": self.file.as_dict()}),
+            **({"anew": True} if self.anew else {}),
         }
 
     @classmethod
@@ -94,7 +99,8 @@ class PlannedModel:
         if start not in ("", WARM, FROZEN):
             raise Malformed(f"start is {start}, not {WARM} or {FROZEN}")
         file = FileState.of_fields(fields.object("file")) if fields.has("file") else None
-        return cls(spec, origin, start, fields.has("relearned") and fields.flag("relearned"), file)
+        relearned, anew = (fields.has(name) and fields.flag(name) for name in ("relearned", "anew"))
+        return cls(spec, origin, start, relearned, file, anew)
 
 
 @dataclass(frozen=True)
@@ -113,8 +119,8 @@ class ModelPlan:
         When it was written, in ms since 1970; 0: unknown.
     change : str
         What was changed, as typed after `driftway models`.
-    monitoring : Monitoring
-        Detectors, window and accuracy points; what it does not say is as the workers' options say.
+    configuration : Configuration
+        Features, detectors, window and accuracy points; what it does not say is as the workers' options say.
     relearn_from : mapping
         Partition -> input offset from which on its new models are relearned; the others relearn all that the log has.
     """
@@ -124,7 +130,7 @@ class ModelPlan:
     places: Mapping[int, int] = field(default_factory=dict)
     made_at: int = 0
     change: str = ""
-    monitoring: Monitoring = AS_OPTIONS
+    configuration: Configuration = AS_OPTIONS
     relearn_from: Mapping[int, int] = field(default_factory=dict)
 
     @property
@@ -139,7 +145,8 @@ class ModelPlan:
 
     def relearned_after(self, before: ModelPlan) -> tuple[PlannedModel, ...]:
         """The models that must be relearned where a partition takes this plan after the plan `before`."""
-        return tuple(model for model in self.models if model.relearned and model.name not in before.names)
+        new = (model for model in self.models if model.anew or model.name not in before.names)
+        return tuple(model for model in new if model.relearned)
 
     @property
     def lacking(self) -> PlannedModel | None:
@@ -170,7 +177,7 @@ class ModelPlan:
         if settings.warm is not None:
             warm = next((number for number, model in enumerate(self.models) if model.start), None)
         specs = tuple(model.spec for model in self.models)
-        return replace(self.monitoring.applied_to(settings), specs=specs, warm_model=warm)
+        return replace(self.configuration.applied_to(settings), specs=specs, warm_model=warm)
 
     def write(self) -> bytes:
         """The plan as stored, JSON."""
@@ -185,7 +192,7 @@ class ModelPlan:
             **({"relearn_from": _stored(self.relearn_from)} if self.relearn_from else {}),
             **({"made_at": self.made_at} if self.made_at else {}),
             **({"change": self.change} if self.change else {}),
-            **self.monitoring.as_dict(),
+            **self.configuration.as_dict(),
         }
 
     @classmethod
@@ -227,7 +234,7 @@ class ModelPlan:
             offsets_of(fields, "at"),
             fields.integer("made_at") if fields.has("made_at") else 0,
             fields.text("change") if fields.has("change") else "",
-            Monitoring.of_fields(fields),
+            Configuration.of_fields(fields),
             offsets_of(fields, "relearn_from"),
         )
 
@@ -294,9 +301,9 @@ class PlanPlace:
 
 
 def first_plan(
-    specs: tuple[Spec, ...], warm: WarmStart | None = None, monitoring: Monitoring = AS_OPTIONS
+    specs: tuple[Spec, ...], warm: WarmStart | None = None, configuration: Configuration = AS_OPTIONS
 ) -> ModelPlan:
     """Return the plan of learners that workers were started with; `warm`: with what the champion began."""
     champion, *challengers = map(PlannedModel, specs)
     champion = replace(champion, start="" if warm is None else warm.start)
-    return ModelPlan(FIRST, (champion, *challengers), monitoring=monitoring)
+    return ModelPlan(FIRST, (champion, *challengers), configuration=configuration)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from driftway.learners.engine.parameters import ParameterError
+from driftway.learners.preprocessing.feature_changes import can_change_features
+from driftway.learners.registry import UnknownLearner
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
-from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.state.plans.plan_topic import PlanWriter
 
@@ -55,6 +58,21 @@ def promoted(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
     if champion.name == plan.champion:
         raise UsageFailure(f"{champion.name} is the champion already")
     return champion, *(model for model in plan.models if model is not champion)
+
+
+def goes_on(model: PlannedModel, settings: ModelSettings) -> bool:
+    """Whether a model's state can go on with other features, as far as that is known."""
+    like = settings.target.n_classes, settings.target.task
+    try:
+        learner = model.spec.create(model.spec.min_features(*like), *like)
+    except (ParameterError, UnknownLearner):
+        return True  # the check of the plan says so
+    return can_change_features(learner) and not (settings.maps and learner.uses_features)
+
+
+def begins_anew(model: PlannedModel, relearned: bool = False) -> PlannedModel:
+    """Return a model that begins anew with other features, empty or relearned."""
+    return replace(model, anew=True, relearned=relearned, origin="")
 
 
 def write_after(settings: WorkerSettings, newest: ModelPlan, plan: ModelPlan, tell: Callable[[str], None]) -> None:

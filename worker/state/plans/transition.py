@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.learner import Learner
+from driftway.learners.preprocessing.feature_changes import can_change_features, go_on_with_features
+from driftway.learners.preprocessing.imputation import Imputer
 from driftway.learners.registry import UnknownLearner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
-from driftway.worker.state.delayed_labels.pending_rows import PendingRows
+from driftway.worker.state.delayed_labels.pending_rows import SAME_COLUMNS, PendingRows, WaitingRows
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.alarms import make_detectors
 from driftway.worker.state.monitoring.monitors import Monitors
+from driftway.worker.state.plans.configuration import why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.wire.events import Schema
 
@@ -29,6 +33,7 @@ class PlannedState(NamedTuple):
     monitors: Monitors
     pending: PendingRows | None
     exchange: ModelExchange | None
+    imputer: Imputer | None
 
 
 def named_columns(schema: Schema | None, columns: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -45,9 +50,13 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
     Raises
     ------
     Failure
-        The state of a model file with which one is to begin is missing, or does not fit.
+        The state of a model file with which one is to begin is missing, or does not fit; or the features are others,
+        and a model that is not to begin anew cannot go on with them.
     """
-    kept = _carry_models_over(before, after)
+    columns = _kept_columns(before, after)
+    if before.imputer is not None and after.imputer is not None:
+        after.imputer.go_on_from(before.imputer, columns)
+    kept = _carry_models_over(before, after, columns)
     warm, number = after.settings.warm, after.settings.warm_model
     if kept and warm is not None and number is not None and kept[number] is None and not warm.state:
         raise Failure(f"{after.plan.names[number]} begins with a model file, which --warm-start must name")
@@ -57,10 +66,11 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
         for name, test in zip(after.plan.names[1:], watching.tests.processes, strict=False):
             if name in tested:
                 test.state.memory[:] = tested[name].state.memory
-        if watched.drift is not None and watching.drift is not None:
+        same = not after.plan.models[0].anew
+        if same and watched.drift is not None and watching.drift is not None:
             watching.drift.continue_from(watched.drift)
     if before.pending is not None and after.pending is not None:
-        after.pending.go_on_from(before.pending, after.learners, kept)
+        after.pending.go_on_from(before.pending, after.learners, kept, _with_columns(after, columns))
         for i, (number, confidence) in enumerate(zip(kept, watching.confidence.models, strict=True)):
             earlier = None if number is None else watched.confidence.models[number]
             confidence.keep_waiting(after.pending.waiting, after.pending.scores_of(i), earlier)
@@ -68,10 +78,48 @@ def carry_over(before: PlannedState, after: PlannedState) -> None:
         after.exchange.go_on_from(before.exchange, kept)
 
 
-def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | None]:
+def _kept_columns(before: PlannedState, after: PlannedState) -> list[int | None] | None:
+    """For each input column of the learners after its number among those before; None: all are the same.
+
+    A column is the same if its name is, and what makes it of the field of an event.
+
+    Raises
+    ------
+    Failure
+        The features have no names.
+    """
+    ours, theirs = (_column_keys(one) for one in (after, before))
+    if ours == theirs or not before.learners:
+        return None
+    if theirs is None or ours is None:
+        raise Failure("the features of this partition's events have no names, so they cannot be changed by name")
+    places = {key: i for i, key in enumerate(theirs)}
+    return [places.get(key) for key in ours]
+
+
+def _column_keys(one: PlannedState) -> list[tuple[object, ...]] | None:
+    """What tells the learners' input columns apart: names, and of a column of a hash how many there are."""
+    if one.columns is None:
+        return None
+    events = one.settings.events
+    kinds = [] if events is None else [(f.kind, f.width) for f in events.features for _ in f.columns]
+    return list(zip_longest(one.columns, kinds))
+
+
+def _with_columns(after: PlannedState, columns: Sequence[int | None] | None) -> WaitingRows:
+    """How the rows that wait continue: a new column has its constant, or 0, and its indicator says that it lacked."""
+    if columns is None:
+        return SAME_COLUMNS
+    constants = [] if after.imputer is None else after.imputer.constants
+    return WaitingRows(columns, [*constants, *[1.0 if constants else 0.0] * (len(columns) - len(constants))])
+
+
+def _carry_models_over(
+    before: PlannedState, after: PlannedState, columns: Sequence[int | None] | None
+) -> list[int | None]:
     """Copy states and metrics of models that stay, or go on under other parameters; give others those of their files.
 
-    How sure its predictions are belongs to a model, too.
+    How sure its predictions are belongs to a model, too. `columns` are as `_kept_columns` returns them.
 
     Returns for each learner of `after` the number of the one whose state it goes on with; None: it is new.
     """
@@ -81,13 +129,18 @@ def _carry_models_over(before: PlannedState, after: PlannedState) -> list[int | 
     each = zip(after.plan.models, after.learners, watching.metrics, watching.confidence.models, strict=False)
     for model, learner, metrics, confidence in each:
         number = numbers.get(model.name, numbers.get(model.origin))
-        if number is not None and not is_of_one_kind(before.learners[number], learner):
+        if model.anew or (number is not None and not is_of_one_kind(before.learners[number], learner, columns is None)):
             number = None
         if number is not None:
-            learner.state.memory[:] = before.learners[number].state.memory
+            if columns is None:
+                learner.state.memory[:] = before.learners[number].state.memory
+            elif can_change_features(learner):
+                go_on_with_features(learner, before.learners[number], columns)
+            else:
+                raise Failure(f"{model.name} cannot go on with other features, and is not to begin anew")
             metrics.continue_from(watched.metrics[number])  # type: ignore[arg-type]  # of the same task
             confidence.continue_from(watched.confidence.models[number])
-        elif model.file is not None:
+        elif model.file is not None and not model.anew:
             model.file.begin(learner, after.columns)
             if model.file.learner is not None:
                 confidence.begin_with(model.file.learner.calibration)
@@ -108,14 +161,19 @@ def join(relearned: PlannedState, after: PlannedState, names: Sequence[str]) -> 
             confidence.adopt_waiting(own, learned, theirs)
 
 
-def is_of_one_kind(one: Learner, other: Learner) -> bool:
-    """Whether a learner can go on with another's state: only their parameters may differ."""
-    return one.name == other.name and one.state.fields == other.state.fields
+def is_of_one_kind(one: Learner, other: Learner, same_features: bool = True) -> bool:
+    """Whether a learner can go on with another's state: only their parameters, and perhaps features, may differ."""
+    if same_features:
+        return one.name == other.name and one.state.fields == other.state.fields
+    forms = ([(name, dtype, len(shape)) for name, (dtype, shape) in each.state.fields.items()] for each in (one, other))
+    return one.name == other.name and next(forms) == next(forms)
 
 
 def why_not(plan: ModelPlan, settings: ModelSettings) -> str | None:
     """Return why workers with these settings cannot take a plan; None if they can, as far as that is known."""
     target, lacking = settings.target, plan.lacking
+    if (why := why_not_features(settings, plan.configuration.features)) is not None:
+        return why
     if lacking is not None and lacking.file is not None:
         return f"the state of {lacking.name} from model file {lacking.file.name} is missing, or damaged"
     try:

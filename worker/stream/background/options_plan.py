@@ -1,10 +1,11 @@
-"""The learners and the monitoring of a worker's options as a group's next plan, for `--plan from-options`."""
+"""The learners and the configuration of a worker's options as a group's next plan, for `--plan from-options`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 from confluent_kafka import Consumer
 
@@ -17,8 +18,9 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import read_chunks
 from driftway.worker.state.model_file import unpack
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic
+from driftway.worker.state.plans.configuration import Configuration, why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan, first_plan
-from driftway.worker.state.plans.monitoring import Monitoring
+from driftway.worker.state.plans.next_plan import begins_anew, goes_on
 from driftway.worker.state.plans.plan_topic import PlanWriter, WrittenMeanwhile, read_plans, topic_exists
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.snapshot import BadSnapshot, Pointer
@@ -78,19 +80,23 @@ def _present_plan(settings: WorkerSettings, reader: Consumer, tell: Callable[[st
         except (BadSnapshot, Failure):
             continue  # another partition's says the same; a restore tells what is wrong with this one
         model = file.settings()
-        return file.plan or first_plan(model.specs, model.warm, Monitoring.of(model))
+        return file.plan or first_plan(model.specs, model.warm, Configuration.of(model))
     return None
 
 
 def _following(present: ModelPlan, settings: WorkerSettings) -> ModelPlan | None:
     """The plan that makes the options follow `present`; None if that says the same."""
-    wanted, options = settings.model, Monitoring.of(settings.model)
-    if wanted.names == present.names and present.monitoring.over(options) == options:
+    wanted = settings.model
+    options = Configuration.of(wanted).over(present.configuration)  # they may not name the features
+    same_features = present.configuration.features in (None, options.features)
+    if wanted.names == present.names and present.configuration.over(options) == options:
         return None
-    known = {model.name: model for model in present.models}
+    known = {model.name: replace(model, anew=False) for model in present.models}
+    if not same_features:
+        known = {name: one if goes_on(one, wanted) else begins_anew(one) for name, one in known.items()}
     models = tuple(known.get(model.name, model) for model in first_plan(wanted.specs, wanted.warm).models)
     made_at = round(1000 * time.time())
-    return ModelPlan(present.number + 1, models, made_at=made_at, change=CHANGE, monitoring=options)
+    return ModelPlan(present.number + 1, models, made_at=made_at, change=CHANGE, configuration=options)
 
 
 def _write(settings: WorkerSettings, found: ModelPlan, tell: Callable[[str], None]) -> ModelPlan | None:
@@ -106,9 +112,10 @@ def _write(settings: WorkerSettings, found: ModelPlan, tell: Callable[[str], Non
     plan = _following(plans[-1] if plans else found, settings)
     if plan is None:
         return None
-    if (why := why_not(plan, settings.model)) is not None:
+    before = (plans[-1] if plans else found).applied_to(settings.model)
+    if (why := why_not(plan, settings.model) or why_not_features(before, plan.configuration.features)) is not None:
         raise UsageFailure(f"{CHANGE}: {why}")
-    if plan.monitoring.detectors:
+    if plan.configuration.detectors:
         require_alarm_topic(settings)
     writer.write([plan] if plans else [found, plan])
     return plan

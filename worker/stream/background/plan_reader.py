@@ -14,9 +14,9 @@ from driftway.worker.kafka.error_handling import TaskError, classify_failure, tr
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
 from driftway.worker.settings import FROM_OPTIONS, WorkerSettings
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic, require_alarms_writable
+from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.file_state import StateChunks
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
-from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.stream.background.options_plan import write_options
@@ -80,9 +80,10 @@ class PlanReader:
         if self.ready and self.ready[-1].number > FIRST:
             newest = self.ready[-1]
             planned, given = newest.applied_to(self._settings.model), self._settings.model
-            same = (planned.names, Monitoring.of(planned)) == (given.names, Monitoring.of(given))
+            counts = Configuration.of(planned)
+            same = (planned.names, counts) == (given.names, Configuration.of(given).over(counts))
             note = {} if same else {"note": "the options say something else; the plan counts"}
-            facts = {"learners": planned.names, **newest.monitoring.as_dict()}
+            facts = {"learners": planned.names, **newest.configuration.as_dict()}
             self._event_log.event("newest plan", plan=newest.number, **facts, **note)
             if (compiled := self._compiled(newest, cancelled)) is not None:
                 return compiled
@@ -160,7 +161,12 @@ class PlanReader:
             compiled = self._compiled(plan, self._over.is_set)
             if compiled is None:
                 return
-            models = {"learners": plan.names, **plan.monitoring.as_dict(), "compiled": compiled, "change": plan.change}
+            models = {
+                "learners": plan.names,
+                **plan.configuration.as_dict(),
+                "compiled": compiled,
+                "change": plan.change,
+            }
             self._event_log.event("new plan", plan=plan.number, **models)
         self.ready.append(plan)
 
@@ -189,7 +195,7 @@ class PlanReader:
         Failure, Unreachable
             The broker refuses, or does not answer, or alarms could not be written.
         """
-        if not plan.monitoring.detectors:
+        if not plan.configuration.detectors:
             return
         if require_alarm_topic(self._settings):
             self._event_log.event("created topic", topic=self._settings.topics.alarms)

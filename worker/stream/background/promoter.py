@@ -21,8 +21,8 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, Mess
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.settings.option_values import PromoteOption
+from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import first_plan
-from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.next_plan import promoted, write_after
 from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
 from driftway.worker.state.plans.promotion import Promotion, PromotionRule
@@ -109,7 +109,7 @@ class Promoter:
         settings, deadline = self._settings, Deadline(ASK_SECONDS)
         plans = read_plans(reader, settings, deadline, self._tell) if topic_exists(reader, settings, deadline) else []
         partitions, options = self._count_partitions(reader), settings.model
-        first = first_plan(options.specs, options.warm, Monitoring.of(options))
+        first = first_plan(options.specs, options.warm, Configuration.of(options))
         rule = PromotionRule(option, plans or [first], partitions)
         levels = {name: float(f"{level:.3g}") for name, level in rule.levels.items()}
         self._event_log.event(

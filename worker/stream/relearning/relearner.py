@@ -66,7 +66,8 @@ class Relearner:
     ) -> None:
         assert live.schema is not None  # noqa: S101 - the task has seen an event
         self._live, self.plan, self.names = live, plan, names
-        self.partition, self._schema = live.partition, Schema(live.schema.n_features, live.schema.names)
+        schema = plan.applied_to(live.settings).shape or live.schema
+        self.partition, self._schema = live.partition, Schema(schema.n_features, schema.names)
         self.model = self._new_model()
         self.began: MergePosition | None = None
         """The position before the first row; None: nothing was read yet."""

@@ -18,8 +18,8 @@ from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state import model_file, snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
-from driftway.worker.state.plans.monitoring import Monitoring
 from driftway.worker.state.plans.transition import join
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
 from driftway.worker.wire.events import Target
@@ -118,7 +118,7 @@ def test_without_the_option_nothing_is_said_and_states_are_as_before(form: str) 
     assert not {"low", "set"} & set(confidence_of(fields(out.predictions[0] or b"")))
     assert b"coverage" not in out.points[0][1]
     assert b"coverage" not in snapshot.write(model, model.save(), 100)
-    assert "coverage" not in Monitoring.of(settings).as_dict()
+    assert "coverage" not in Configuration.of(settings).as_dict()
 
 
 @pytest.mark.parametrize("cuts", CUTS.values(), ids=CUTS)
@@ -166,7 +166,7 @@ def test_another_level_than_the_snapshots_is_refused_with_the_way_out() -> None:
 
 def planned(settings: ModelSettings, *numbers: int, number: int = 2, coverage: float | None = None) -> ModelPlan:
     models = tuple(PlannedModel(settings.specs[i]) for i in numbers)
-    return ModelPlan(number, models, monitoring=Monitoring(coverage=coverage))
+    return ModelPlan(number, models, configuration=Configuration(coverage=coverage))
 
 
 def test_a_plan_begins_coverage_at_its_place_and_ends_it() -> None:
@@ -186,10 +186,10 @@ def test_a_plan_begins_coverage_at_its_place_and_ends_it() -> None:
     ended = again.followed_by(planned(settings, 0, 1, number=3))
     assert "set" in run(begun, values[150:160], [], 150)[0][0]
     assert "set" not in run(ended, values[150:160], [], 150)[0][0], "what is not said is as the options say"
-    said = Monitoring(window=40, accuracy_every=25, coverage=LEVEL)
-    assert Monitoring.of_fields(snapshot.StoredFields(said.as_dict(), "it")) == said
-    without = Monitoring(window=40, accuracy_every=25, coverage=0.0)
-    assert Monitoring.of_fields(snapshot.StoredFields(without.as_dict(), "it")) == without
+    said = Configuration(window=40, accuracy_every=25, coverage=LEVEL)
+    assert Configuration.of_fields(snapshot.StoredFields(said.as_dict(), "it")) == said
+    without = Configuration(window=40, accuracy_every=25, coverage=0.0)
+    assert Configuration.of_fields(snapshot.StoredFields(without.as_dict(), "it")) == without
 
 
 def test_a_promoted_model_keeps_its_thresholds_and_a_new_one_begins_its_own() -> None:

@@ -13,8 +13,8 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
+from driftway.worker.state.plans.configuration import AS_OPTIONS, Configuration, changed, described_change
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
-from driftway.worker.state.plans.monitoring import AS_OPTIONS, Monitoring, changed, described_change
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed
 from tests.unit.worker.rows import events, model_settings, records
@@ -24,9 +24,9 @@ SETTINGS = model_settings("perceptron", "no_change", accuracy_every=10, window=4
 WHOLE, PLACE = records(events()), 157
 
 
-def plan(number: int, monitoring: Monitoring, *models: str) -> ModelPlan:
+def plan(number: int, configuration: Configuration, *models: str) -> ModelPlan:
     names = models or ("perceptron", "no_change")
-    return ModelPlan(number, tuple(PlannedModel(Spec.parse(name)) for name in names), monitoring=monitoring)
+    return ModelPlan(number, tuple(PlannedModel(Spec.parse(name)) for name in names), configuration=configuration)
 
 
 def followed(*plans: ModelPlan, settings: Any = SETTINGS) -> tuple[Model, list[Outputs]]:
@@ -48,12 +48,12 @@ def alarms(outputs: list[Outputs], least: int = PLACE) -> list[tuple[int, str]]:
 
 
 def test_what_a_plan_says_is_stored_and_the_rest_is_as_the_options_say() -> None:
-    full = plan(2, Monitoring((QUICK, OTHER), 20, 5))
+    full = plan(2, Configuration((QUICK, OTHER), 20, 5))
     assert ModelPlan.parse(full.write()) == full
-    assert Monitoring.of(full.applied_to(SETTINGS)) == full.monitoring
-    none = plan(2, Monitoring(()))
+    assert Configuration.of(full.applied_to(SETTINGS)) == full.configuration
+    none = plan(2, Configuration(()))
     assert ModelPlan.parse(none.write()) == none
-    assert Monitoring.of(none.applied_to(SETTINGS)) == Monitoring((), 40, 10)
+    assert Configuration.of(none.applied_to(SETTINGS)) == Configuration((), 40, 10)
     earlier = plan(2, AS_OPTIONS)
     assert b"window" not in earlier.write()
     assert ModelPlan.parse(earlier.write()) == earlier
@@ -78,12 +78,14 @@ def test_what_is_no_plan_is_refused(more: str) -> None:
     ],
 )
 def test_detectors_that_cannot_be(detectors: str, settings: Any, words: str) -> None:
-    named = ModelPlan(2, tuple(map(PlannedModel, settings.specs)), monitoring=Monitoring((Spec.parse(detectors),)))
+    named = ModelPlan(
+        2, tuple(map(PlannedModel, settings.specs)), configuration=Configuration((Spec.parse(detectors),))
+    )
     assert words in str(why_not(named, settings))
 
 
 def test_with_a_shorter_window_points_are_those_of_a_model_that_had_it_from_the_first_row_on() -> None:
-    _, outputs = followed(plan(2, Monitoring(window=25, accuracy_every=7)))
+    _, outputs = followed(plan(2, Configuration(window=25, accuracy_every=7)))
     always = Model(replace(SETTINGS, window=25, accuracy_every=7), 3, "g")
     always.advance(WHOLE.before(PLACE))
     got, want = points(outputs[1:], "drift"), points([always.advance(WHOLE.after(PLACE))], "drift")
@@ -91,7 +93,7 @@ def test_with_a_shorter_window_points_are_those_of_a_model_that_had_it_from_the_
 
 
 def test_a_longer_window_begins_anew_and_learners_go_on() -> None:
-    model, outputs = followed(plan(2, Monitoring(window=1000)))
+    model, outputs = followed(plan(2, Configuration(window=1000)))
     labels = json.loads(outputs[1].points[-1][1])["labels"]
     assert 0 < labels <= len(WHOLE) - PLACE
     undisturbed = Model(SETTINGS, 3, "g")
@@ -103,14 +105,14 @@ def test_a_longer_window_begins_anew_and_learners_go_on() -> None:
 
 def test_a_detector_that_stays_goes_on_and_another_begins() -> None:
     _, before = followed()
-    _, outputs = followed(plan(2, Monitoring((OTHER, QUICK))))
+    _, outputs = followed(plan(2, Configuration((OTHER, QUICK))))
     kept = [one for one in alarms(outputs) if one[1] == QUICK.text]
     assert kept == alarms(before) != []
     alone = Model(replace(SETTINGS, detectors=(OTHER,)), 3, "g")
     alone.advance(WHOLE.before(PLACE))
-    begun = alone.followed_by(plan(2, Monitoring(()))).followed_by(plan(3, Monitoring((OTHER,))))
+    begun = alone.followed_by(plan(2, Configuration(()))).followed_by(plan(3, Configuration((OTHER,))))
     assert [one for one in alarms(outputs) if one[1] == OTHER.text] == alarms([begun.advance(WHOLE.after(PLACE))]) != []
-    _, off = followed(plan(2, Monitoring(())))
+    _, off = followed(plan(2, Configuration(())))
     assert alarms(off) == []
     assert {point["drift"] for point in points(off[1:])} == {None}
 
@@ -119,7 +121,7 @@ def test_an_alarm_that_no_point_has_told_yet_is_told_by_the_next_one() -> None:
     last = next(offset for offset, _ in alarms(followed()[1], 0) if (offset + 1) % 10)
     model = Model(SETTINGS, 3, "g")
     model.advance(WHOLE.before(last + 1))
-    following = model.followed_by(plan(2, Monitoring((OTHER, QUICK), accuracy_every=1)))
+    following = model.followed_by(plan(2, Configuration((OTHER, QUICK), accuracy_every=1)))
     assert points([following.advance(WHOLE.after(last + 1))])[0]["drift"][QUICK.text] == last
 
 
@@ -127,21 +129,21 @@ def test_with_another_champion_detectors_begin_anew() -> None:
     _, outputs = followed(plan(2, AS_OPTIONS, "no_change", "perceptron"))
     begun = Model(replace(SETTINGS, detectors=()), 3, "g")
     begun.advance(WHOLE.before(PLACE))
-    swapped = begun.followed_by(plan(2, Monitoring((QUICK,)), "no_change", "perceptron"))
+    swapped = begun.followed_by(plan(2, Configuration((QUICK,)), "no_change", "perceptron"))
     assert alarms(outputs) == alarms([swapped.advance(WHOLE.after(PLACE))])
 
 
 def test_a_plan_that_says_nothing_means_the_options_after_one_that_does() -> None:
     """As a restore from a snapshot of it does, which knows the options and this plan only."""
     silent = plan(3, AS_OPTIONS)
-    model, _ = followed(plan(2, Monitoring((), 5, 3)), silent)
-    assert Monitoring.of(model.settings) == Monitoring.of(SETTINGS)
+    model, _ = followed(plan(2, Configuration((), 5, 3)), silent)
+    assert Configuration.of(model.settings) == Configuration.of(SETTINGS)
     blob = snapshot.write(model, model.save(), len(WHOLE))
     assert snapshot.read(blob, Model(SETTINGS, 3, plan=silent))[1] == len(WHOLE)
 
 
 def test_a_snapshot_of_a_plan_is_read_by_its_model_whatever_the_options_say() -> None:
-    made = plan(2, Monitoring((QUICK, OTHER), 20, 5))
+    made = plan(2, Configuration((QUICK, OTHER), 20, 5))
     model, _ = followed(made)
     found = snapshot.read_planned(
         snapshot.write(model, model.save(), len(WHOLE)),
@@ -151,20 +153,20 @@ def test_a_snapshot_of_a_plan_is_read_by_its_model_whatever_the_options_say() ->
 
 
 def test_what_changes_is_told() -> None:
-    present = Monitoring((QUICK,), 40, 10)
-    following = changed(present, Monitoring((OTHER, QUICK), 100))
-    assert following == Monitoring((OTHER, QUICK), 100, 10)
+    present = Configuration((QUICK,), 40, 10)
+    following = changed(present, Configuration((OTHER, QUICK), 100))
+    assert following == Configuration((OTHER, QUICK), 100, 10)
     told = "; ".join(described_change(present, following))
     assert f"{QUICK.text} keeps its state" in told
     assert "begin anew where more than 40 rows" in told
     assert described_change(present, present) == []
-    assert described_change(present, Monitoring((), 20, 5)) == [
+    assert described_change(present, Configuration((), 20, 5)) == [
         "detectors none", "window 20, of metrics that go on", "an accuracy point every 5 rows",
     ]  # fmt: skip
     with pytest.raises(UsageFailure):
-        changed(present, Monitoring(window=40))
+        changed(present, Configuration(window=40))
 
 
 def test_the_first_plan_may_say_it_too() -> None:
-    first = first_plan(SETTINGS.specs, monitoring=Monitoring.of(SETTINGS))
+    first = first_plan(SETTINGS.specs, configuration=Configuration.of(SETTINGS))
     assert ModelPlan.parse(first.write()) == first

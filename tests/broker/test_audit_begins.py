@@ -1,0 +1,51 @@
+"""Where an audit begins, and what it takes from the group itself."""
+
+from __future__ import annotations
+
+import json
+
+from tests.broker.test_models import CHALLENGER, PLAIN, change
+from tests.broker.test_models_relearned import KEEPS_ALL
+from tests.broker.test_models_relearned_labels import RelearningScenario
+from tests.broker.test_policies import delete_before, learn
+from tests.support.fault_scenario import LEARNER, FaultScenario
+from tests.support.kafka import create_topic
+from tests.support.process import driftway
+
+
+def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str) -> None:
+    """The input is whole: only the label topic has lost what the first snapshots need."""
+    stage = RelearningScenario(kafka, label_topic=True, partitions=1)
+    create_topic(kafka, f"{stage.prefix}.snapshots", 1, **KEEPS_ALL)
+    for first in (0, 150, 300, 450):
+        for _ in stage.feed(first, first + 150):
+            pass
+        stage.learn()
+    delete_before(stage, stage.labels, 40)
+    done = driftway("audit", *stage.options, "--json")
+    assert done.code == 0, done
+    (found,) = json.loads(done.stdout)["partitions"]
+    assert 0 < found["begin"] < found["end"]
+    assert found["predictions"] > 50
+    assert any("was trusted" in sentence for sentence in found["unchecked"])
+
+
+def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
+    """Before its first plan and behind several, whose options nobody remembers; options that contradict are told."""
+    stage = FaultScenario(kafka, partitions=2, rows=400)
+    options = *PLAIN, "--window", "77", "--no-standardize", "--detector", "ddm"
+    learn(stage, 0, 100, *options)
+    place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka
+    assert driftway("audit", *place).code == 0
+    change(stage, "add", CHALLENGER, at=(150, 160))
+    change(stage, "promote", CHALLENGER, at=(200, 200))
+    change(stage, "configure", "--window", "50", "--no-detectors", at=(250, 250))
+    change(stage, "drop", LEARNER, at=(300, 300))
+    learn(stage, 100, 400, *options)
+    done = driftway("audit", *place, "--json")
+    assert done.code == 0, done
+    assert [one["begin"] for one in json.loads(done.stdout)["partitions"]] == [0, 0]
+    assert driftway("audit", *place, "--learner", LEARNER, *options).code == 0
+    done = driftway("audit", *place, "--learner", CHALLENGER)
+    assert done.code == 2
+    assert f"plan 1 has {LEARNER}" in done.stderr

@@ -1,0 +1,144 @@
+"""What the commands of `driftway models` share: options, the lookup of a group, writing and showing a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from driftway.worker.admin.cli.snapshot import group_options
+from driftway.worker.errors import UsageFailure
+from driftway.worker.kafka.client_config import parse_properties
+
+if TYPE_CHECKING:
+    from driftway.worker.admin.models import GroupModels
+    from driftway.worker.state.plans.configuration import Configuration
+    from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def change_options(command: F) -> F:
+    """Add the options of a command that writes a plan: where partitions take it, and the group's."""
+    command = click.option(
+        "--at-time",
+        type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
+        help="Take it with the first record of that time (UTC), in every partition.",
+    )(command)
+    command = click.option(
+        "--at",
+        "places",
+        multiple=True,
+        metavar="PARTITION:OFFSET",
+        help="Take it at this input offset of that partition; repeatable.  [default: at each partition's next commit]",
+    )(command)
+    command = click.option("--transactional-prefix", default="", metavar="PREFIX", help="As the workers have it.")(
+        command
+    )
+    return group_options()(command)
+
+
+def begin_option(command: F) -> F:
+    """--begin."""
+    return click.option(
+        "--begin",
+        type=click.Choice(("empty", "relearned")),
+        help="How models begin whose state cannot go on with other features: empty, or with what they would have "
+        "learned from the partition's log with these features.",
+    )(command)
+
+
+def looked_up(given: dict[str, Any]) -> GroupModels:
+    """Look up the group that the options name."""
+    from driftway.worker.admin.models import find_models
+    from driftway.worker.admin.state_admin.source import settings_for
+
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    settings = settings_for(given["bootstrap"], given["input_"], given["group"], passthrough, None, given["outputs"])
+    settings = replace(settings, transactional_prefix=given.get("transactional_prefix", ""))
+    return find_models(settings, _tell)
+
+
+def _tell(sentence: str) -> None:
+    click.echo(sentence, err=True)
+
+
+def write_change(
+    given: dict[str, Any],
+    change: str,
+    models_of: Callable[[GroupModels], Sequence[PlannedModel]],
+    configuration_of: Callable[[GroupModels], Configuration] = lambda group: group.newest.configuration,
+    relearn_from: dict[int, int] | None = None,
+    begin: str | None = None,
+) -> None:
+    """Write the next plan, with the models and the configuration that functions make of the present ones."""
+    from driftway.worker.admin.models import offsets_at, write_next
+    from driftway.worker.state.plans.configuration import described_change
+
+    places = parsed_places(given["places"])
+    if places and given["at_time"] is not None:
+        raise UsageFailure("give --at or --at-time, not both")
+    group = looked_up(given)
+    if given["at_time"] is not None:
+        at: datetime = given["at_time"]
+        places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
+    plan = write_next(
+        group, models_of(group), places, change, _tell, configuration_of(group), relearn_from, begin or ""
+    )
+    where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
+    at_commit = "each partition takes it at its next commit"
+    if where:
+        others = "" if len(places) == len(group.partitions) else ", the others at their next commit"
+        at_commit = f"taken at {where}{others}"
+    if plan.relearned_after(group.newest):
+        at_commit += ", once it has relearned the log"
+    said = [f"champion {plan.champion}{_challengers(plan)}"]
+    anew = ", ".join(model.name for model in plan.models if model.anew)
+    said += [f"{anew} begins anew"] if anew else []
+    said += described_change(group.newest.configuration, plan.configuration)
+    click.echo(f"plan {plan.number}: {'; '.join([*said, at_commit])}", err=True)
+
+
+def parsed_places(given: tuple[str, ...], option: str = "--at") -> dict[int, int]:
+    """Parse options with the offsets of partitions."""
+    places: dict[int, int] = {}
+    for text in given:
+        partition, colon, offset = text.partition(":")
+        if not (colon and partition.isdecimal() and offset.isdecimal() and len(text) < 30):
+            raise UsageFailure(f"{option} {text}: write PARTITION:OFFSET, as in 0:10000")
+        if int(partition) in places:
+            raise UsageFailure(f"{option} {text}: partition {int(partition)} is given twice")
+        places[int(partition)] = int(offset)
+    return places
+
+
+def print_plan(plan: ModelPlan) -> None:
+    """Print a plan's number, when it was written and what was changed, and a line for each model."""
+    when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
+    click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
+    for i, model in enumerate(plan.models):
+        begins = f"from {model.origin}" if model.origin else "relearned" if model.relearned else ""
+        begins = begins or ("" if model.file is None else f"from file {model.file.name}")
+        origin = f"  ({begins})" if begins else ""
+        click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
+    watching = plan.configuration
+    if watching.features is not None:
+        click.echo(f"  features    {', '.join(watching.features)}")
+    if watching.detectors is not None:
+        click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
+    if watching.window is not None and watching.accuracy_every is not None:
+        click.echo(f"  window      {watching.window} rows, an accuracy point every {watching.accuracy_every}")
+    if watching.coverage:
+        click.echo(f"  coverage    {watching.coverage}")
+
+
+def _challengers(plan: ModelPlan) -> str:
+    return f", challengers {', '.join(plan.names[1:])}" if len(plan.models) > 1 else ""
+
+
+def all_partitions(n: int) -> str:
+    """Name all of so many partitions."""
+    return "the partition" if n == 1 else f"all {n} partitions"
