@@ -242,14 +242,7 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
     help="Share of the labels that intervals or sets cover, as the workers' option; 0: predictions have none.",
 )
 @change_options
-def configure(
-    detectors: tuple[str, ...],
-    no_detectors: bool,
-    window: int | None,
-    accuracy_every: int | None,
-    coverage: float | None,
-    **given: Any,
-) -> None:
+def configure(detectors: tuple[str, ...], no_detectors: bool, **given: Any) -> None:
     """Change what watches the models: drift detectors, rolling window, accuracy points, coverage.
 
     What is not named stays. A detector that stays keeps its state, another one begins. With a shorter window metrics go
@@ -272,11 +265,10 @@ def configure(
         named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
     except ParameterError as error:
         raise UsageFailure(f"--detector: {error}") from None
-    asked = Monitoring(named, window, accuracy_every, coverage)
+    numbers = {name: given[name] for name in ("window", "accuracy_every", "coverage")}
+    asked = Monitoring(named, **numbers)
     words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
-    words += [f"--window {window}"] * (window is not None)
-    words += [f"--accuracy-every {accuracy_every}"] * (accuracy_every is not None)
-    words += [f"--coverage {coverage:g}"] * (coverage is not None)
+    words += [f"--{name.replace('_', '-')} {value}" for name, value in numbers.items() if value is not None]
     if not words:
         raise UsageFailure("give --detector, --no-detectors, --window, --accuracy-every or --coverage")
     change = f"configure {' '.join(words)}"
