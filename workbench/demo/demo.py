@@ -12,7 +12,7 @@ from typing import Any
 from driftway.workbench.demo.subprocesses import DriftwayProcess, end_all
 from driftway.worker.admin.watch.completeness import OutcomeCounter, PartitionCount
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
-from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, prediction_place, read_rejection, readings
+from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, read_prediction, read_rejection, readings
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.log_reader.reader import PartitionId
 from driftway.worker.kafka.topics import Topics, create_topics, output_plan
@@ -237,7 +237,7 @@ class Demo:
     def _outcome(self, message: Any) -> tuple[tuple[int, int] | None, bool, str]:
         """Partition and offset of an event's outcome (None: only a label was set aside), whether and why rejected."""
         if message.topic() != self._topics.rejected:
-            return prediction_place(message), False, ""
+            return read_prediction(message)[:2], False, ""
         found = read_rejection(message)
         return None if found.offset is None else (found.partition, found.offset), True, found.kind
 

@@ -375,11 +375,8 @@ class WorkerSettings:
     @property
     def topics(self) -> Topics:
         """Names of the topics."""
-        watched, shared, every = (
-            bool(self.model.detectors),
-            self.model.share is not None,
-            self.model.emit == EVERY_MODEL,
-        )
+        watched, shared = bool(self.model.detectors), self.model.share is not None
+        every = self.model.emit == EVERY_MODEL
         return Topics(self.input, self.group, self.outputs, watched, self.label_topic, shared, every)
 
     def _require_labels(self) -> None:

@@ -35,7 +35,7 @@ AT_LEAST_ONCE_SUFFIX = ":plain"
 """Ends a pointer without a commit record: at-least-once has no transaction that could hold both."""
 MOST_FEATURES = 1 << 22
 """Most features of learners that keep nothing about each one; the others have more bytes of state than features."""
-PLANNED = "learners", "window", "accuracy_every", "detectors", "coverage"
+PLANNED = "window", "accuracy_every", "detectors", "coverage"
 """Keys of an identity that a plan can change."""
 HEADER = "the header"
 NOT_UNDERSTOOD = "the snapshot is intact, but this version does not understand its header"

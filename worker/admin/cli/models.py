@@ -240,9 +240,6 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
 def configure(
     detectors: tuple[str, ...],
     no_detectors: bool,
-    window: int | None,
-    accuracy_every: int | None,
-    coverage: float | None,
     added: tuple[str, ...],
     dropped: tuple[str, ...],
     begin: str | None,
@@ -276,11 +273,10 @@ def configure(
         named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
     except ParameterError as error:
         raise UsageFailure(f"--detector: {error}") from None
-    asked = Configuration(named, window, accuracy_every, coverage)
+    numbers = {name: given[name] for name in ("window", "accuracy_every", "coverage")}
+    asked = Configuration(named, **numbers)
     words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
-    words += [f"--window {window}"] * (window is not None)
-    words += [f"--accuracy-every {accuracy_every}"] * (accuracy_every is not None)
-    words += [f"--coverage {coverage:g}"] * (coverage is not None)
+    words += [f"--{name.replace('_', '-')} {value}" for name, value in numbers.items() if value is not None]
     words += [f"--add-feature {text}" for text in added] + [f"--drop-feature {text}" for text in dropped]
     if not words:
         raise UsageFailure(

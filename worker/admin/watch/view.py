@@ -20,7 +20,7 @@ WIDE_COLUMNS = 115
 """Terminals at least this wide have room for the sparkline and for wider gaps."""
 HEADINGS = {
     "window_accuracy": "window",
-    "window_coverage": "cover-\nage",
+    "window_coverage": "coverage",
     "window_set_size": "set\nsize",
     "no_change_accuracy": "no-\nchange",
     "majority_accuracy": "majority",

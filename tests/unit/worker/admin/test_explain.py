@@ -13,9 +13,11 @@ from driftway.learners import Spec
 from driftway.learners.explain import baseline_of, explain
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
-from driftway.worker.admin.explain import Emitted, Why, _chosen, _word, scores_for
+from driftway.worker.admin.cli.snapshot_tables import confidence_text
+from driftway.worker.admin.explain import Emitted, Why, _chosen, _word, confidence_for, scores_for
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import encode_events, encode_predictions
+from driftway.worker.wire.columns import Confidence
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Target
 from driftway.worker.wire.packed import encode_predictions as pack_predictions
@@ -135,6 +137,19 @@ def test_scores_are_found_in_predictions_of_either_format(n_classes: int) -> Non
         packed = pack_predictions(rows, score, predicted.astype(np.int64), target).to_list()[i]
         assert scores_for(packed, 7 + i, "whoever") == score[i].tolist()
         assert scores_for(packed, 8 + i, "whoever") is None
+
+
+def test_how_sure_a_prediction_is_is_found_in_either_format_with_the_labels_of_the_wire() -> None:
+    target = Target(labels=("down", "up"))
+    rows, score, predicted = batch(target), np.zeros((3, 1)), np.zeros(3)
+    told = Confidence(np.full(3, 750_000), members=np.array([[True, True], [False, True], [False, False]]))
+    plain = encode_predictions(rows, score, predicted, target, "arow", 1, told).to_list()
+    packed = pack_predictions(rows, score, predicted.astype(np.int64), target, 1, told).to_list()
+    for values in (plain, packed):
+        found = [confidence_for(value or b"", target) for value in values]
+        assert found == [{"probability": 0.75, "set": some} for some in (["down", "up"], ["up"], [])]
+    assert confidence_text(found[0]) == "probability 0.75, set down, up"
+    assert confidence_text({"low": None, "high": 1.5}) == "interval none to 1.5"
 
 
 def test_an_id_that_looks_like_an_offset_is_none() -> None:

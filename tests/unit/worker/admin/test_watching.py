@@ -137,6 +137,25 @@ def test_predictions_without_a_point_make_a_row_without_learner(board: Dashboard
     assert (row.as_object()["learner"], row.rows, row.lag) == (None, 10, 0)
 
 
+def test_the_newest_prediction_is_beside_the_champion_with_how_sure_it_is(board: Dashboard) -> None:
+    for learner, figures in (("pa1", {"window_coverage": 0.912, "window_set_size": 1.25}), ("arow", {})):
+        board.add_point({**point(99), "learner": learner, **figures})
+    board.predict(0, 120, {"prediction": "UP", "probability": 0.75, "set": ["UP", "DOWN"]})
+    board.predict(0, 110, {"prediction": "DOWN", "probability": 0.5, "set": []})
+    champion, challenger = board.rows()
+    assert champion.as_object()["newest_prediction"]["prediction"] == "UP"
+    assert "newest_prediction" not in challenger.as_object()
+    first, second = lines(board.rows())
+    assert "coverage 91.2 %" in first
+    assert "set size 1.25" in first
+    assert "newest UP: 75.0 %, {UP, DOWN}" in first
+    assert "newest" not in second
+    assert "UP: 75.0 %, {UP, DOWN}" in drawn(board.rows(), 200)
+    assert "UP: 75.0 %" not in drawn(board.rows(), 80)
+    board.predict(0, 130, {"prediction": 0.123456, "low": None, "high": 2.5})
+    assert "newest 0.1235: none to 2.5" in lines(board.rows())[0]
+
+
 def test_rows_become_objects_and_lines(board: Dashboard) -> None:
     board.add_point(point(999, no_change_accuracy=0.5, majority_accuracy=None, kappa_temporal=0.75))
     board.ends({0: 1500})

@@ -10,6 +10,7 @@ import pytest
 
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
+from driftway.worker.settings.option_values import NO_COVERAGE
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
@@ -48,12 +49,14 @@ def alarms(outputs: list[Outputs], least: int = PLACE) -> list[tuple[int, str]]:
 
 
 def test_what_a_plan_says_is_stored_and_the_rest_is_as_the_options_say() -> None:
-    full = plan(2, Configuration((QUICK, OTHER), 20, 5))
+    full, bare = (plan(2, Configuration((QUICK, OTHER), 20, 5, coverage)) for coverage in (0.9, NO_COVERAGE))
     assert ModelPlan.parse(full.write()) == full
+    assert ModelPlan.parse(bare.write()) == bare, "a plan that says its window, and no coverage, has none"
+    assert b"coverage" not in bare.write()
     assert Configuration.of(full.applied_to(SETTINGS)) == full.configuration
     none = plan(2, Configuration(()))
     assert ModelPlan.parse(none.write()) == none
-    assert Configuration.of(none.applied_to(SETTINGS)) == Configuration((), 40, 10)
+    assert Configuration.of(none.applied_to(SETTINGS)) == Configuration((), 40, 10, NO_COVERAGE)
     earlier = plan(2, AS_OPTIONS)
     assert b"window" not in earlier.write()
     assert ModelPlan.parse(earlier.write()) == earlier

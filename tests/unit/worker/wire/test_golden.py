@@ -25,6 +25,7 @@ from driftway.worker.wire.events import Target
 from driftway.worker.wire.scanner import NO_TIME
 from tests.unit.worker.rows import events, model_settings, records, tabled
 
+ENDS = "low", "high"
 FOLDER = Path(__file__).parent / "golden"
 X = np.array([[0.1, -2.5, 3.0], [1e-7, 12345678.9, -0.0]])
 Y = np.array([1.0, math.nan])
@@ -38,8 +39,13 @@ def learned(*learners: str, form: int = NO_FORM, **more: object) -> tuple[Model,
     return model, out.predictions, [value for _, value in out.points]
 
 
-def header(form: int) -> bytes:
-    model, _, _ = learned("pa1:C=0.5", "majority_class", form=form)
+def covered(*learners: str, **more: object) -> tuple[Model, list[bytes], list[bytes]]:
+    """Likewise with probabilities, and intervals or sets."""
+    return learned(*learners, form=FORM, coverage=0.75, **more)
+
+
+def header(form: int, **more: object) -> bytes:
+    model, _, _ = learned("pa1:C=0.5", "majority_class", form=form, **more)
     blob = snapshot.write(model, model.save(), 40)
     return blob[: 8 + int.from_bytes(blob[4:8], "little")]
 
@@ -60,6 +66,13 @@ WIRE = {
     "prediction_probability.packed": lambda: learned("perceptron", form=FORM, output_form=PACKED)[1][-1],
     "accuracy_probability.json": lambda: learned("perceptron", form=FORM)[2][-1],
     "snapshot_calibration.header": lambda: header(FORM),
+    "prediction_set.json": lambda: covered("perceptron")[1][-1],
+    "prediction_set.packed": lambda: covered("perceptron", output_form=PACKED)[1][-1],
+    "prediction_interval.json": lambda: covered("rls", task="regression")[1][-1],
+    "prediction_interval.packed": lambda: covered("rls", task="regression", output_form=PACKED)[1][-1],
+    "accuracy_set.json": lambda: covered("perceptron")[2][-1],
+    "accuracy_interval.json": lambda: covered("rls", task="regression")[2][-1],
+    "snapshot_coverage.header": lambda: header(FORM, coverage=0.75),
 }
 
 
@@ -83,11 +96,16 @@ def test_published_events_are_still_read(name: str, form: str, row: int) -> None
     assert found[2] == (b"null" if form == PACKED else str(7 + row).encode())
 
 
-@pytest.mark.parametrize("name", ["prediction", "prediction_regression", "prediction_probability"])
+NAMES = ("", "_regression", "_probability", "_set", "_interval")
+
+
+@pytest.mark.parametrize("name", [f"prediction{name}" for name in NAMES])
 def test_published_packed_predictions_are_still_read_and_say_what_the_json_ones_say(name: str) -> None:
     fields = json.loads((FOLDER / f"{name}.json").read_bytes())
     found = packed.decode_predictions([(FOLDER / f"{name}.packed").read_bytes()])
-    assert found.kind.tolist() == [packed.NUMBER if "regression" in name else packed.CLASS]
+    assert found.kind.tolist() == [packed.NUMBER if {"regression", "interval"} & {*name.split("_")} else packed.CLASS]
+    assert np.flatnonzero(found.members[0]).tolist() == fields.get("set", [])
+    assert np.nan_to_num([found.low[0], found.high[0]], nan=-1.0).tolist() == [fields.get(n, -1.0) for n in ENDS]
     for column in ("partition", "offset", "y", "prediction"):
         assert getattr(found, column).tolist() == [fields[column]]
     assert found.scores.tolist() == [[fields["score"]]]
