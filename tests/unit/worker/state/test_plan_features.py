@@ -13,7 +13,7 @@ from driftway.learners.spec import Spec
 from driftway.worker.admin.state_admin.changed_features import features_of
 from driftway.worker.admin.state_admin.changed_features import with_features as models_with
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.settings import ModelSettings
+from driftway.worker.settings import FROM_OPTIONS, ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
@@ -21,6 +21,7 @@ from driftway.worker.state.plans.configuration import Configuration, with_featur
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed
+from driftway.worker.stream.background.options_plan import _following
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.events import Schema
 from driftway.worker.wire.schema.schema import EventSchema
@@ -273,3 +274,18 @@ def test_the_next_plan_says_which_models_begin_anew() -> None:
         models_with(newest, newest.models, newest.configuration, settings, "empty")
     with pytest.raises(UsageFailure, match="does not say which features"):
         models_with(following, newest.models, Configuration(), settings, "")
+
+
+def test_options_with_other_features_are_the_next_plan() -> None:
+    """`--plan from-options`: what cannot go on begins anew; options that name no features change none."""
+    settings = of_fields("a", "b", learners=("pa1", "auto"))
+    worker = WorkerSettings("localhost:1", "events", "group", settings, plan=FROM_OPTIONS)
+    present = first_plan(settings.specs, configuration=Configuration.of(settings))
+    assert _following(present, worker) is None
+    before = replace(present, configuration=replace(present.configuration, features=("a",)))
+    following = _following(before, worker)
+    assert following is not None
+    assert following.configuration.features == ("a", "b")
+    assert [(one.name, one.anew) for one in following.models] == [("pa1", False), ("auto", True)]
+    unnamed = replace(worker, model=replace(settings, events=None))
+    assert _following(before, unnamed) is None
