@@ -65,9 +65,11 @@ def read(path: Path = FILE) -> list[PeerFigure]:
 
 
 def _figure(line: dict[str, str]) -> PeerFigure:
-    numbers = (float(line[name]) if line[name] else None for name in ("accuracy", "log_loss", "mse"))
-    place = line["stream"], line["peer"], line["given"], int(line["rows"]), int(line["length"])
-    return PeerFigure(*place, *numbers, line["library"], line["made"])
+    accuracy, log_loss, mse = (float(line[name]) if line[name] else None for name in ("accuracy", "log_loss", "mse"))
+    stream, peer, given, library, made = (line[name] for name in ("stream", "peer", "given", "library", "made"))
+    return PeerFigure(
+        stream, peer, given, int(line["rows"]), int(line["length"]), accuracy, log_loss, mse, library, made
+    )
 
 
 def write(figures: list[PeerFigure], path: Path = FILE) -> None:
