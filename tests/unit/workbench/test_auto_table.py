@@ -23,15 +23,33 @@ from driftway.workbench.paper_tables.auto.ablation import (
     AblationRun,
     ablated_accuracy,
 )
+from driftway.workbench.paper_tables.auto.beside_peers import beside_peers
 from driftway.workbench.paper_tables.auto.claims import bar_of, best_printed, claims, least_dfop
-from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults, StreamSelection, measure
+from driftway.workbench.paper_tables.auto.measure import (
+    AUTO,
+    POINTS_EVERY,
+    AutoResults,
+    StreamSelection,
+    measure,
+)
 from driftway.workbench.paper_tables.auto.page import auto_page
+from driftway.workbench.paper_tables.auto.peers import (
+    PLAIN,
+    RECENT,
+    PeerFigure,
+    compared,
+    least_log_loss,
+    write,
+)
+from driftway.workbench.paper_tables.auto.peers import read as read_peers
 from driftway.workbench.paper_tables.auto.picture import draw
 from driftway.workbench.paper_tables.auto.streams import (
+    BESIDE_PEERS,
     OF_THE_PAPERS,
     ORDER_TELLS,
     PROBABILITY_STREAMS,
     STREAMS,
+    opened,
     read,
 )
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
@@ -73,7 +91,9 @@ def asked(tmp_path) -> TableRequest:
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory) -> Iterator[AutoResults]:
-    asking = StreamSelection(("2CDT", "Spam"), ("keystroke", "spam500"), ("sru1",), ("electricity",), ("keystroke",))
+    asking = StreamSelection(
+        ("2CDT", "Spam"), ("keystroke", "spam500"), ("sru1",), ("electricity",), ("keystroke",), ("wall_robot", "sru1")
+    )
     with pytest.MonkeyPatch.context() as patch:  # each further learner would be another kernel to compile
         patch.setitem(STREAMS, "keystroke", STREAMS["keystroke"]._replace(rivals=RIVALS))
         patch.setitem(PROBABILITY_STREAMS, "electricity", LIKELY)
@@ -88,11 +108,10 @@ def test_learners_that_need_other_columns_are_left_out():
 
 
 def test_lines_of_streams_are_whole():
-    assert read("a | 3 | 1.5 | pa dfop\nsea | 2 | - | pa") == {
-        "a": ("a", 3, ("pa", "dfop"), 1.5),
-        "sea": ("sea.csv.gz", 2, ("pa",), None),
+    assert read("a | 3 | pa dfop\nsea | 2 | pa") == {
+        "a": ("a", 3, ("pa", "dfop")),
+        "sea": ("sea.csv.gz", 2, ("pa",)),
     }
-    assert sum(one.peer is not None for one in STREAMS.values()) == 16
     for one in STREAMS.values():
         assert any("dfop" in rival for rival in one.rivals), one
         kind = "binary" if one.n_classes == 2 else "multiclass"
@@ -118,6 +137,7 @@ def test_everything_that_is_there_is_measured_once(measured):
     named = {"dfop:mu=0.3", "dfop:mu=0.3,intercept=false"}
     assert set(measured.whole["sru1"]) == {AUTO, "no_change", "rls", "dfop", *named}, "arow learns no targets"
     assert measured.rows["keystroke"] == ROWS
+    assert set(measured.whole["wall_robot"]) == {AUTO}
 
 
 def test_figures_are_those_of_the_learner_alone(measured):
@@ -139,20 +159,86 @@ def test_figures_are_those_of_the_learner_alone(measured):
 
 def test_no_stream_at_all_is_a_sentence(tmp_path):
     with pytest.raises(UsageFailure, match="none of the streams of the table auto"):
-        measure(asked(tmp_path), StreamSelection(("Spam",), ("spam500",), (), (), ()))
+        measure(asked(tmp_path), StreamSelection(("Spam",), ("spam500",), (), (), (), ()))
 
 
 def test_a_page_has_all_parts_and_a_picture(measured, tmp_path):
-    text = auto_page(measured, asked(tmp_path), "auto.png")
+    text = auto_page(measured, asked(tmp_path), "auto.png", PEERS)
     titles = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
-    assert [title.split()[0] for title in titles] == ["What", "Ten", "Whole", "Where", "Targets", "Probabilities"]
+    assert [title.split()[0] for title in titles] == [
+        "What",
+        "Ten",
+        "Whole",
+        "Where",
+        "Targets",
+        "Probabilities",
+        "Beside",
+    ]
     assert "Not there: Spam, spam500." in text
     assert f"| keystroke | {ROWS} | {measured.accuracy('keystroke', 'no_change_accuracy'):.2f} |" in text
     assert f"{measured.ablated['keystroke']:.2f}" in text
     assert all(len(line) <= 120 for line in text.splitlines() if not line.startswith(("|", "-")))
-    assert draw(measured, str(tmp_path / "auto.png"))
+    assert draw(measured, str(tmp_path / "auto.png"), PEERS)
     assert (tmp_path / "auto.png").read_bytes().startswith(b"\x89PNG")
     assert not draw(AutoResults(), str(tmp_path / "none.png"))
+
+
+def test_peers_are_compared_over_the_same_rows():
+    results = made_up(0.93, 0.9)
+    results.first_rows["electricity"] = {500: {"accuracy": 0.8, "log_loss": 0.5}}
+    figures = [
+        peer("electricity", "A", 500, accuracy=80.2, log_loss=0.4),
+        peer("electricity", "B", 1000, accuracy=92.5, log_loss=0.05),
+        peer("electricity", "C", 700, accuracy=99.0),
+        peer("sru1", "D", 1000, mse=0.51),
+        peer("sru2", "D", 1000, mse=0.51),
+    ]
+    found = compared(results, figures, PLAIN)
+    assert list(found) == ["electricity", "sru1"], "auto was not measured on sru2"
+    assert [(one.figure.peer, one.margin) for one in found["electricity"]] == [
+        ("A", pytest.approx(-0.2)),
+        ("B", pytest.approx(0.5)),
+    ]
+    assert [one.outcome for one in found["electricity"]] == ["even", "ahead"]
+    assert least_log_loss(found["electricity"]).figure.peer == "A", "0.1 better than auto there, B 0.05"
+    assert found["sru1"][0].outcome == "even", "2 % of the error"
+    text = beside_peers(results, figures)
+    assert "| electricity | 500 of 1,000 | 80.00 | 80.20 | A | -0.20 | even | 0.5000 | 0.4000 | A | 2 |" in text
+    assert "| sru1 | 1,000 | 0.5 | 0.51 | D | -2.0 % | even | 1 |" in text
+    assert "0 ahead, 1 even, 0 behind" in text
+    assert "| electricity | 93.15 | 93.00 | -0.15 |" in text, "before it had forests"
+
+
+def test_auto_over_the_first_rows_is_auto_on_a_shorter_stream(monkeypatch, tmp_path):
+    monkeypatch.setattr(measuring, "POINTS_EVERY", 200)
+    results = measure(asked(tmp_path), StreamSelection((), (), (), (), (), ("wall_robot",)))
+    stream, score = Small("wall_robot"), np.empty((400, 4))
+    Spec.parse("auto").create(2, 4, "classification", True).predict_then_update(stream.X[:400], stream.y[:400], score)
+    right = (score.argmax(axis=1) == stream.y[:400]).mean()
+    assert results.at("wall_robot", 400)["accuracy"] == pytest.approx(right)
+    assert results.at("wall_robot", 300) is None
+    assert results.at("wall_robot", ROWS) is results.whole["wall_robot"][AUTO]
+
+
+def test_figures_of_peers_are_read_as_written(tmp_path):
+    figures = [peer("sru1", "A", 10, mse=0.00012345), peer("keystroke", "B", 10, accuracy=91.25, log_loss=1.5)]
+    write(figures, tmp_path / "peers.csv")
+    assert read_peers(tmp_path / "peers.csv") == figures[::-1], "in the order of the streams"
+
+
+def test_the_figures_that_are_kept_fit_the_streams():
+    figures = read_peers()
+    assert len({(one.stream, one.peer, one.given) for one in figures}) == len(figures) > 0
+    for one in figures:
+        assert 0 < one.rows <= one.length
+        assert one.rows == one.length or one.rows % POINTS_EVERY == 0, "auto is measured there"
+        assert (one.mse is None) == bool(BESIDE_PEERS[one.stream])
+        assert one.given in (PLAIN, RECENT)
+
+
+def test_batch_sets_with_one_class_after_the_other_are_shuffled(real_streams):
+    first = next(iter(opened(open_stream, "magic04", data_dir=real_streams.data_dir("magic04")).blocks()))
+    assert 0.6 < first.y.mean() < 0.7
 
 
 def made_up(ours: float, best: float) -> AutoResults:
@@ -163,29 +249,51 @@ def made_up(ours: float, best: float) -> AutoResults:
         results.whole[name] |= {rival: {"accuracy": best, **plain} for rival in STREAMS[name].rivals}
         results.compared.append(name)
         results.rows[name] = 1000
+    results.rows["sru1"] = 1000
     errors = {AUTO: 0.5, "no_change": 0.6, "rls": 0.7, "dfop:mu=0.3": 0.4, "dfop:mu=0.3,intercept=false": 0.9}
     results.whole["sru1"] = {name: {"mse": value} for name, value in errors.items()}
     return results
 
 
+def peer(stream, name, rows, length=1000, given=PLAIN, accuracy=None, log_loss=None, mse=None) -> PeerFigure:
+    return PeerFigure(stream, name, given, rows, length, accuracy, log_loss, mse, "Library 1.0", "2026-01-01")
+
+
+PEERS = [
+    peer("keystroke", "A", ROWS, ROWS, accuracy=50.0, log_loss=0.9),
+    peer("keystroke", "B", ROWS, ROWS, accuracy=99.9),
+    peer("keystroke", "B", ROWS, ROWS, RECENT, accuracy=10.0, log_loss=9.0),
+    peer("sru1", "A", ROWS, ROWS, mse=1e9),
+]
+
+
 def test_claims_count_what_holds_and_name_what_does_not(tmp_path):
     results = made_up(0.935, 0.94)
-    found = {one.key: one for one in claims(results)}
+    peers = [
+        peer("electricity", "A", 1000, accuracy=92.0),
+        peer("electricity", "B", 1000, accuracy=93.7),
+        peer("electricity", "C", 1000, given=RECENT, accuracy=99.0),
+        peer("electricity", "D", 500, accuracy=99.0),
+        peer("keystroke", "A", 1000, accuracy=94.0),
+        peer("sru1", "A", 1000, mse=0.25),
+    ]
+    found = {one.key: one for one in claims(results, peers)}
     assert found["papers"].misses == {"2CDT": pytest.approx(96.05 - 96.36 + 0.09)}
     assert found["single"].misses == {name: pytest.approx(-0.2) for name in ("electricity", "keystroke")}
-    assert found["peer"].misses == {"keystroke": pytest.approx(-0.5)}
-    assert (found["peer"].of, found["peer"].spared) == (2, 2)
+    assert found["peer"].misses == {"keystroke": pytest.approx(-0.2)}
+    assert found["peer"].margins["electricity"] == pytest.approx(0.1), "the best one that is plain, over the same rows"
+    assert (found["peer"].of, found["peer"].spared) == (2, 1)
     assert found["one against all"].misses == {"keystroke": pytest.approx(-0.5)}
     assert not found["asked"].misses
     assert found["dfop"].misses == {"sru1": pytest.approx(-25.0)}
-    assert set(found["peer's error"].misses) == {"sru1"}
+    assert found["peer's error"].misses == {"sru1": pytest.approx(-97.0)}
     assert "no change" not in found
     assert least_dfop(results, "sru1") == 0.4
     assert results.least_error("sru1") == ("no_change", 0.6)
-    text = auto_page(results, asked(tmp_path), None)
+    text = auto_page(results, asked(tmp_path), None, peers)
     assert "| 2 of 2 | 1 | **does not hold** | 2CDT (-0.22) |" in text
-    assert "| 0 of 2 | 1 | holds | keystroke (-0.5) |" in text
-    assert "| electricity | 1,000 | 50.00 | 60.00 | 93.50 | 94.00 | `aromma` | -0.50 | 92.27 | +1.23 |" in text
+    assert "| 1 of 2 | 1 | holds | keystroke (-0.2) |" in text
+    assert "| electricity | 1,000 | 50.00 | 60.00 | 93.50 | 94.00 | `aromma` | -0.50 |" in text
     assert "- 2CDT: **not explained**" in text
     again = {one.key: one for one in claims(made_up(0.94, 0.94))}
     assert not again["single"].misses
@@ -254,6 +362,22 @@ def test_the_ablation_page_says_what_is_lost(monkeypatch):
     text = auto_ablation.table(found)
     assert re.search(r"\| keystroke \| 9\d\.\d\d \| 0\.\d\d \| \*\*-\d\d\.\d\d\*\* \|", text)
     assert text.count("\n") == 5
+
+
+def test_forests_that_never_sleep_are_used_throughout(monkeypatch):
+    """On noise they gain nothing, so that `auto` soon pauses them."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(6000, 2)), np.floor(2 * rng.random(6000))
+    asleep, awake = (auto_ablation.run_auto(X, y, 2, never) for never in (False, True))
+    assert asleep.used < 0.8
+    assert awake.used == 1.0
+    score = np.empty((6000, 1))
+    Spec.parse("auto").create(2, 2, "classification", True).predict_then_update(X, y, score)
+    assert asleep.figure == pytest.approx(100 * ((score[:, 0] >= 0) == y).mean()), "as everywhere"
+    monkeypatch.setattr(auto_ablation, "open_stream", open_small)
+    assert re.search(
+        r"\| keystroke \| 100% \| [\d.]+ \| [\d.]+ \| \+0.00 \|", auto_ablation.sleeping(("keystroke",), ROWS)
+    )
 
 
 def test_generators_are_opened_by_the_papers_names():

@@ -13,11 +13,14 @@ from driftway.learners.registry import LEARNERS, find
 from driftway.learners.spec import Spec
 from driftway.workbench.paper_tables.auto.ablation import HISTORY, AblationRun, ablated_accuracy
 from driftway.workbench.paper_tables.auto.streams import (
+    BESIDE_PEERS,
+    FACTORS,
     OF_THE_PAPERS,
     ORDER_TELLS,
     PROBABILITY_STREAMS,
-    REGRESSION_STREAMS,
     STREAMS,
+    opened,
+    opens_as,
 )
 from driftway.workbench.paper_tables.experiments.data_sets import DATA_SETS
 from driftway.workbench.paper_tables.request import TableRequest
@@ -30,6 +33,8 @@ SLOW_PER_ROW = {AUTO: 10.0, "ova:svm_win": 40.0, "svm_win": 8.0, "ova:particle_f
 """Approximate microseconds, so that the longest runs come first; 1 is assumed for all others."""
 LONG = ("kddcup99_10pct", "MG-2C-2D", "FG-2C-2D", "movingSquares", "transientChessboard", "interchangingRBF", "spam500")
 """Streams on which a learner needs longer than on others."""
+POINTS_EVERY = 1_000
+"""Rows between two points where `auto` is measured: some peers have only a stream's first rows."""
 
 
 class StreamSelection(NamedTuple):
@@ -37,9 +42,10 @@ class StreamSelection(NamedTuple):
 
     papers: tuple[str, ...] = OF_THE_PAPERS
     whole: tuple[str, ...] = tuple(STREAMS)
-    regression: tuple[str, ...] = tuple(REGRESSION_STREAMS)
+    regression: tuple[str, ...] = tuple(FACTORS)
     probabilities: tuple[str, ...] = tuple(PROBABILITY_STREAMS)
     order: tuple[str, ...] = ORDER_TELLS
+    peers: tuple[str, ...] = tuple(BESIDE_PEERS)
 
 
 @dataclass
@@ -52,6 +58,8 @@ class AutoResults:
         Data set of the papers -> accuracy of `auto` over ten pieces, in per cent, with n - 1.
     whole : dict
         Stream -> learner -> metrics over all of it; also for regression.
+    first_rows : dict
+        Stream -> number of its first rows -> metrics of `auto` over them.
     ablated : dict
         Stream -> accuracy in per cent of `auto` without the label history.
     compared : list of str
@@ -66,6 +74,7 @@ class AutoResults:
 
     pieces: dict[str, Figure] = field(default_factory=dict)
     whole: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    first_rows: dict[str, dict[int, dict[str, Any]]] = field(default_factory=dict)
     ablated: dict[str, float] = field(default_factory=dict)
     compared: list[str] = field(default_factory=list)
     rows: dict[str, int] = field(default_factory=dict)
@@ -77,6 +86,12 @@ class AutoResults:
         if learner.endswith("_accuracy"):
             return 100.0 * float(self.whole[stream][AUTO][learner])
         return 100.0 * float(self.whole[stream][learner]["accuracy"])
+
+    def at(self, stream: str, rows: int) -> dict[str, Any] | None:
+        """Return the metrics of `auto` over a stream's first rows, or None if it was not measured there."""
+        if rows == self.rows.get(stream):
+            return self.whole[stream].get(AUTO)
+        return self.first_rows.get(stream, {}).get(rows)
 
     def best_single(self, stream: str) -> tuple[str, float]:
         """Return the best learner or baseline other than `auto`, and its accuracy in per cent."""
@@ -116,7 +131,9 @@ def measure(asked: TableRequest, asking: StreamSelection | None = None) -> AutoR
         raise UsageFailure("none of the streams of the table auto is available; give their folder with --data-dir")
     asked.say(f"auto: {len(works)} runs on {len({work.stream for work in works})} streams")
     works.sort(key=_weight, reverse=True)  # the longest first, so that none of them runs alone at the end
-    outcomes = run_jobs(partial(_run_one, asked.open_stream), [work.job for work in works], asked.processes)
+    outcomes = run_jobs(
+        partial(_run_one, partial(opened, asked.open_stream)), [work.job for work in works], asked.processes
+    )
     for work, outcome in zip(works, outcomes, strict=True):
         _put(results, work, outcome)
     results.seconds = time.perf_counter() - started
@@ -132,6 +149,8 @@ def _put(results: AutoResults, work: TableRun, outcome: Outcome | float) -> None
     else:
         results.whole.setdefault(work.stream, {})[work.learner] = outcome.parts[0]
         results.rows[work.stream] = outcome.rows
+        if work.learner == AUTO:
+            results.first_rows[work.stream] = {point["offset"] + 1: point for point in outcome.points}
 
 
 def _run_one(
@@ -167,9 +186,7 @@ def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) ->
             likely = PROBABILITY_STREAMS[name] if name in asking.probabilities else ()
             for learner in dict.fromkeys((AUTO, *rivals, *likely)):
                 target = Target(n_classes=STREAMS[name].n_classes)
-                yield TableRun(
-                    name, learner, Job(STREAMS[name].opens, Spec.parse(learner), target, opening, PREQUENTIAL)
-                )
+                yield _whole(name, STREAMS[name].opens, learner, target, opening)
     for name in asking.order:
         if there[name]:
             one = STREAMS[name]
@@ -178,6 +195,18 @@ def _runs(asked: TableRequest, asking: StreamSelection, results: AutoResults) ->
         if _first_there((name,), name, asked, results) is not None:
             stream = asked.open_stream(name, seed=asked.seed, data_dir=asked.data_dir)
             yield from _of_targets(name, stream.n_features, opening)
+    for name in asking.peers:
+        if name not in there and name not in asking.regression:
+            classes = BESIDE_PEERS[name]
+            target = Target(n_classes=classes) if classes else Target(REGRESSION, 0)
+            if _first_there((opens_as(name),), name, asked, results) is not None:
+                yield _whole(name, opens_as(name), AUTO, target, opening)
+
+
+def _whole(name: str, opens: str, learner: str, target: Target, opening: dict[str, Any]) -> TableRun:
+    """A run over a whole stream; `auto` is measured over its first rows, too."""
+    job = Job(opens, Spec.parse(learner), target, opening, PREQUENTIAL)
+    return TableRun(name, learner, job.with_points(POINTS_EVERY) if learner == AUTO else job)
 
 
 def _of_targets(name: str, d: int, opening: dict[str, Any]) -> Iterator[TableRun]:
@@ -188,9 +217,9 @@ def _of_targets(name: str, d: int, opening: dict[str, Any]) -> Iterator[TableRun
     target = Target(REGRESSION, 0)
     for learner in LEARNERS:
         if "regression" in find(learner).tasks and _fits(learner, d):
-            yield TableRun(name, learner, Job(name, Spec.parse(learner), target, opening))
+            yield _whole(name, name, learner, target, opening)
     for ending in ("", ",intercept=false"):
-        spec = Spec.parse(f"dfop:mu={REGRESSION_STREAMS[name].mu:g}{ending}")
+        spec = Spec.parse(f"dfop:mu={FACTORS[name]:g}{ending}")
         yield TableRun(name, spec.text, Job(name, spec, target, opening, standardize=not ending))
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
 from driftway.workbench.paper_tables.auto.ablation import HISTORY
+from driftway.workbench.paper_tables.auto.beside_peers import beside_peers
 from driftway.workbench.paper_tables.auto.claims import WHY, bar_of, best_printed, claims, least_dfop
 from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults, measure
+from driftway.workbench.paper_tables.auto.peers import PeerFigure, read
 from driftway.workbench.paper_tables.auto.streams import (
     BATCH_SETS,
+    FACTORS,
     OF_THE_PAPERS,
     ORDER_TELLS,
-    PEERS,
     PROBABILITY_STREAMS,
-    REGRESSION_STREAMS,
-    STREAMS,
 )
 from driftway.workbench.paper_tables.request import TableRequest
 from driftway.worker.evaluation.results import NONE, markdown
@@ -25,7 +26,7 @@ HEAD = """# One learner for every stream: `auto`
 
 `auto` with its defaults, one setting for all, prequential: each row is predicted before its label is used. The others
 have the defaults of the registry too, unless a parameter is named; all stand behind the online standardiser. Figures
-are of this run, but for the printed ones of the papers and the peers', which are quoted. {peers}
+are of this run, but for the printed ones of the papers, which are quoted, and the peers', which were measured apart.
 
 {missing}Made by `driftway evaluate --table auto --seed {seed}` in {seconds:.0f} s on {processes} processes.
 
@@ -86,28 +87,27 @@ def write(asked: TableRequest) -> list[Path]:
     """Measure the table and write `auto.md` and `auto.png`."""
     from driftway.workbench.paper_tables.auto.picture import draw
 
-    results = measure(asked)
+    results, peers = measure(asked), read()
     page, picture = asked.out / "auto.md", asked.out / "auto.png"
-    drawn = draw(results, str(picture))
-    page.write_text(auto_page(results, asked, picture.name if drawn else None), encoding="utf-8")
+    drawn = draw(results, str(picture), peers)
+    page.write_text(auto_page(results, asked, picture.name if drawn else None, peers), encoding="utf-8")
     return [page, picture] if drawn else [page]
 
 
-def auto_page(results: AutoResults, asked: TableRequest, picture: str | None) -> str:
+def auto_page(results: AutoResults, asked: TableRequest, picture: str | None, peers: Sequence[PeerFigure] = ()) -> str:
     """Return the page as Markdown."""
     text = _filled(
         HEAD,
-        peers=PEERS,
         missing=f"Not there: {', '.join(results.missing)}. " if results.missing else "",
         seed=asked.seed,
         seconds=results.seconds,
         processes=asked.processes,
     )
-    text += _claims(results)
+    text += _claims(results, peers)
     text += f"\n![Differences]({picture})\n" if picture else ""
     for part in (_papers, _whole, _order, _targets, _likely):
         text += part(results)
-    return text
+    return text + beside_peers(results, peers)
 
 
 def _filled(text: str, **values: object) -> str:
@@ -116,9 +116,9 @@ def _filled(text: str, **values: object) -> str:
     return "\n\n".join(filled) + "\n\n"
 
 
-def _claims(results: AutoResults) -> str:
+def _claims(results: AutoResults, peers: Sequence[PeerFigure]) -> str:
     lines, missed = [], dict[tuple[str, str], str]()
-    for one in claims(results):
+    for one in claims(results, peers):
         misses = one.misses
         word = "holds" if len(misses) <= one.spared else "**does not hold**"
         shown = ", ".join(f"{name} ({margin:+.2g}{one.unit})" for name, margin in misses.items())
@@ -147,24 +147,19 @@ def _papers(results: AutoResults) -> str:
 
 
 def _whole(results: AutoResults) -> str:
-    lines, to_single, to_peer = [], [], []
+    lines, to_single = [], []
     for name in results.compared:
-        ours, peer = results.accuracy(name, AUTO), STREAMS[name].peer
+        ours = results.accuracy(name, AUTO)
         single, best = results.best_single(name)
         to_single.append(ours - best)
-        beside_peer = [NONE, ""]
-        if peer is not None:
-            to_peer.append(ours - peer)
-            beside_peer = [f"{peer:.2f}", f"{ours - peer:+.2f}"]
         baselines = [f"{results.accuracy(name, f'{one}_accuracy'):.2f}" for one in ("no_change", "majority")]
         beside_best = [f"{best:.2f}", f"`{single}`", f"{ours - best:+.2f}"]
-        lines.append([name, f"{results.rows[name]:,}", *baselines, f"{ours:.2f}", *beside_best, *beside_peer])
+        lines.append([name, f"{results.rows[name]:,}", *baselines, f"{ours:.2f}", *beside_best])
     if not lines:
         return ""
-    head = ["stream", "rows", "no change", "majority", AUTO, "best single", "which", "difference", "best peer"]
-    text = "\n" + _filled(WHOLE, batch=", ".join(BATCH_SETS)) + markdown([*head, "difference"], lines)
+    head = ["stream", "rows", "no change", "majority", AUTO, "best single", "which", "difference"]
+    text = "\n" + _filled(WHOLE, batch=", ".join(BATCH_SETS)) + markdown(head, lines)
     text += f"\nOn average {mean(to_single):+.2f} points beside the best single learner of each stream"
-    text += f", {mean(to_peer):+.2f} beside the best peer" if to_peer else ""
     return text + ".\n" + _ran(results)
 
 
@@ -193,18 +188,17 @@ def _order(results: AutoResults) -> str:
 
 def _targets(results: AutoResults) -> str:
     lines = []
-    for name, one in REGRESSION_STREAMS.items():
+    for name, mu in FACTORS.items():
         if name not in results.whole:
             continue
         ours, (learner, least) = float(results.whole[name][AUTO]["mse"]), results.least_error(name)
         dfop = least_dfop(results, name)
         no_change = float(results.whole[name]["no_change"]["mse"])
         cells = [f"{value:.4g}" for value in (no_change, ours, least)]
-        beside = [f"`{learner}`", f"{ours / least - 1:+.1%}", f"{dfop:.4g} ({one.mu:g})", f"{ours / dfop - 1:+.1%}"]
-        peer = [NONE, ""] if one.peer is None else [f"{one.peer:.4g}", f"{ours / one.peer - 1:+.1%}"]
-        lines.append([name, *cells, *beside, *peer])
+        beside = [f"`{learner}`", f"{ours / least - 1:+.1%}", f"{dfop:.4g} ({mu:g})", f"{ours / dfop - 1:+.1%}"]
+        lines.append([name, *cells, *beside])
     head = ["stream", "no change", AUTO, "best of the registry", "which", "difference", "`dfop`", "difference"]
-    return TARGETS + markdown([*head, "best peer", "difference"], lines) if lines else ""
+    return TARGETS + markdown(head, lines) if lines else ""
 
 
 def _likely(results: AutoResults) -> str:

@@ -1,0 +1,1 @@
+"""`python -m tests.regenerate.auto_peers`: the peers' figures of `evaluate --table auto`."""
