@@ -122,11 +122,22 @@ def environment_of(row: Row, python: str) -> str:
         subprocess.run([python, "-m", "venv", home], check=True)
     client = [f"confluent-kafka=={row.client}"] if row.client else []
     subprocess.run([made, "-m", "pip", "install", "--quiet", "--editable", ".[dev]", *client], cwd=ROOT, check=True)
-    # Otherwise all test processes compile the same kernels at once, and workers start later than tests wait.
-    for name in (NATIVE, PYTHON):
-        warm = [made, "-m", "driftway", "warm", "--learner", LEARNER, "--client", name]
-        subprocess.run(warm, cwd=ROOT, check=True)
     return str(made)
+
+
+def warm(python: str) -> None:
+    """Compile the kernels that the tests' workers use, if this Python has not done so before.
+
+    Otherwise all test processes compile the same ones at once, and workers start later than tests wait.
+
+    Raises
+    ------
+    subprocess.CalledProcessError
+        They cannot be compiled.
+    """
+    for client in (NATIVE, PYTHON):
+        command = [python, "-m", "driftway", "warm", "--learner", LEARNER, "--client", client]
+        subprocess.run(command, cwd=ROOT, check=True)
 
 
 def dependencies() -> list[str]:
@@ -147,19 +158,23 @@ def wheels_exist(row: Row) -> bool:
 
 def run(row: Row) -> tuple[bool, str]:
     """Run a row's tests; return whether nothing failed, and what was done in words."""
-    python: str | None = sys.executable
+    python = sys.executable
     if row.python:
-        python = interpreter(row.python)
-        if python is None:
+        installed = interpreter(row.python)
+        if installed is None:
             found = wheels_exist(row)
             return (
                 found,
                 f"no Python {row.python} here: {'only resolved, every wheel exists' if found else 'NO WHEELS'}",
             )
         try:
-            python = environment_of(row, python)
+            python = environment_of(row, installed)
         except subprocess.CalledProcessError as error:
             return False, f"CANNOT INSTALL: {error}"
+    try:
+        warm(python)
+    except subprocess.CalledProcessError as error:
+        return False, f"CANNOT COMPILE: {error}"
     command = [python, "-m", "pytest", "-n", "4", "--dist", "loadgroup", "-m", "not slow", "--require-broker", "-q"]
     environment = {**os.environ, VERSION_VARIABLE: row.kafka}
     code = subprocess.call([*command, *row.tests], cwd=ROOT, env=environment)

@@ -8,14 +8,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
 
+from driftway.learners import Spec
 from driftway.worker.kafka import deadline
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.kafka.client_factory import make_member
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import reader_properties
 from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS
+from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.stream.background import restores
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.worker import COMMIT_SECONDS
 from tests.support.crash import FaultyDriftway
-from tests.support.fault_scenario import FaultScenario
+from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.groups import member
 from tests.support.kafka import await_until
 from tests.support.process import Driftway
@@ -105,3 +114,24 @@ def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPat
     await_until(lambda: done.extend(e.task.partition for e in line.collect()) or len(done) == 3, 10, "all are done")
     assert done == [0, 1, 2]
     assert all(budget > 4.9 for budget in budgets), budgets
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+def test_an_unanswered_request_ends_with_the_time_of_its_commit(kafka: str, client: str) -> None:
+    """The client's call outlasts its own timeout, so an abandoned commit keeps threads and descriptors until then."""
+    stage = FaultScenario(kafka, partitions=1, rows=1)
+    with Proxy(kafka) as proxy:
+        model = ModelSettings((Spec.parse(LEARNER),))
+        settings = WorkerSettings(proxy.bootstrap, stage.topic, stage.group, model, client=client)
+        checkpoint = ExactlyOnceCheckpoint(settings, 0)
+        checkpoint.acquire(Deadline(30))
+        member = make_member(client, reader_properties(settings), stage.topic, incremental=False)
+        proxy.lose(ADD_OFFSETS)
+        began = time.monotonic()
+        with pytest.raises(KafkaException, match="Timed out"):
+            checkpoint.sender.send_offsets({stage.topic: (1, None)}, member.metadata(), 1.0)
+        assert time.monotonic() - began < COMMIT_SECONDS + 5
+        assert proxy.lost[ADD_OFFSETS] == 1
+        member.close()
+        checkpoint.close_producer()

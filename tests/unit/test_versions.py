@@ -60,6 +60,15 @@ def test_a_python_that_is_not_here_is_said_to_be_resolved_only(monkeypatch: pyte
     assert versions.run(Row(python="3.99", client="0.1")) == (False, "no Python 3.99 here: NO WHEELS")
 
 
+def test_a_row_compiles_kernels_before_its_test_processes_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(versions.subprocess, "run", lambda command, **_: commands.append(command))
+    monkeypatch.setattr(versions.subprocess, "call", lambda command, **_: commands.append(command) or 0)
+    assert versions.run(Row(kafka="4.1.2")) == (True, "passed")
+    assert [command[2] for command in commands] == ["driftway", "driftway", "pytest"]
+    assert [command[-1] for command in commands[:2]] == ["native", "python"]
+
+
 def test_a_row_that_is_not_there_and_a_named_cluster_are_sentences(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,10 @@ PRODUCER_TUNING: Properties = {
     # By default the client forgets all brokers when none is connected, and `send_offsets_to_transaction` then waits
     # forever for one of them (librdkafka 5511). If brokers have moved, the next producer finds them.
     "metadata.recovery.strategy": "none",
+    # `send_offsets_to_transaction` returns when its request has ended, whatever its own timeout. With the client's 60 s
+    # an abandoned commit keeps its threads and descriptors for one or two minutes. A commit that gets no answer for
+    # this long is given up (docs/decisions/0011).
+    "socket.timeout.ms": 20_000,
     # Nothing is visible before its commit, whose flush does not linger, so requests may as well be full. Only one per
     # partition is in flight at a time; while another is ready, the client's thread spins instead of waiting
     # (docs/decisions/0029).
