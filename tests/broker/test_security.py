@@ -187,12 +187,10 @@ def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Sec
     assert done.code == 0, done
 
 
-FURTHER = ("challengers", None), ("shares", "READ"), ("challengers", "WRITE")
+SLOW = [pytest.param(*one, marks=pytest.mark.slow) for one in (("shares", "READ"), ("challengers", "WRITE"))]
 
 
-@pytest.mark.parametrize(
-    ("topic", "missing"), [("shares", None), *(pytest.param(*one, marks=pytest.mark.slow) for one in FURTHER)]
-)
+@pytest.mark.parametrize(("topic", "missing"), [("shares", None), ("challengers", None), *SLOW])
 def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, topic: str, missing: str | None) -> None:
     granted = tuple(("TOPIC", f"INPUT.GROUP.{topic}", right) for right in ("READ", "WRITE") if right != missing)
     site = Site(guarded, user, more=granted)
