@@ -83,9 +83,7 @@ def has_topic(stage: FaultScenario) -> bool:
 CASES = [(step, client, form) for step in Step for client, form in ((NATIVE, PACKED), (PYTHON, JSON))]
 
 
-@pytest.mark.parametrize(
-    "case", slow_but([(Step.FLUSHED, NATIVE, PACKED), (Step.COMMITTED, PYTHON, JSON)], CASES), ids=str
-)
+@pytest.mark.parametrize("case", slow_but([(Step.FLUSHED, NATIVE, PACKED)], CASES), ids=str)
 def test_they_are_written_once_though_workers_die(kafka: str, case: tuple[Step, str, str]) -> None:
     step, client, form = case
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)

@@ -150,7 +150,10 @@ def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str
     assert (None, "worker") not in rows, "one partition needs no sum"
 
 
-@pytest.mark.parametrize("labels", ["with the rows", "among the rows", "in a topic"])
+LABELS = "with the rows", "in a topic", "among the rows"
+
+
+@pytest.mark.parametrize("labels", slow_but(LABELS[:2], LABELS))
 def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(
     kafka: str, labels: str, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ def partitions(kafka: str, topic: str) -> int:
     return len(admin(kafka).list_topics(topic, timeout=20).topics[topic].partitions)
 
 
-@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
+@pytest.mark.parametrize("name", slow_but(["__consumer_offsets"], ["__consumer_offsets", "__transaction_state"]))
 def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str, name: str) -> None:
     done = driftway("worker", "--input", name, "--group", group, "--bootstrap", kafka, "--stop-at-end")
     assert (done.code, done.stderr.splitlines()[-1]) == (
@@ -34,9 +34,7 @@ def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str,
     assert not [one for one in made if one.startswith((f"{name}.{group}", f"{topic}.{group}"))]
 
 
-@pytest.mark.parametrize(
-    "kind", slow_but(["predictions", "alarms"], ["predictions", "rejected", "snapshots", "alarms"])
-)
+@pytest.mark.parametrize("kind", slow_but(["predictions"], ["predictions", "rejected", "snapshots", "alarms"]))
 def test_an_output_of_the_group_is_no_input_of_it(kafka: str, topic: str, group: str, kind: str) -> None:
     create_topic(kafka, topic, 1)
     output = create_topic(kafka, f"{topic}.{group}.{kind}", 1)
@@ -45,7 +43,7 @@ def test_an_output_of_the_group_is_no_input_of_it(kafka: str, topic: str, group:
     assert not [one for one in admin(kafka).list_topics(timeout=20).topics if one.startswith(f"{output}.")]
 
 
-@pytest.mark.parametrize("policy", ["delete", "compact,delete"])
+@pytest.mark.parametrize("policy", slow_but(["delete"], ["delete", "compact,delete"]))
 def test_snapshots_that_are_not_compacted_are_told(kafka: str, topic: str, group: str, policy: str) -> None:
     create_topic(kafka, topic, 1)
     snapshots = create_topic(kafka, f"{topic}.{group}.snapshots", 1, cleanup_policy=policy)
@@ -69,7 +67,14 @@ def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str
     assert JOINED not in done.stderr
 
 
-@pytest.mark.parametrize(("n", "says"), [(0, "driftway topics create"), (1, "kafka-topics.sh --alter"), (3, "another")])
+@pytest.mark.parametrize(
+    ("n", "says"),
+    [
+        (0, "driftway topics create"),
+        (1, "kafka-topics.sh --alter"),
+        pytest.param(3, "another", marks=pytest.mark.slow),
+    ],
+)
 def test_a_label_topic_with_other_partitions_is_told(kafka: str, topic: str, group: str, n: int, says: str) -> None:
     create_topic(kafka, topic, 2)
     labels = f"{topic}-labels"

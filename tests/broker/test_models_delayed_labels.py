@@ -124,7 +124,7 @@ def untimed(value: bytes) -> dict[str, Any]:
     return {key: one for key, one in found.items() if key not in ("t", "delay_ms", "key")}
 
 
-@pytest.mark.parametrize("label_topic", [False, True], ids=["in the input", "topic"])
+@pytest.mark.parametrize("label_topic", slow_but([True], [False, True]), ids=["in the input", "topic"])
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
 def test_models_change_while_labels_are_late_and_workers_die(kafka: str, label_topic: bool, step: Step) -> None:
     stage = LateScenario(kafka, label_topic)

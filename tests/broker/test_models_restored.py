@@ -15,6 +15,7 @@ from tests.broker.test_snapshot_damage import flipped, newest_chunks, replaced
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, create_topic
 from tests.support.process import Driftway, driftway
+from tests.support.selection import slow_but
 
 KEEPS_ALL = {"cleanup_policy": "compact,delete", "max_message_bytes": "10485760"}
 """Settings of a topic of snapshots in which older ones stay while a test runs."""
@@ -85,7 +86,10 @@ def test_an_idle_partition_takes_a_plan_durably(kafka: str) -> None:
     require_audited(stage, 200)
 
 
-@pytest.mark.parametrize("more", [("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)])
+OTHERS = ("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)
+
+
+@pytest.mark.parametrize("more", slow_but(OTHERS[:1], OTHERS))
 def test_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(stage, 0, 100, *PLAIN, *more)

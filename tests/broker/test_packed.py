@@ -14,6 +14,7 @@ from tests.support.audit import Array, dealt, expected_scores
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import produce, read_all
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -37,7 +38,7 @@ def work(stage: FaultScenario, *more: str, **env: str) -> Finished:
     return done
 
 
-@pytest.mark.parametrize("form", ["packed", "json"])
+@pytest.mark.parametrize("form", slow_but(["json"], ["packed", "json"]))
 def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_has(kafka: str, form: str) -> None:
     stage = FaultScenario(kafka, PARTITIONS, rows=0)
     X, y = stream()

@@ -26,7 +26,7 @@ from tests.support.audit import placed_score
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import Record, create_topic, empty, produce, read_all, unique
 from tests.support.process import Finished, driftway
-from tests.support.selection import slow_but
+from tests.support.selection import slow_but, slow_but_each_once
 from tests.unit.worker.rows import records
 
 pytestmark = pytest.mark.broker
@@ -94,8 +94,7 @@ def expected(*names: str, among: Sequence[int] = range(ROWS)) -> dict[int, list[
     return {offset: list(wanted[offset]) for offset in among if offset != BAD}
 
 
-@pytest.mark.parametrize("reader", WAYS)
-@pytest.mark.parametrize("writer", WAYS)
+@pytest.mark.parametrize(("writer", "reader"), slow_but_each_once(WAYS, WAYS[::-1]))
 def test_either_client_reads_what_either_has_written(kafka: str, topic: str, writer: str, reader: str) -> None:
     """Byte for byte; records with headers are counted in the offset ranges like all others."""
     create_topic(kafka, topic)

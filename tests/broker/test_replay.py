@@ -187,7 +187,7 @@ def test_another_partition_count_is_refused_in_one_sentence(kafka: str, topic: s
 
 
 @pytest.mark.usefixtures("client")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", slow_but([signal.SIGINT], [signal.SIGINT, signal.SIGTERM]))
 def test_an_interrupted_replay_delivers_and_reports_what_it_queued(
     kafka: str, topic: str, number: signal.Signals
 ) -> None:

@@ -49,7 +49,7 @@ def label(row: int, y: int) -> bytes:
     return b'{"id":%d,"y":%d}' % (row, y)
 
 
-@pytest.mark.parametrize("pace", [(), ("--rate", "20000")], ids=["at once", "paced"])
+@pytest.mark.parametrize("pace", slow_but([()], [(), ("--rate", "20000")]), ids=["at once", "paced"])
 def test_labels_are_in_the_partitions_of_their_rows(
     kafka: str, topic: str, labels: str, client: str, pace: tuple[str, ...]
 ) -> None:

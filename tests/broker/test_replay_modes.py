@@ -17,6 +17,7 @@ from driftway.worker.kafka.client_config import quiet
 from tests.broker.test_replay import by_partition, expected_json, replay, report
 from tests.support.kafka import create_topic, read_all, unique
 from tests.support.process import Driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -29,7 +30,7 @@ def position(path: Path) -> int:
     return int(json.loads(path.read_text())["position"]) if path.exists() else 0
 
 
-@pytest.mark.parametrize("key", [(), ("--key", "x1")])
+@pytest.mark.parametrize("key", slow_but([("--key", "x1")], [(), ("--key", "x1")]))
 def test_poison_stands_before_its_row_in_its_rows_partition(kafka: str, topic: str, key: tuple[str, ...]) -> None:
     done = replay(kafka, topic, "sea:rows=3000", "--partitions", "3", "--poison", "0.1", "--seed", "7", *key)
     found = report(done)
@@ -50,7 +51,7 @@ def test_poison_stands_before_its_row_in_its_rows_partition(kafka: str, topic: s
         assert [record.value for record in records] == expected
 
 
-@pytest.mark.parametrize("more", [(), ("--key", "x1")])
+@pytest.mark.parametrize("more", slow_but([("--key", "x1")], [(), ("--key", "x1")]))
 def test_an_explicit_partition_gets_everything(kafka: str, topic: str, more: tuple[str, ...]) -> None:
     report(replay(kafka, topic, "sea:rows=500", "--partitions", "3", "--partition", "2", *more))
     records = read_all(kafka, topic)
@@ -97,7 +98,10 @@ def test_events_carry_their_own_time(kafka: str, topic: str, tmp_path: Path, for
         assert [json.loads(record.value or b"")["t"] for record in read_all(kafka, topic)] == times
 
 
-@pytest.mark.parametrize("pace", ["sine:low=1000,high=20000,period=1", "burst:every=0.5,rows=4000"])
+PACES = "sine:low=1000,high=20000,period=1", "burst:every=0.5,rows=4000"
+
+
+@pytest.mark.parametrize("pace", slow_but(PACES[:1], PACES))
 def test_latency_percentiles_are_ordered_and_count_every_message(kafka: str, topic: str, pace: str) -> None:
     poison = ("--poison", "0.01", "--partitions", "2")
     done = replay(kafka, topic, "sea:rows=15000", "--profile", pace, "--latency", *poison)

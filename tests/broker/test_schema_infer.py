@@ -11,6 +11,7 @@ from confluent_kafka import Producer
 from driftway.worker.admin.schema.topic import first_records
 from tests.support.kafka import create_topic, produce, unique
 from tests.support.process import Finished, driftway
+from tests.support.selection import slow_but
 
 pytestmark = pytest.mark.broker
 
@@ -24,7 +25,7 @@ def infer(kafka: str, topic: str, *more: str) -> Finished:
     return driftway("schema", "infer", topic, "--bootstrap", kafka, *more)
 
 
-@pytest.mark.parametrize("client", ["auto", "python"])
+@pytest.mark.parametrize("client", slow_but(["auto"], ["auto", "python"]))
 def test_a_topic_is_read_from_all_its_partitions(kafka: str, client: str) -> None:
     topic = create_topic(kafka, unique("infer"), 4)
     produce(kafka, topic, [event(i) for i in range(5)], 0)
@@ -60,7 +61,7 @@ def test_partitions_give_equally_many_values_in_their_order(kafka: str) -> None:
     assert len(first_records(kafka, {}, "python", topic, 1000).values) == 93
 
 
-@pytest.mark.parametrize("client", ["auto", "python"])
+@pytest.mark.parametrize("client", slow_but(["auto"], ["auto", "python"]))
 def test_attributes_of_cloud_events_are_read_from_headers(kafka: str, client: str) -> None:
     topic = create_topic(kafka, unique("infer"), 1)
     producer = Producer({"bootstrap.servers": kafka})

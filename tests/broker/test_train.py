@@ -123,7 +123,7 @@ def test_times_choose_offsets(kafka: str, topic: str, tmp_path: Path, rows: tupl
     )
 
 
-@pytest.mark.parametrize("client", [PYTHON, NATIVE])
+@pytest.mark.parametrize("client", slow_but([NATIVE], [PYTHON, NATIVE]))
 def test_packed_events_and_what_an_aborted_transaction_leaves(
     kafka: str, topic: str, tmp_path: Path, rows: tuple[np.ndarray, np.ndarray], client: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from driftway.producers.streams import open_stream
 from tests.support.kafka import read_all
 from tests.support.process import driftway
+from tests.support.selection import slow_but
 from tests.unit.producers.injected import read
 
 pytestmark = pytest.mark.broker
@@ -34,7 +35,10 @@ def sent(kafka: str, topic: str, *more: str) -> list[tuple[int, dict[str, object
     return sorted(found, key=lambda record: int(record[1]["id"]))
 
 
-@pytest.mark.parametrize("more", [(), ("--rate", "20000"), ("--key", "x2"), ("--transactional", "truth-loader:500")])
+WAYS = (), ("--transactional", "truth-loader:500"), ("--rate", "20000"), ("--key", "x2")
+
+
+@pytest.mark.parametrize("more", slow_but(WAYS[:2], WAYS))
 def test_every_message_has_the_truth_about_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
     stream = open_stream("sea:rows=2000", seed=3, inject=INJECT)
     X, y, concept = read(stream)

@@ -36,12 +36,12 @@ RECONNECT = ("-X", "reconnect.backoff.max.ms=300")
 
 CHOSEN = {
     "kill": [0, 1, 2, 3, 0, 2],
-    "stop": [1, None, None, 0, None, 3],
-    "raise": [None, 3, None, None, 1, None],
+    "stop": [None, None, None, 0, None, 3],
+    "raise": [None, None, None, None, 1, None],
     "broker": [None, None, None, None, None, 2],
-    "second": [3, None, 1, None, None, None],
-    "lost": [2, None, 0, 1, None, 3],
-    "late": [None, 0, None, 2, 1, None],
+    "second": [None, None, 1, None, None, None],
+    "lost": [2, None, None, 1, None, None],
+    "late": [None, None, None, 2, 1, None],
 }
 """Fault -> for each step, the protocol (index in PROTOCOLS) that default runs take, or None."""
 

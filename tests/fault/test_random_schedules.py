@@ -19,7 +19,7 @@ from tests.support.process import Driftway
 
 FEED_SECONDS = 4.0
 ROWS, PIECE = 2000, 50
-DEFAULT, SLOW = 2, 100
+DEFAULT, SLOW = 1, 100
 """Number of schedules of a default run, and with the slow tests."""
 
 

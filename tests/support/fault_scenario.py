@@ -12,7 +12,7 @@ from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import encode_events
 from tests.support.audit import UP_TO_DATE, Auditor, Scores, expected_scores
-from tests.support.kafka import admin, await_until, create_topic, unique
+from tests.support.kafka import TopicSpec, admin, await_until, create_topics, unique
 from tests.support.process import Driftway
 
 LEARNER = "dfop:mu=0.01"
@@ -65,10 +65,11 @@ class FaultScenario:
     def __post_init__(self) -> None:
         rng = np.random.default_rng(self.seed)
         parts = {}
-        count, own = self.at_first or self.partitions, self.configs.get("input", {})
-        create_topic(self.bootstrap, self.topic, count, self.replicas.get("input"), **own)
-        for name in (*OUTPUTS, "alarms") if self.detectors else OUTPUTS:
-            self.create_output(name)
+        topics = {self.topic: self._spec("input")}
+        topics |= {f"{self.prefix}.{name}": self._spec(name) for name in OUTPUTS}
+        if self.detectors:
+            topics[f"{self.prefix}.alarms"] = self._spec("alarms")
+        create_topics(self.bootstrap, topics)
         self.events: dict[int, list[bytes]] = {}
         for partition in range(self.partitions):
             X = rng.normal(size=(self.rows, 4))
@@ -85,8 +86,11 @@ class FaultScenario:
 
     def create_output(self, name: str) -> None:
         """Create the group's output `name`, before a worker does."""
-        count, config = self.at_first or self.partitions, self.configs.get(name, {})
-        create_topic(self.bootstrap, f"{self.prefix}.{name}", count, self.replicas.get(name), **config)
+        create_topics(self.bootstrap, {f"{self.prefix}.{name}": self._spec(name)})
+
+    def _spec(self, name: str) -> TopicSpec:
+        count = self.at_first or self.partitions
+        return TopicSpec(count, self.replicas.get(name), self.configs.get(name, {}))
 
     def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
         """Produce rows `first` to `last` of every partition, or of the partitions `among`."""

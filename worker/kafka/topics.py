@@ -323,9 +323,12 @@ def await_leaders(admin: AdminClient, created: Mapping[str, int]) -> None:
 
     end = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     places = {TopicPartition(name, p): end for name, n in created.items() for p in range(n)}
+    known: set[str] = set()
 
     def ask() -> None:
-        admin.list_topics(timeout=ASK_SECONDS)  # the client forgets a leader that has refused
+        for name in sorted(known):  # the client forgets a leader that has refused; not all topics: there may be many
+            admin.list_topics(name, ASK_SECONDS)
+        known.update(created)
         for future in admin.list_offsets(places, request_timeout=ASK_SECONDS).values():
             future.result()
 

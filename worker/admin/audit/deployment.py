@@ -21,7 +21,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, committed_offset, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
-from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
+from driftway.worker.kafka.log_reader.stream import MessageStream, Readers, reader_of
 from driftway.worker.kafka.log_reader.visibility import log_ends
 from driftway.worker.kafka.topics import Topics, partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -83,8 +83,9 @@ class Deployment:
         Unreachable
             The broker does not answer any more.
         """
-        with translated_errors(self.settings):
-            reports = [audit_partition(self.settings, self._topics, target, progress) for target in self.targets]
+        settings = self.settings
+        with translated_errors(settings), closing(Readers(settings)) as readers:
+            reports = [audit_partition(settings, self._topics, target, progress, readers) for target in self.targets]
         if all(report.empty for report in reports):
             reasons = "; ".join(sentence for report in reports for sentence in report.unchecked)
             raise Failure(reasons or f"{self.settings.input}: there is nothing to check yet")
@@ -105,8 +106,12 @@ class Deployment:
         require_same_topics(settings, settings.label_topic, [target.last.read for target in self.targets])
 
 
-def audit_partition(settings: WorkerSettings, topics: Topics, target: AuditTarget, progress: Progress) -> AuditReport:
-    """Recompute a partition up to its committed offset and compare; `topics` are those that the group has.
+def audit_partition(
+    settings: WorkerSettings, topics: Topics, target: AuditTarget, progress: Progress, readers: Readers
+) -> AuditReport:
+    """Recompute a partition up to its committed offset and compare.
+
+    `topics` are those that the group has; `readers` are lent to the partitions one after the other.
 
     Raises
     ------
@@ -120,15 +125,15 @@ def audit_partition(settings: WorkerSettings, topics: Topics, target: AuditTarge
     model, p, passed = settings.model, target.partition, bool(settings.model.pass_headers)
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
-        begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic)
+        begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic, readers)
     with ExitStack() as stack:
 
         def records(name: str, end: int, headers: bool) -> RecordStream:
-            stream = RecordStream(settings, settings.client, name, p, end, headers, begins.get(name))
+            stream = RecordStream(settings, settings.client, name, p, end, headers, begins.get(name), readers)
             return stack.enter_context(stream)
 
         def messages(name: str) -> MessageStream:
-            return stack.enter_context(MessageStream(settings, name, p, found[name], begins.get(name)))
+            return stack.enter_context(MessageStream(settings, name, p, found[name], begins.get(name), readers))
 
         streams = PartitionStreams(
             records(topics.input, target.committed or 0, model.reads_headers),

@@ -13,7 +13,7 @@ from confluent_kafka import Consumer
 
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, watermarks
-from driftway.worker.kafka.log_reader.stream import MessageStream
+from driftway.worker.kafka.log_reader.stream import MessageStream, Readers
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.record_keys import is_mark_key, new_topic_key
@@ -24,7 +24,7 @@ PIECE = 64
 
 
 def first_outputs(
-    settings: WorkerSettings, reader: Consumer, partition: int, end: int, topic_id: str | None
+    settings: WorkerSettings, reader: Consumer, partition: int, end: int, topic_id: str | None, readers: Readers
 ) -> dict[str, int]:
     """Return output topic -> first record of the present history; empty if offsets never began anew.
 
@@ -38,6 +38,8 @@ def first_outputs(
         The partition, and the end of its log of snapshots.
     topic_id : str or None
         Id of the input topic that the last commit has read.
+    readers : Readers
+        Lends a consumer for the snapshots.
 
     Raises
     ------
@@ -45,7 +47,7 @@ def first_outputs(
         The topics cannot be read.
     """
     snapshots, found = settings.topics.snapshots, dict[str, int]()
-    with MessageStream(settings, snapshots, partition, end) as stream:
+    with MessageStream(settings, snapshots, partition, end, readers=readers) as stream:
         while messages := stream.peek(PIECE):
             for message in messages:
                 if is_mark_key(message.key(), partition) and (ends := read_output_ends(message.value())):

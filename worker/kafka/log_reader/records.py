@@ -26,7 +26,7 @@ from driftway.worker.kafka.log_reader.reader import (
     reader_properties,
     watermarks,
 )
-from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, reader_of
+from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, Readers
 from driftway.worker.wire.columns import BytesColumn, Integers, concatenated, empty_column
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers, eager_headers, joined_headers
@@ -132,6 +132,8 @@ class RecordStream:
         Whether to deliver headers.
     first : int or None
         Offset of the first record; None for the start of the log.
+    readers : Readers or None
+        Lends a consumer to ask for the ends of the log; without it, one is made.
     """
 
     def __init__(
@@ -143,11 +145,14 @@ class RecordStream:
         end: int,
         headers: bool = False,
         first: int | None = None,
+        readers: Readers | None = None,
     ) -> None:
         self.topic, self.partition, self.end = topic, partition, end
         self._bootstrap = config.bootstrap
-        with closing(reader_of(config)) as asking:
+        with closing(Readers(config)) as own:
+            asking = (readers or own).take()
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
+            (readers or own).give_back(asking)
         self._fetcher = make_fetcher(client, reader_properties(config, tuning=TUNING), topic, headers)
         begin = self.low if first is None else first
         complain = error_handler(str(self), f"{self} has lost its beginning while it was being read: run this again")

@@ -35,6 +35,34 @@ def reader_of(config: ClientConfig) -> Consumer:
     return open_reader(config, tuning=TUNING)
 
 
+class Readers:
+    """Consumers that streams use one after the other; a new one would greet the broker anew.
+
+    Parameters
+    ----------
+    config : ClientConfig
+        Broker, group and client properties.
+    """
+
+    def __init__(self, config: ClientConfig) -> None:
+        self._config = config
+        self._idle: list[Consumer] = []
+
+    def take(self) -> Consumer:
+        """Return a consumer that nobody uses, a new one if there is none."""
+        return self._idle.pop() if self._idle else reader_of(self._config)
+
+    def give_back(self, reader: Consumer) -> None:
+        """Take a consumer back, without its partitions."""
+        reader.unassign()
+        self._idle.append(reader)
+
+    def close(self) -> None:
+        """Close those that have been given back."""
+        while self._idle:
+            self._idle.pop().close()
+
+
 class MessageStream:
     """The records of one partition, for a ``with`` block.
 
@@ -48,13 +76,24 @@ class MessageStream:
         Offset of the first record to leave out.
     first : int or None
         Offset of the first record; None for the start of the log.
+    readers : Readers or None
+        Lends the consumer; without it, the stream has its own.
     """
 
-    def __init__(self, config: ClientConfig, topic: str, partition: int, end: int, first: int | None = None) -> None:
+    def __init__(
+        self,
+        config: ClientConfig,
+        topic: str,
+        partition: int,
+        end: int,
+        first: int | None = None,
+        readers: Readers | None = None,
+    ) -> None:
         self.topic = topic
         self.partition = partition
         self._bootstrap = config.bootstrap
-        self._reader = reader_of(config)
+        self._readers = readers
+        self._reader = reader_of(config) if readers is None else readers.take()
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
@@ -69,7 +108,10 @@ class MessageStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._reader.close()
+        if self._readers is None:
+            self._reader.close()
+        else:
+            self._readers.give_back(self._reader)
 
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}"
