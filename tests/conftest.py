@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        folder = str(item.path.parent.relative_to(ROOT))
+        folder = place(item.path.parent)
         if folder in WITH_BROKER:
             item.add_marker(pytest.mark.broker)
         elif "kafka" in fixtures:
@@ -82,6 +83,12 @@ def pytest_collection_finish() -> None:
     """Keep some 100,000 objects of the collected tests, which stay, out of each search for cycles."""
     gc.collect()
     gc.freeze()
+
+
+@cache
+def place(path: Path) -> str:
+    """Return a path within the project; there are some 20,000 tests, but few paths."""
+    return str(path.relative_to(ROOT))
 
 
 def needs_newer_protocol(item: pytest.Item) -> bool:
@@ -107,7 +114,7 @@ def group_of(item: pytest.Item) -> str | None:
         return re.split(r"[:{@+]", item.callspec.id, maxsplit=1)[0]
     if item.path.parent.name == "meta" and item.path.stem != "test_bounds":  # which runs commands of its own
         return "tests/meta"
-    return str(item.path.relative_to(ROOT))
+    return place(item.path)
 
 
 def _shares_fixtures(item: pytest.Item) -> bool:
