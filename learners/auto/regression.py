@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftway.learners.auto import neighbours, stacking
+from driftway.learners.auto import block_least_squares, neighbours, stacking
+from driftway.learners.auto.block_least_squares import Blocks
 from driftway.learners.auto.bounds import bounded, clip_row
 from driftway.learners.auto.budget import affordable
 from driftway.learners.auto.forests import of_targets, target_forest
@@ -68,6 +69,8 @@ FORESTS_WORTH = 2.5
 class RegressionNumbers(NamedTuple):
     """Which of the more expensive experts are included."""
 
+    blocks: bool
+    """Least squares in blocks, instead of all others if these do not fit."""
     squares: bool
     curves: bool
     near: bool
@@ -85,6 +88,7 @@ class RegressionState(NamedTuple):
     level_P: Array = field("f8[b, wB, wB]", "their P; bitwise symmetric")
     curve: Array = field("f8[G, q]", "weights of least squares on changes, with products of features")
     curve_P: Array = field("f8[G, q, q]", "their P; bitwise symmetric")
+    blocks: Any = part(Blocks, "least squares on targets of wide rows")
     near: Any = part(NearestNeighbours, "neighbours, and what the best of the above had left of their targets")
     stacking: Any = part(StackingState, "what makes one forecast of all those above")
     forests: Any = part(TargetForests, "forests, and what adds them to that forecast")
@@ -101,15 +105,17 @@ def rule_for(n: int, budget: float) -> UpdateRule:
     """Return the rule for n features."""
     u, w = n + 1 + LAGS, n + 1
     q = u + (n * (n + 1) // 2 if n <= WIDEST else n)
-    asked = RegressionNumbers(
-        *affordable(
-            budget,
-            (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w), SQUARES_WORTH),
-            (2 * ON_CURVES * q * q, SQUARES_WORTH),
-            (neighbours.WINDOW * n, 1.0),
-            (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
-        )
+    in_blocks = block_least_squares.cost(u)
+    blocks, squares, *others = affordable(
+        budget,
+        (in_blocks, SQUARES_WORTH),
+        (2 * (ON_CHANGES * u * u + ON_LEVELS * w * w) - in_blocks, SQUARES_WORTH),
+        (2 * ON_CURVES * q * q, SQUARES_WORTH),
+        (neighbours.WINDOW * n, 1.0),
+        (target_forest.cost() * of_targets.FORESTS, FORESTS_WORTH),
     )
+    asked = RegressionNumbers(blocks and not squares, squares, *others)
+    g, h = block_least_squares.shape(u)
     sizes: Sizes = {
         "w": w,
         "u": u,
@@ -118,6 +124,8 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         "wB": w * asked.squares,
         "G": ON_CURVES,
         "q": q * asked.curves,
+        "g": g * asked.blocks,
+        "h": h * asked.blocks,
         "W": neighbours.WINDOW * asked.near,
         "E": len(names(asked)) - of_targets.FORESTS * asked.forests,
         "o": len(names(asked)),
@@ -144,15 +152,17 @@ def begin(state: State, seed: int) -> None:
     share = state["stacking.share"]
     share[:] = 1.0 / len(share)
     np.fill_diagonal(state["stacking.P"], stacking.FIRST)
-    for name in ("change_P", "level_P", "curve_P"):
+    for name in ("change_P", "level_P", "curve_P", "blocks.P"):
         for P in state[name]:
             np.fill_diagonal(P, 1.0)
+    block_least_squares.open_last(state["blocks.P"], state["step"].shape[1] - LAGS)
 
 
 def names(asked: RegressionNumbers) -> tuple[str, ...]:
     """Return the names of the experts, in order."""
-    found = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
-    found += NAMES_LEVEL * asked.squares + ("neighbours",) * asked.near
+    found: tuple[str, ...] = NAMES + NAMES_CHANGE * asked.squares + NAMES_CURVE * asked.curves
+    found += (block_least_squares.NAME,) * asked.blocks + NAMES_LEVEL * asked.squares
+    found += ("neighbours",) * asked.near
     return found + of_targets.NAMES * asked.forests
 
 
@@ -192,6 +202,9 @@ def ask(p: RegressionNumbers, memory: RegressionState) -> None:
         e = forecast(memory.curve, memory.bent, forecasts, e)
     for changed in range(2, e):
         forecasts[changed] = last + forecasts[changed] * (of_changes / of_level)
+    if p.blocks:
+        forecasts[e] = block_least_squares.forecast_row(memory.blocks, u)
+        e += 1
     if p.squares:
         e = forecast(memory.level, z, forecasts, e)
     if p.near:
@@ -201,8 +214,10 @@ def ask(p: RegressionNumbers, memory: RegressionState) -> None:
 
 @fragment
 def best_of(p: RegressionNumbers) -> int:
-    """Return the expert that neighbours correct: on changes, with a thousand rows if there is one, and most inputs."""
-    return ALWAYS + ON_CHANGES * p.squares + 1 if p.curves else ALWAYS + 1 if p.squares else ALWAYS - 1
+    """Return the expert that neighbours correct, with a memory of a thousand rows if there is one, and most inputs."""
+    if p.curves:
+        return ALWAYS + ON_CHANGES * p.squares + 1
+    return ALWAYS + 1 if p.squares else ALWAYS - 1 + p.blocks
 
 
 @kernel
@@ -231,7 +246,7 @@ def learn(_x: Array, y: float, _omega: float, _forecast: float, p: RegressionNum
         if p.forests:
             of_targets.learn(memory.forests, level, memory.stacking.forecasts[1], history)
         teach(target, p, memory)
-    advance(history, target, wild)
+    move_on(target, wild, p, memory)
 
 
 @fragment
@@ -262,7 +277,19 @@ def learn_delayed(
         if p.forests:
             of_targets.learn_delayed(memory.forests, level, forecasts[1], history, first, opinion)
         teach(target, p, memory)
+    move_on(target, wild, p, memory)
+
+
+@kernel
+def move_on(target: float, wild: bool, p: RegressionNumbers, memory: RegressionState) -> None:
+    """Add the target to the history; least squares in blocks follow the scale, unless it is another one."""
+    history, mean, (before, _) = memory.history, memory.history.mean[NOW], scales(memory.history)
+    known = history.rows[NOW] > 0
     advance(history, target, wild)
+    if p.blocks and known and not wild:
+        after, _ = scales(history)
+        shift = (mean - history.mean[NOW]) / after
+        block_least_squares.rescale(memory.blocks, before / after, shift, memory.z.shape[0])
 
 
 @kernel
@@ -286,6 +313,8 @@ def teach(y: float, p: RegressionNumbers, memory: RegressionState) -> None:
         step = (SLOW if m == 0 else FAST) * (change - dot(memory.step[m], u)) / squared
         for j in range(u.shape[0]):
             memory.step[m, j] += step * u[j]
+    if p.blocks and memory.history.rows[NOW] > 0:
+        block_least_squares.learn_row(memory.blocks, level, skipped)
     if p.squares:
         fold(memory.level, memory.level_P, z, level, memory.k_level, skipped)
         fold(memory.change, memory.change_P, u, change, memory.k_change, skipped)

@@ -9,9 +9,9 @@ ROWS: tuple[Row, ...] = (
     Row(
         "auto",
         Auto,
-        variants=({}, {"budget": 1.0, "seed": 7}, {"budget": 0.05}),
+        variants=({}, {"budget": 1.0, "seed": 7}, {"budget": 0.22}, {"budget": 0.05}),
         symmetric=(
-            *("mixing.P", "filters.P", "stacking.P", "change_P", "level_P", "curve_P"),
+            *("mixing.P", "filters.P", "stacking.P", "change_P", "level_P", "curve_P", "blocks.P"),
             *("forests.mixing.P", "forests.alone.P"),
         ),
         invalid={"budget": (0.0, -1.0), "seed": (-1, 2**53 + 2)},

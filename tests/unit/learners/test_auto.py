@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftway.learners import Spec, create
-from driftway.learners.auto import classification, label_history, regression
+from driftway.learners.auto import block_least_squares, classification, label_history, regression
 from driftway.learners.auto.budget import PER_STEP, affordable
 from driftway.learners.auto.forests import of_targets
 from tests.conformance.rows import COLUMNS
@@ -77,6 +77,39 @@ def test_a_walk_is_forecast_like_its_last_step_and_products_are_learned() -> Non
     product = 5.0 * X[:, 0] * X[:, 1] + rng.standard_normal(8000)
     create("auto", 5, task="regression").predict_then_update(X, product, score)
     assert ((score[2000:, 0] - product[2000:]) ** 2).mean() < 1.3
+
+
+def wide_targets(d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return 4,000 correlated rows and linear targets of deviation 1, with noise of deviation 0.3."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((4000, d)) + rng.standard_normal((4000, 10)) @ rng.standard_normal((10, d)) / 3.0
+    y = X @ rng.standard_normal(d)
+    return X, y / y.std() + 0.3 * rng.standard_normal(4000)
+
+
+@pytest.mark.parametrize("d", [50, 120, 200])
+def test_linear_targets_of_wide_rows_are_learned_as_by_least_squares(d: int) -> None:
+    X, y = wide_targets(d, seed=d)
+    score, errors = np.empty((len(X), 1)), {}
+    for name in ("dfop", "auto"):
+        Spec.parse(name).create(d, task="regression", standardize=True).predict_then_update(X.copy(), y.copy(), score)
+        errors[name] = ((score[:, 0] - y) ** 2).mean()
+    assert errors["auto"] < 1.1 * errors["dfop"]
+
+
+@pytest.mark.parametrize(("d", "blocks"), [(14, 1), (206, 1), (250, 2)])
+def test_blocks_are_to_the_learner_what_they_are_to_the_oracle(d: int, blocks: int) -> None:
+    """With 14 features other least squares have to be left out by the budget."""
+    assert block_least_squares.shape(d + 6)[0] == blocks
+    X, y = wide_targets(d, seed=d)
+    rows = 60 if d == 14 else 12
+    X, y = X[:rows].copy(), y[:rows].copy()
+    budget = 0.5 if d == 14 else 30.0
+    learner, score = create("auto", d, task="regression", budget=budget), np.empty((rows, 1))
+    assert learner.rule().parameters.blocks
+    learner.predict_then_update(X, y, score)
+    expected = np.array(run(Auto(d, 0, "regression", budget=budget), X.tolist(), y.tolist()))
+    np.testing.assert_allclose(score, expected, rtol=1e-9, atol=1e-9)
 
 
 def errors_on(X: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -259,7 +292,11 @@ def test_a_smaller_budget_has_fewer_experts_and_wide_rows_leave_out_what_grows_w
     assert set(create("auto", 8, budget=0.01).experts()) == set(
         classification.names(classification.ClassificationNumbers(False, False, False, False))
     )
-    assert set(create("auto", 2000, task="regression").experts()) == {*regression.NAMES, *of_targets.NAMES}
+    assert set(create("auto", 2000, task="regression").experts()) == {
+        *regression.NAMES,
+        block_least_squares.NAME,
+        *of_targets.NAMES,
+    }
 
 
 @pytest.mark.parametrize("K", [2, 3, 4, 5, 8, 9, 10, 11, 24, 100])

@@ -116,6 +116,41 @@ class LeastSquares:
         self.inner.learn(x, y)
 
 
+class BlockLeastSquares:
+    """Least squares in blocks of columns that share one error and one step, but each learn their own P."""
+
+    def __init__(self, d, keep):
+        self.count = -(-d * d // 45_000)
+        width = -(-d // self.count)
+        self.spans = [slice(start, min(start + width, d)) for start in range(0, d, width)]
+        self.keep, self.experts = keep, [LeastSquares(span.stop - span.start, keep) for span in self.spans]
+        b, j = divmod(d - 5, width)  # behind the last target are four changes
+        self.experts[b].inner.P[j][j] = 100.0
+
+    def follow(self, ratio, shift):
+        """Keep what is forecast, after y deviations have become ratio y + shift."""
+        width = self.spans[0].stop
+        (a, i), (b, j) = divmod(self.spans[-1].stop - 6, width), divmod(self.spans[-1].stop - 5, width)
+        of_last = self.experts[b].inner.w[j]
+        for expert in self.experts:
+            expert.inner.w = [bounded(w * ratio, 1e100) for w in expert.inner.w]
+        self.experts[b].inner.w[j] = of_last
+        self.experts[a].inner.w[i] += (1.0 - of_last) * shift
+
+    def say(self, x):
+        return sum(expert.say(x[span]) for expert, span in zip(self.experts, self.spans, strict=True))
+
+    def learn(self, x, y):
+        error = y - self.say(x)
+        spreads = []
+        for expert, span in zip(self.experts, self.spans, strict=True):
+            spreads.append(inner(x[span], [inner(row, x[span]) for row in expert.inner.P]))
+        for expert, span, spread in zip(self.experts, self.spans, spreads, strict=True):
+            # Alone, a block would step by error / (keep + its own spread).
+            part = error * (self.keep + spread) / (self.keep + sum(spreads))
+            expert.learn(x[span], expert.say(x[span]) + part)
+
+
 def with_products(z, u):
     """u, preceded by half the products of features; with more than 12 features, half their squares only."""
     x = z[:-1]
@@ -198,19 +233,24 @@ class Targets:
     def __init__(self, n, affordable, seed):
         u, keeps = n + 6, (1.0, 0.999, 0.98)
         q = u + (n * (n + 1) // 2 if n <= 12 else n)
-        squares, curves, near, forests = affordable(
-            [6 * u**2 + 6 * (n + 1) ** 2, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12)], [2.5, 2.5, 1.0, 2.5]
+        blocks = -(-u * u // 45_000)
+        in_blocks = 2 * blocks * (-(-u // blocks)) ** 2
+        wide, squares, curves, near, forests = affordable(
+            [in_blocks, 6 * u**2 + 6 * (n + 1) ** 2 - in_blocks, 4 * q**2, 512 * n, 5 * 15 * (100 + 8 * 12)],
+            [2.5, 2.5, 2.5, 1.0, 2.5],
         )
+        wide = wide and not squares
         self.past = Past()
         self.on_changes = [Steps(u, 0.05), Steps(u, 0.3)]
         self.on_changes += [LeastSquares(u, keep) for keep in keeps] if squares else []
         self.on_curves = [LeastSquares(q, keep) for keep in keeps[:2]] if curves else []
         self.on_levels = [LeastSquares(n + 1, keep) for keep in keeps] if squares else []
+        self.wide = BlockLeastSquares(u, 0.999) if wide else None
         self.window = Window() if near else None
-        # Neighbours correct the expert on changes with the most inputs and a memory of a thousand rows.
+        # Neighbours correct the expert on changes with most inputs and a memory of a thousand rows, or the wide one.
         before = 2 + len(self.on_changes)
-        self.best = before + 1 if curves else 5 if squares else 3
-        E = 2 + len(self.on_changes) + len(self.on_curves) + len(self.on_levels) + near
+        self.best = before + 1 if curves else 5 if squares else 3 + wide
+        E = 2 + len(self.on_changes) + len(self.on_curves) + len(self.on_levels) + wide + near
         self.stacking = Stacking(E)
         self.forests = Forests(n, seed) if forests else None
 
@@ -220,6 +260,7 @@ class Targets:
         said = [0.0, last]
         said += [last + ratio * expert.say(u) for expert in self.on_changes]
         said += [last + ratio * expert.say(with_products(z, u)) for expert in self.on_curves]
+        said += [self.wide.say(u)] if self.wide else []
         said += [expert.say(z) for expert in self.on_levels]
         if self.window:
             said.append(said[self.best] + self.by_neighbours(z) / past.of_levels())
@@ -243,7 +284,12 @@ class Targets:
         z, y = [*z, 1.0], bounded(y, 1e100)
         if not self.past.wild(y) and not self.past.after_wild:
             self.teach(z, y)
+        wild, known = self.past.wild(y), self.past.scale.rows > 0
+        mean, deviation = self.past.scale.mean, self.past.of_levels()
         self.past.learn(y)
+        if self.wide and known and not wild:
+            after = self.past.of_levels()
+            self.wide.follow(deviation / after, (mean - self.past.scale.mean) / after)
 
     def teach(self, z, y):
         past, u, said = self.past, self.past.row(z), self.said(z)
@@ -260,3 +306,5 @@ class Targets:
             expert.learn(with_products(z, u), change)
         for expert in self.on_levels:
             expert.learn(z, level)
+        if self.wide and self.past.scale.rows > 0:
+            self.wide.learn(u, level)
