@@ -86,7 +86,7 @@ def load(path: str | Path) -> Classifier | Regressor:
     reads_events = settings.events is not None or model.imputer is not None
     columns = EventColumns(model) if reads_events else Columns(model.schema.names, model.schema.n_features)
     online = OnlineLearner(model.champion)
-    online.set_state((model.champion.state.memory.tobytes(), model.calibrated.champion_state))
+    online.set_state((model.champion.state.memory.tobytes(), model.monitors.confidence.champion_state))
     estimator.begin_with(columns, online)
     return estimator
 
@@ -116,6 +116,6 @@ def save(estimator: Estimator, path: str | Path) -> None:
         raise ValueError("the parameters have changed since the model began to learn")
     model.champion.state.memory[:] = np.frombuffer(memory, np.uint8)
     if calibration:
-        model.calibrated.models[0].begin_with(calibration)
+        model.monitors.confidence.models[0].begin_with(calibration)
     saved = replace(model.save(), schema=Schema(columns.n_features, columns.names))
     model_file.save(path, model_file.pack(model, saved, 0, {"made_by": f"driftway {__version__}"}))

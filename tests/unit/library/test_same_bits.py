@@ -106,7 +106,7 @@ def test_a_worker_starts_from_a_saved_model(tmp_path: Path) -> None:
     warm = model_file.load(tmp_path / "a.driftway").warm_start()
     started = Model(model_settings("arow", n_features=D, warm=warm), 0)
     assert (warm.start == FROZEN, started.champion.state.memory.tobytes()) == (False, model.__getstate__()["_state"][0])
-    assert started.calibrated.champion_state == model.__getstate__()["_state"][1]
+    assert started.monitors.confidence.champion_state == model.__getstate__()["_state"][1]
     assert np.array_equal(model.predict(X[400:401]), score[400:401, 0] >= 0.0)
     assert sure[400] > 0
 
