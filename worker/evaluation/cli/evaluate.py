@@ -31,7 +31,7 @@ from driftway.worker.evaluation.cli.table_options import (
     write_a_table,
 )
 from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
-from driftway.worker.settings.option_values import MOST_COVERAGE, NO_COVERAGE
+from driftway.worker.settings.option_values import MOST_COVERAGE
 
 if TYPE_CHECKING:
     from driftway.worker.evaluation.cli.evaluation_curves import StreamCurves
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--coverage",
-    type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE, min_open=True),
+    type=click.FloatRange(0, MOST_COVERAGE, min_open=True),
     metavar="SHARE",
     help=f"{COVERING} realised coverage and sizes in the results, `low` and `high` or `set` in --scores.",
 )

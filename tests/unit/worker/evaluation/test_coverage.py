@@ -115,7 +115,6 @@ def test_points_of_curves_have_it():
         (("--coverage", "0"), "0.0 is not in the range"),
         (("--coverage", "0.9", "--protocol", "segments"), "--coverage belongs to --protocol prequential, not segments"),
         (("--coverage", "0.9", "--grid", "dfop:mu=0.1/0.2"), "--coverage does not go with --grid"),
-        (("--coverage", "0.9", "--plan", "p.json"), "--coverage does not go with --plan"),
     ],
 )
 def test_wrong_options_get_a_sentence(options, sentence):
