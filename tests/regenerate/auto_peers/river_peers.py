@@ -58,7 +58,8 @@ class RiverPeer:
         self.learner = (CLASSES if n_classes else TARGETS)[name](n_classes)
 
     def prepare(self, X: np.ndarray, y: np.ndarray, recent: np.ndarray | None) -> None:
-        self.rows = [dict(enumerate(row)) for row in X.tolist()]
+        names = [f"x{j}" for j in range(X.shape[1])]  # the forests sort them, so all are of one type
+        self.rows = [dict(zip(names, row, strict=True)) for row in X.tolist()]
         self.labels = y.astype(int).tolist() if self.n_classes else y.tolist()
         for i, before in enumerate([] if recent is None else recent.tolist()):
             self.rows[i] |= self.columns(before)
