@@ -190,7 +190,8 @@ def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_on
         records = (fields(value or b"") for value in written(stage, 0))
         (mine,) = (one for one in records if (one["offset"], one["learner"]) == (250, name))
         scores = mine["scores"] if form == PACKED else [mine["score"]]
-        assert (found["learner"], found["emitted"]) == (name, {"verdict": "same", "scores": scores})
+        emitted = {"verdict": "same", "scores": scores, "probability": mine["probability"]}
+        assert (found["learner"], found["emitted"]) == (name, emitted)
     done = driftway("explain", *place, "--offset", "250", "--challenger", "dfop")
     assert done.code == 2, done
     assert "plan 1 has no challenger dfop at offset 250: its challengers are arow, no_change" in done.stderr, done

@@ -36,8 +36,8 @@ from driftway.worker.wire.codec import JSON, PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import MAX_FEATURES, Records, Schema
 
-NO_FIELDS = b'{"payload":{"after":{}}}'
-"""An event without any field, valid in every envelope."""
+NO_FIELDS = b'{"schema":{},"payload":{"after":{}}}'
+"""An event without any field, valid in every envelope; the schema is Kafka Connect's."""
 STAND_IN = "no_change"
 """The learner with which reading and writing are compiled; for any task, and quickly compiled."""
 LARGE_SECONDS, LEARNER_SECONDS, OTHER_SECONDS = {"auto": 8.0}, 1.5, 5.0

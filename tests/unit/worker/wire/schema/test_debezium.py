@@ -11,12 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from driftway.learners.engine.jit import kernel
+from driftway.worker.state.model import Model
+from driftway.worker.stream.warm_up import compile_kernels
 from driftway.worker.wire.events import Target
+from driftway.worker.wire.schema.conversion import decimals
 from driftway.worker.wire.schema.debezium import UNAVAILABLE
 from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.support.examples import examples
-from tests.unit.worker.rows import pieces, records
+from tests.unit.worker.rows import model_settings, pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
 
 FAST = examples(200)
@@ -242,3 +246,13 @@ def test_however_records_are_cut(data: st.DataObject) -> None:
     expected = assert_same(schema, whole, NUMBER)
     cuts = data.draw(st.lists(st.integers(0, 99), max_size=4))
     assert tabled(reader_of(schema, NUMBER, True), pieces(whole, cuts)) == expected
+
+
+def test_after_the_warm_up_no_event_with_a_connect_schema_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decimals, "pass_over", kernel(decimals.pass_over.py_func))
+    settings = model_settings("no_change", events=EventSchema.parse(["amount"], label="y", envelope="debezium"))
+    compile_kernels(settings, "python")
+    assert len(decimals.pass_over.signatures) == 1
+    event = b'{"schema":{"type":"struct","fields":[]},"payload":{"op":"c","after":{"amount":1,"y":1}}}'
+    assert Model(settings, 3).advance(records([event])).predictions
+    assert len(decimals.pass_over.signatures) == 1
