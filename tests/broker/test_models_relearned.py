@@ -86,14 +86,14 @@ def require_audited(stage: FaultScenario) -> None:
 
 
 @contextmanager
-def traffic(stage: FaultScenario, first: int, last: int) -> Iterator[threading.Event]:
-    """Rows that come a few at a time, as long as the block runs; the event says that all have come."""
+def traffic(stage: FaultScenario, first: int, last: int, pause: float = 0.01) -> Iterator[threading.Event]:
+    """Rows that come a few at a time, `pause` seconds apart, as long as the block runs; the event: all have come."""
     over, all_sent = threading.Event(), threading.Event()
 
     def send() -> None:
         for start in range(first, last, 5):
             stage.fill(start, min(start + 5, last))
-            if over.wait(0.01):
+            if over.wait(pause):
                 return
         all_sent.set()
 
@@ -113,7 +113,7 @@ def test_a_relearned_challenger_joins_two_partitions_under_traffic(kafka: str, c
     stage.fill(0, 400)
     with stage.auditor() as auditor, Driftway(*stage.worker(*PLAIN, "--client", client)) as worker:
         auditor.await_all(800)
-        with traffic(stage, 400, ROWS):
+        with traffic(stage, 400, ROWS, 0.06):  # a busy machine relearns slowly
             change(stage, *ADD)
             await_until(lambda: worker.stderr.count("plan taken") == 2, 60, "both partitions have taken it")
         auditor.await_all(2 * ROWS)
