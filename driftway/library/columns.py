@@ -108,7 +108,7 @@ class Columns:
             self._require_names(tuple(x))
             given = [x[name] for name in self.names]
         else:
-            given = list(np.atleast_1d(np.asarray(x, dtype=object)))
+            given = list(x)
             if len(given) != self.n_features:
                 raise ValueError(
                     f"the row has {len(given)} features, but the model is expecting {self.n_features} features"

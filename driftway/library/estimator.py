@@ -153,7 +153,7 @@ class Estimator(ABC):
         names = self._seen().names
         if names is None:
             raise AttributeError("the features have no names")
-        return np.array(names, dtype=object)
+        return np.array(names, np.object_)
 
     def experts(self) -> dict[str, float]:
         """Expert -> weight, for a learner that mixes experts, such as ``auto``; empty for others."""

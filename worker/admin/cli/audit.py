@@ -73,6 +73,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     from driftway.worker.admin.audit.diff import Mismatch
     from driftway.worker.kafka.client_factory import choose_client
 
+    given_model(given)  # what is wrong by itself is told before a broker is asked
     passthrough = parse_properties(given["properties"], given["client_properties"])
     fill_in_from_group(given, input_, group, passthrough)
     model = given_model(given)
