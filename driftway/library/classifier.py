@@ -59,10 +59,6 @@ class Classifier(Estimator):
         self._seen()
         return np.array(self._labels().known)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        self._forget()
-        return self.partial_fit(X, y)
-
     def partial_fit(self, X: Any, y: Any, classes: Iterable[Any] | None = None) -> Self:
         """Learn rows in their order; before the first one, `classes` may say which classes there are."""
         if classes is not None and self._known is None:
@@ -144,7 +140,7 @@ class Classifier(Estimator):
     def _predictions(self, score: Array) -> NDArray[Any]:
         labels = self._labels()
         every = np.array([labels.label(k) for k in range(labels.n_classes)])
-        found: NDArray[Any] = every[predicted_class(score, "binary" if labels.n_classes == 2 else "multiclass")]
+        found: NDArray[Any] = every[predicted_class(score, self._kind())]
         return found
 
     def _shares(self, score: Array, millionths: NDArray[np.int64]) -> Array:
@@ -153,7 +149,7 @@ class Classifier(Estimator):
         Where the scores say that another class is more likely, the rest is mixed with equal shares just so far that
         none is: a calibrated probability is at least 1 / K.
         """
-        k, kind = self._n_classes(), "binary" if self._n_classes() == 2 else "multiclass"
+        k, kind = self._n_classes(), self._kind()
         every, predicted = np.arange(len(score)), predicted_class(score, kind)
         right = millionths / MILLION
         link = None if self._online is None or kind == "binary" else link_of(self._online.learner)
@@ -171,6 +167,10 @@ class Classifier(Estimator):
 
     def _n_classes(self) -> int:
         return self._labels().n_classes
+
+    def _kind(self) -> str:
+        """As `driftway.learners.learner.Learner.kind`."""
+        return "multiclass" if self._multiclass else "binary"
 
     def _forget(self) -> None:
         super()._forget()

@@ -61,6 +61,10 @@ class Columns:
         _require_features(values.shape[1], len(values))
         return cls(names, values.shape[1])
 
+    def state(self) -> tuple[tuple[str, ...] | None, int]:
+        """Return what makes the same columns in a copy of the model."""
+        return self.names, self.n_features
+
     def row(self, x: Any) -> Sequence[float]:
         """Return the numbers of one row, checked to be finite.
 
@@ -139,9 +143,7 @@ class Columns:
 
 def names_of(X: Any) -> tuple[str, ...] | None:
     """Return the names of a data frame's columns, as pandas, polars or Arrow have them; None if they are no text."""
-    found = getattr(X, "columns", None) if hasattr(X, "columns") else None
-    if hasattr(X, "column_names"):
-        found = X.column_names
+    found = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
     if found is None:
         return None
     names = tuple(found)

@@ -166,7 +166,7 @@ class Estimator(ABC):
         return f"{type(self).__name__}({', '.join(given)}){known}"
 
     def __getstate__(self) -> dict[str, Any]:
-        known = None if self._columns is None else (self._columns.names, self._columns.n_features)
+        known = None if self._columns is None else self._columns.state()
         state = None if self._online is None else self._online.state()
         return {**self.get_params(), "_names": known, "_state": state}
 

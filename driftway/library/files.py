@@ -40,6 +40,9 @@ class EventColumns(Columns):
         super().__init__(model.columns, len(model.columns))
         self._model = model
 
+    def state(self) -> tuple[tuple[str, ...] | None, int]:
+        raise ValueError("this model reads events of a schema: load its file again instead of copying it")
+
     def row(self, x: Any) -> Any:
         """Return the numbers of an event: a dict, or JSON in bytes."""
         event = x if isinstance(x, bytes) else write_json(x)

@@ -130,5 +130,7 @@ def test_a_file_of_events_takes_events(tmp_path: Path) -> None:
     assert loaded.predict([{"amount": 0.5, "colour": "blue"}, {"colour": "red"}]).shape == (2,)
     with pytest.raises(ValueError, match=r"the event cannot be used: .*amount"):
         loaded.predict_one({"amount": "much", "colour": "red"})
+    with pytest.raises(ValueError, match="load its file again instead of copying it"):
+        copy.deepcopy(loaded)
     with pytest.raises(ValueError, match="export its file from a worker"):
         loaded.save(tmp_path / "b.driftway")
