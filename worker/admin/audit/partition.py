@@ -167,8 +167,10 @@ class PartitionAudit:
 
     def _has_all_rounds(self, written: CompleteSnapshot, labels: KnownLabels) -> bool:
         """Whether the labels and the exchange rounds after a snapshot are all known."""
-        if self._exchange_verifier is None or not labels.reach(written.offset):
-            return labels.reach(written.offset)
+        if not labels.reach(written.offset):
+            return False
+        if self._exchange_verifier is None:
+            return True
         model = Model(self.settings.model, self.target.partition)
         model.load(written.saved)
         return self._exchange_verifier.is_complete(model, written.offset)

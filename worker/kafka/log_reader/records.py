@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import closing
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -26,7 +25,7 @@ from driftway.worker.kafka.log_reader.reader import (
     reader_properties,
     watermarks,
 )
-from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, Readers
+from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, Readers, lent_reader
 from driftway.worker.wire.columns import BytesColumn, Integers, concatenated, empty_column
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers, eager_headers, joined_headers
@@ -149,10 +148,8 @@ class RecordStream:
     ) -> None:
         self.topic, self.partition, self.end = topic, partition, end
         self._bootstrap = config.bootstrap
-        with closing(Readers(config)) as own:
-            asking = (readers or own).take()
+        with lent_reader(config, readers) as asking:
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
-            (readers or own).give_back(asking)
         self._fetcher = make_fetcher(client, reader_properties(config, tuning=TUNING), topic, headers)
         begin = self.low if first is None else first
         complain = error_handler(str(self), f"{self} has lost its beginning while it was being read: run this again")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,19 +50,27 @@ class Readers:
         self._config = config
         self._idle: list[Consumer] = []
 
-    def take(self) -> Consumer:
-        """Return a consumer that nobody uses, a new one if there is none."""
-        return self._idle.pop() if self._idle else reader_of(self._config)
-
-    def give_back(self, reader: Consumer) -> None:
-        """Take a consumer back, without its partitions."""
-        reader.unassign()
-        self._idle.append(reader)
+    @contextmanager
+    def lent(self) -> Iterator[Consumer]:
+        """Lend a consumer that nobody uses, a new one if there is none; it comes back without its partitions."""
+        reader = self._idle.pop() if self._idle else reader_of(self._config)
+        try:
+            yield reader
+        finally:
+            reader.unassign()
+            self._idle.append(reader)
 
     def close(self) -> None:
         """Close those that have been given back."""
         while self._idle:
             self._idle.pop().close()
+
+
+@contextmanager
+def lent_reader(config: ClientConfig, readers: Readers | None) -> Iterator[Consumer]:
+    """Lend a consumer of `readers`; without them make one, and close it at the end."""
+    with ExitStack() as stack:
+        yield stack.enter_context((readers or stack.enter_context(closing(Readers(config)))).lent())
 
 
 class MessageStream:
@@ -92,8 +102,8 @@ class MessageStream:
         self.topic = topic
         self.partition = partition
         self._bootstrap = config.bootstrap
-        self._readers = readers
-        self._reader = reader_of(config) if readers is None else readers.take()
+        self._lent = lent_reader(config, readers)
+        self._reader = self._lent.__enter__()
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
@@ -108,10 +118,7 @@ class MessageStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._readers is None:
-            self._reader.close()
-        else:
-            self._readers.give_back(self._reader)
+        self._lent.__exit__(kind, error, trace)
 
     def __str__(self) -> str:
         return f"{self.topic}/{self.partition}"
