@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import TopicPartition
 
 from driftway.learners.metrics.rolling import create_metrics
-from driftway.worker.admin.state_admin.changed_features import features_of, with_features
+from driftway.worker.admin.state_admin.changed_features import features_of, models_with_features
 from driftway.worker.admin.state_admin.from_file import from_file
 from driftway.worker.admin.state_admin.source import GroupPartition, find_partitions, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
@@ -278,7 +278,7 @@ def write_next(
     _require_ahead(group, places)
     _require_behind(group, relearn_from or {})
     says, now = group.newest.configuration if configuration is None else configuration, round(1000 * time.time())
-    models = with_features(group.newest, models, says, group.model, begin)
+    models = models_with_features(group.newest, models, says, group.model, begin)
     after = group.next_number, models, dict(places), now, change, says
     plan = ModelPlan(*after, dict(relearn_from or {}))
     require_possible(group, plan)

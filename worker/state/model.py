@@ -77,12 +77,15 @@ class Model:
         self._imputer: Imputer | None = None
         self._learners: list[Learner] = []
         self.monitors = Monitors(settings.target.task, self._identity_fields)
-        self.digests: list[str] = []
-        """As `ModelSettings.digests`; empty before the schema is known."""
         self.exchange = None if settings.share is None else ModelExchange(settings.share, partition)
         most = settings.max_rejected
         self._rejection_window = None if most is None else RejectionWindow(most, partition)
         self._fit_to_schema()
+
+    @property
+    def digests(self) -> list[str]:
+        """As `ModelSettings.digests`; empty before the schema is known."""
+        return self.monitors.digests
 
     @property
     def schema(self) -> Schema | None:
@@ -325,7 +328,7 @@ class Model:
     def _note_identity(self, schema: Schema) -> None:
         """Pass the digests of the learners to whoever writes them."""
         settings = self.settings
-        self.digests = self.monitors.digests = settings.digests([learner.identity() for learner in self._learners])
+        self.monitors.digests = settings.digests([learner.identity() for learner in self._learners])
         if self.exchange is not None:
             digest = short_digest([self.digests, schema.names])
             self.exchange.attach(self._learners, digest, settings.only_predicts, self.plan.number > FIRST)

@@ -265,7 +265,7 @@ def configure(
     """
     from driftway.learners import ParameterError, Spec
     from driftway.worker.admin.models import present_features
-    from driftway.worker.state.plans.configuration import Configuration, changed, with_features
+    from driftway.worker.state.plans.configuration import Configuration, changed, edited_features
 
     if no_detectors and detectors:
         raise UsageFailure("give --detector or --no-detectors, not both")
@@ -287,7 +287,7 @@ def configure(
     def configured(group: GroupModels) -> Configuration:
         if not (added or dropped):
             return changed(group.newest.configuration, asked)
-        features = with_features(present_features(group), group.model.events, added, dropped)
+        features = edited_features(present_features(group), group.model.events, added, dropped)
         return changed(group.newest.configuration, replace(asked, features=features))
 
     write_change(given, change, lambda g: g.newest.models, configured, begin=begin)

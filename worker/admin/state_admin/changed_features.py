@@ -35,7 +35,7 @@ def features_of(schemas: Sequence[Schema | None]) -> tuple[str, ...]:
     return first
 
 
-def with_features(
+def models_with_features(
     newest: ModelPlan, models: Sequence[PlannedModel], says: Configuration, settings: ModelSettings, begin: str
 ) -> tuple[PlannedModel, ...]:
     """Return the models of the next plan, of which some must perhaps begin anew as its features are others.

@@ -153,7 +153,7 @@ class PendingRows:
         """Whether rows that expire without a label are operations, too."""
         self._scores = [np.zeros((W, learner.n_scores)) for learner in learners]
         """The emitted scores, for each learner f8[W, k]."""
-        self.beside: list[NDArray[Any]] = []
+        self.more_columns: list[NDArray[Any]] = []
         """What others keep of each row that waits, [W, ...] each; it is saved and loaded with the rows."""
         self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
         """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
@@ -355,7 +355,7 @@ class PendingRows:
     def _row_columns(self) -> list[NDArray[Any]]:
         """Columns stored only for entries that wait: what their labels will need."""
         columns = [self._store.x, self.cached_guesses.of, *self._scores, *self.cached_predictions]
-        return [*columns, *self.beside]
+        return [*columns, *self.more_columns]
 
 
 def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:

@@ -88,7 +88,7 @@ class Monitors:
         self.tests.begin(learners)
         self.confidence.begin(learners, settings)
         if pending is not None:
-            pending.beside = self.confidence.waiting
+            pending.more_columns = self.confidence.waiting
 
     def end(self) -> None:
         """Forget the learners."""

@@ -127,7 +127,7 @@ def changed(present: Configuration, given: Configuration) -> Configuration:
     return following
 
 
-def with_features(
+def edited_features(
     present: Sequence[str], events: EventSchema | None, added: Sequence[str], dropped: Sequence[str]
 ) -> tuple[str, ...]:
     """Return features without those `dropped`, by name or as they were given, and with those `added`.

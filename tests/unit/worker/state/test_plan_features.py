@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from driftway.learners.spec import Spec
-from driftway.worker.admin.state_admin.changed_features import features_of
-from driftway.worker.admin.state_admin.changed_features import with_features as models_with
+from driftway.worker.admin.state_admin.changed_features import features_of, models_with_features
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import FROM_OPTIONS, ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
-from driftway.worker.state.plans.configuration import Configuration, with_features
+from driftway.worker.state.plans.configuration import Configuration, edited_features
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed
@@ -220,15 +219,15 @@ def test_partitions_must_have_the_same_features() -> None:
 def test_features_are_added_and_dropped_by_name() -> None:
     events = EventSchema.parse(["a", "m.b:hash=4,as=b", "c:missing=0"])
     present = tuple(map(str, events.features))
-    assert with_features(present, events, ["d:one-of=x|y"], ["b", "c"]) == ("a", "d:one-of=x|y")
-    assert with_features(("b", "d"), None, ["a"], ["d"]) == ("a", "b")
+    assert edited_features(present, events, ["d:one-of=x|y"], ["b", "c"]) == ("a", "d:one-of=x|y")
+    assert edited_features(("b", "d"), None, ["a"], ["d"]) == ("a", "b")
     for added, dropped, why in (
         (["a"], [], "already"),
         ([], ["z"], "no feature z"),
         ([], ["a", "b", "c"], "must be left"),
     ):
         with pytest.raises(UsageFailure, match=why):
-            with_features(present, events, added, dropped)
+            edited_features(present, events, added, dropped)
 
 
 def test_a_plan_stores_its_features() -> None:
@@ -263,17 +262,17 @@ def test_the_next_plan_says_which_models_begin_anew() -> None:
     newest = first_plan(settings.specs, configuration=Configuration.of(settings))
     other = replace(newest.configuration, features=("a", "b"))
     with pytest.raises(UsageFailure, match="auto cannot go on with other features: say with --begin"):
-        models_with(newest, newest.models, other, settings, "")
-    pa1, auto = models_with(newest, newest.models, other, settings, "relearned")
+        models_with_features(newest, newest.models, other, settings, "")
+    pa1, auto = models_with_features(newest, newest.models, other, settings, "relearned")
     assert (pa1.anew, auto.anew, auto.relearned) == (False, True, True)
     following = ModelPlan(2, (pa1, auto), configuration=other)
     assert [one.name for one in following.relearned_after(newest)] == ["auto"]
-    again = models_with(following, following.models, other, settings, "")
+    again = models_with_features(following, following.models, other, settings, "")
     assert not any(one.anew for one in again)
     with pytest.raises(UsageFailure, match="stay as they are"):
-        models_with(newest, newest.models, newest.configuration, settings, "empty")
+        models_with_features(newest, newest.models, newest.configuration, settings, "empty")
     with pytest.raises(UsageFailure, match="does not say which features"):
-        models_with(following, newest.models, Configuration(), settings, "")
+        models_with_features(following, newest.models, Configuration(), settings, "")
 
 
 def test_options_with_other_features_are_the_next_plan() -> None:
