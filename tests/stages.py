@@ -34,7 +34,7 @@ def _on_brokers(which: str, processes: int = 6) -> tuple[str, ...]:
 
 
 def _without_brokers(which: str, *more: str) -> tuple[str, ...]:
-    return _pytest(2, which, *(f"--ignore={folder}" for folder in WITH_BROKER), *more)
+    return _pytest(2, which, *(f"--ignore={folder}" for folder in (*WITH_BROKER, "tests/bench")), *more)
 
 
 STAGES: dict[str, tuple[str, ...]] = {
@@ -47,7 +47,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "data": _pytest(2, "data and not slow", "--require-broker"),
     "slow-broker": _on_brokers("slow and not cluster"),
     "cluster": _on_brokers("cluster", 1),
-    "slow-unit": _without_brokers("slow", "--ignore=tests/bench"),
+    "slow-unit": _without_brokers("slow"),
     "slow-examples": _without_brokers("hypothesis and not slow", f"--hypothesis-profile={THOROUGH}"),
 }
 """Name -> Python module and its arguments."""

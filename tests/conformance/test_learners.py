@@ -1,7 +1,8 @@
 """Every learner x every promise, with ids such as `arow:split_invariant`.
 
 A kernel is checked in full with the first variant that runs it. Of the others the default tests check only what its
-numbers may change, `OF_THE_NUMBERS`, and compare them with their oracle at one size; the rest is slow.
+numbers may change, `OF_THE_NUMBERS`, and compare them with their oracle at one size; the rest is slow. So is the whole
+comparison with an oracle that takes seconds.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tests.conformance.checks import (
     hostile_rows,
     inputs_untouched,
     moves_with_its_memory,
+    oracle_equal,
     oracle_equal_once,
     snapshot_guard,
     split_invariant,
@@ -40,9 +42,10 @@ def pairs() -> Iterator[object]:
         kind = case.kind, "" if case.standardize else case.row.name
         kernel = case.standardize, case.kernel
         known = kernel in kernels
-        for check in (*CHECKS, oracle_equal_once) if known and not case.standardize else CHECKS:
+        once = known or case.standardize or case.row.costly_oracle
+        for check in (*CHECKS, oracle_equal_once) if once else CHECKS:
             if check.__name__ not in case.row.opt_out and not (kind in checked and check in OF_THE_BASE_CLASS):
-                slow = case.slow or (known and check not in OF_THE_NUMBERS)
+                slow = case.slow or (known and check not in OF_THE_NUMBERS) or (once and check is oracle_equal)
                 marks = [pytest.mark.slow] if slow else []
                 yield pytest.param(case, check, id=f"{case.label}:{check.__name__}", marks=marks)
         checked.add(kind)

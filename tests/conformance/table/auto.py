@@ -9,6 +9,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         "auto",
         Auto,
+        costly_oracle=True,
         variants=({}, {"budget": 1.0, "seed": 7}, {"budget": 0.22}, {"budget": 0.05}),
         symmetric=(
             *("mixing.P", "filters.P", "stacking.P", "change_P", "level_P", "curve_P", "blocks.P"),

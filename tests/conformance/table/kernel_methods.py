@@ -148,6 +148,7 @@ ROWS = (
     Row(
         "tvm",
         kernel_merging.TVM,
+        costly_oracle=True,
         variants=(
             {"budget": 30},
             {"budget": 12, **LINEAR, "passes": 2},

@@ -21,15 +21,17 @@ class Row:
     with the least accuracy from 1,000 to 2,000 rows after a sudden drift; `recovers` has the parameters for that check
     if they are not those of the first variant; `more` has variants for one kind of task only; `slow` has those
     variants that the slow tests check and the default ones do not: ensembles of other experts than their usual ones,
-    each of which is a kernel of its own; `symmetric` names covariances and the like, `semidefinite` matrices whose
-    diagonal may be 0; `opt_out` maps a check to why it does not apply; `invalid` lists values that violate the bounds
-    of each number; `form` converts synthetic rows to the learner's input form, f8[n, width] (`row_forms`).
+    each of which is a kernel of its own; with a `costly_oracle` the default tests compare fewer rows; `symmetric` names
+    covariances and the like, `semidefinite` matrices whose diagonal may be 0; `opt_out` maps a check to why it does not
+    apply; `invalid` lists values that violate the bounds of each number; `form` converts synthetic rows to the input
+    form of the learner, f8[n, width] (`row_forms`).
     """
 
     name: str
     oracle: Any
     variants: tuple[Parameters, ...] = ({},)
     exact: bool = False
+    costly_oracle: bool = False
     symmetric: tuple[str, ...] = ()
     semidefinite: tuple[str, ...] = ()
     invalid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)

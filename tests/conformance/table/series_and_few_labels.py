@@ -60,6 +60,7 @@ ROWS = (
     Row(
         "omr",
         oracle.OMR,
+        costly_oracle=True,
         variants=({"tau": 100}, {"tau": 80, "gamma": 0.3, "eta": 0.2, "lam1": 0.0, "lam2": 0.5}),
         invalid={
             "tau": (0, 5001),

@@ -25,6 +25,7 @@ ROWS = (
     Row(
         "svm_win",
         windows.SVMWin,
+        costly_oracle=True,
         variants=(
             {"window": 50},
             {"window": 40, "retrain_every": 7, "C": 0.1, "seed": 5, "intercept": False},

@@ -46,7 +46,17 @@ def end(value, none):
 
 
 @pytest.mark.parametrize("options", [(), ("--label-delay", "7"), ("--partitions", "3")])
-@pytest.mark.parametrize(("stream", "learner"), [("friedman", "auto"), ("sea", "arow"), ("led", "auto")])
+@pytest.mark.parametrize(
+    ("stream", "learner"),
+    [
+        ("friedman", "arow_regressor"),
+        ("sea", "arow"),
+        ("led", "auto"),
+        pytest.param(
+            "friedman", "auto", marks=pytest.mark.slow
+        ),  # with late labels, a kernel that takes long to compile
+    ],
+)
 def test_realised_coverage_is_that_of_the_rows(tmp_path: Path, stream: str, learner: str, options: tuple[str, ...]):
     file = tmp_path / "scores.jsonl"
     given = (stream, "--learner", learner, "--limit", "1500", "--coverage", "0.9", *options)

@@ -1,18 +1,20 @@
-"""The field scanner once more with bounds checking, as it never checks whether a position is still inside the text."""
+"""The field scanner once more with bounds checking, as it never checks whether a position is still inside the text.
+
+Slow, as all its kernels are compiled anew.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.selection import slow_but
 from tests.unit.worker.wire.test_scanner_bounds import run
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.timeout(400), pytest.mark.slow]
 
 SUITES = ("fields", "shapes"), ("words", "debezium"), ("convert", "times")
 
 
-@pytest.mark.parametrize("suite", slow_but(SUITES[:2], SUITES), ids="-".join)
+@pytest.mark.parametrize("suite", SUITES, ids="-".join)
 def test_fields_stay_inside_their_text(pytestconfig: pytest.Config, suite: tuple[str, ...]) -> None:
     paths = (f"tests/unit/worker/wire/schema/test_{part}.py" for part in suite)
     done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *paths)
