@@ -147,6 +147,7 @@ def rewrite(stage: FaultScenario, name: str, partition: int, place: int) -> None
         pytest.param("classification", "json", "packed", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_every_form_holds_and_one_bit_of_a_score_refutes_it(kafka: str, task: str, form: str, output_form: str) -> None:
     stage, rng = FaultScenario(kafka, PARTITIONS, 600), np.random.default_rng(5)
     for partition in stage.events:
@@ -212,6 +213,7 @@ def test_a_changed_score_is_named(kafka: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_changed_rejection_is_named(kafka: str) -> None:
     stage = finished(kafka, rows=600)
     commit_at, pointer = pointer_of(stage)
@@ -285,6 +287,7 @@ def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
     """The snapshot is well-formed and its checksum matches; only recomputation detects it."""
     stage = finished(kafka, rows=600)
@@ -298,6 +301,7 @@ def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
     assert ", the snapshot at EVENTS/0@600: expected " in found
 
 
+@pytest.mark.slow
 def test_a_group_that_started_late_holds(kafka: str) -> None:
     stage = prepared(kafka, 1000)
     stage.fill(0, 300)
@@ -316,6 +320,7 @@ def test_a_group_that_started_late_holds(kafka: str) -> None:
     assert refuted(stage).startswith("EVENTS/0@0 has no prediction: expected it at EVENTS.GROUP.predictions/0@0, ")
 
 
+@pytest.mark.slow
 def test_a_shortened_log_is_checked_from_a_snapshot_on(kafka: str) -> None:
     stage = prepared(kafka, 900)
     stage.fill(0, 500)
@@ -341,6 +346,7 @@ def test_shortened_predictions_are_told(kafka: str) -> None:
     assert "predictions before offset" in account["unchecked"][0]
 
 
+@pytest.mark.slow
 def test_it_holds_while_a_worker_goes_on(kafka: str) -> None:
     stage = FaultScenario(kafka, PARTITIONS, 20_000)
     with Driftway(*stage.worker("--commit-interval", "0.05", *CHALLENGER)) as worker:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.broker.test_models import CHALLENGER, PLAIN, change
 from tests.broker.test_models_relearned import KEEPS_ALL
 from tests.broker.test_models_relearned_labels import RelearningScenario
@@ -13,6 +15,7 @@ from tests.support.kafka import create_topic
 from tests.support.process import driftway
 
 
+@pytest.mark.slow
 def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str) -> None:
     """The input is whole: only the label topic has lost what the first snapshots need."""
     stage = RelearningScenario(kafka, label_topic=True, partitions=1)

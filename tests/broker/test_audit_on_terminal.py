@@ -27,6 +27,7 @@ def worked(kafka: str) -> tuple[str, ...]:
     return options
 
 
+@pytest.mark.slow
 def test_it_shows_how_far_it_is(worked: tuple[str, ...]) -> None:
     done = on_terminal("audit", *worked)
     assert done.code == 0, done

@@ -48,6 +48,7 @@ def require_sane(found: dict[str, Any], figures: set[str], limit: bool = False) 
 
 
 @pytest.mark.parametrize("limit", slow_but([False], [False, True]), ids=["two", "all"])
+@pytest.mark.slow
 def test_a_tiny_bench_measures_its_sides_and_leaves_no_topic(kafka: str, tmp_path: Path, limit: bool) -> None:
     picture = tmp_path / "bench.png"
     paced = ("--latency-repetitions", "1", "--latency-seconds", "1", "--rate", "1000")

@@ -26,6 +26,7 @@ ROWS, CHANGE = 2000, 1000
 """Rows per partition, and the row at which the stage's concept changes."""
 
 
+@pytest.mark.slow
 def test_drifts_are_found_and_survive_a_death(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)
     with stage.auditor() as auditor, CrashingDriftway(Step.FLUSHED, 15, *stage.worker(*WATCH)) as victim:
@@ -110,6 +111,7 @@ def test_an_alarm_that_is_not_of_the_worker_is_named(kafka: str) -> None:
     assert f"is a surplus drift alarm of {stage.topic}/1@{offset}" in refuted.stderr
 
 
+@pytest.mark.slow
 def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(stage, 0, 500, "--guarantee", "at-least-once")
@@ -123,6 +125,7 @@ def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: 
     assert f"{stage.prefix}.alarms" not in partition_counts(client.list_topics(timeout=10))
 
 
+@pytest.mark.slow
 def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 500)
@@ -137,6 +140,7 @@ def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) 
     assert seen_alarms(stage)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
 
 
+@pytest.mark.slow
 def test_a_state_that_another_group_takes_over_goes_on_calling(kafka: str, tmp_path: Path) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=1000, detectors=DETECTORS)
     learn(stage, 0, 1000)

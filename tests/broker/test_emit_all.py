@@ -97,6 +97,7 @@ def test_they_are_written_once_though_workers_die(kafka: str, case: tuple[Step, 
     require(stage, [(0, ROWS, form)])
 
 
+@pytest.mark.slow
 def test_the_option_may_change_at_each_start(kafka: str) -> None:
     """The audit is given neither the option nor the format, and finds both where they changed."""
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
@@ -198,6 +199,7 @@ def test_a_challenger_s_prediction_is_explained_and_compared_with_the_written_on
 
 
 @pytest.mark.parametrize("client", slow_but([NATIVE], [NATIVE, PYTHON]))
+@pytest.mark.slow
 def test_at_least_once_writes_them_too(kafka: str, client: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     weak = "--guarantee", "at-least-once", "--client", client

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from confluent_kafka import libversion
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -238,6 +239,7 @@ def half_sent(port: int, count: int) -> list[socket.socket]:
     return opened
 
 
+@pytest.mark.slow
 def test_probes_are_answered_while_a_thousand_requests_hang(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -137,6 +137,7 @@ def test_what_the_worker_said_is_what_it_wrote(planned: FaultScenario) -> None:
             assert whole["worse_p"] == pytest.approx(min(1.0, 1.0 / mean))
 
 
+@pytest.mark.slow
 def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(stage, 0, 100, *PLAIN)
@@ -297,6 +298,7 @@ def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) ->
     assert rows[0, "no_change"]["won"] + rows[0, "no_change"]["lost"] > 10
 
 
+@pytest.mark.slow
 def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_path: Path) -> None:
     """What its learners received is recorded; what others would have received is not."""
     stage, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share", "average:rows=50")
@@ -346,6 +348,7 @@ def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
         done.result(timeout=30)
 
 
+@pytest.mark.slow
 def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
     kept: tuple[FaultScenario, str], tmp_path: Path
 ) -> None:
@@ -375,6 +378,7 @@ def test_a_replay_begins_at_the_oldest_snapshot_whose_rows_are_left(
     assert f"begins at offset {begin}, where the group has plan 2, {LEARNER}, {CHALLENGER}, and not" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_file_of_plans_says_what_compaction_has_taken_away(kept: tuple[FaultScenario, str], tmp_path: Path) -> None:
     """No snapshot of the first plan is left: the file says with which models the group began."""
     stage, plans = kept

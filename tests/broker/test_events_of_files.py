@@ -110,6 +110,7 @@ def test_numbers_that_are_missing_are_filled_likewise(kafka: str, shop: Path, tm
         require_same(worked(kafka, topic, *learned), wanted)
 
 
+@pytest.mark.slow
 def test_a_worker_goes_on_where_a_training_on_the_same_events_ended(kafka: str, shop: Path, tmp_path: Path) -> None:
     topic, trained = unique("SHOP"), 1500
     replayed(kafka, topic, shop, "--raw", partitions=1)

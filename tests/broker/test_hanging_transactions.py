@@ -103,6 +103,7 @@ def test_a_commit_whose_record_hangs_counts(trusting: str, hidden: bool) -> None
     require_audited(stage)
 
 
+@pytest.mark.slow
 def test_what_has_hung_for_many_commits_is_written_again(trusting: str) -> None:
     """A topic that is seldom written to can hang while commits have nothing for it."""
     stage = FaultScenario(trusting, partitions=1, rows=1000)
@@ -125,6 +126,7 @@ def test_what_has_hung_for_many_commits_is_written_again(trusting: str) -> None:
     require_in_order(stage)
 
 
+@pytest.mark.slow
 def test_an_offset_that_nobody_decides_about_does_not_keep_a_worker_waiting(trusting: str) -> None:
     stage = learned(trusting)
     stage.fill(500, 800)

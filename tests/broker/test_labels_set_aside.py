@@ -72,6 +72,7 @@ def test_each_event_is_predicted_or_rejected_once_and_audit_counts_the_labels(ka
     assert "label: 50 (50 labels set aside)" in listed.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_stream_of_an_earlier_version_goes_on_and_holds(kafka: str) -> None:
     """There every such event was rejected. It is killed, so that rows of it are learned again by the new version."""
     topic, group = create_topic(kafka, unique("earlier")), unique("group")

@@ -139,6 +139,7 @@ def test_nothing_is_lost_or_doubled_when_workers_are_killed_at_truncated_rejecti
     assert [one.value for one in accounted(kafka, topic, group, n)] == [b"?" * 1024] * 6
 
 
+@pytest.mark.slow
 def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it(
     kafka: str, topic: str, group: str
 ) -> None:

@@ -102,6 +102,7 @@ def test_groups_work_under_both_protocols(kafka: str, topic: str, group: str, pr
     assert committed_offset(kafka, group, topic, 1)[0] == 2
 
 
+@pytest.mark.slow
 def test_restart_keeps_port_and_data_even_after_sigkill(tmp_path: Path) -> None:
     with LocalKafka(data_dir=tmp_path / "kept") as own:
         bootstrap, pid, topic = own.bootstrap, own.pid, unique("kept")
@@ -160,6 +161,7 @@ def test_no_process_outlives_a_sigkill(victim: str) -> None:
         await_until(lambda: gone(guard.pid) and not Path(home).exists(), 20, "guard and directory are gone")
 
 
+@pytest.mark.slow
 def test_from_the_second_time_on_no_java_is_started_to_format_a_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     started, start = list[str](), SupervisedProcess.start
 

@@ -87,6 +87,7 @@ def require_audited(stage: FaultScenario, *options: str) -> None:
 
 
 @pytest.mark.parametrize("step", slow_but([Step.COMMITTED], Step), ids=lambda step: step.value)
+@pytest.mark.slow
 def test_a_worker_killed_while_it_takes_plans_with_other_features(kafka: str, step: Step, tmp_path: Path) -> None:
     stage, fed = Fields(kafka, partitions=2, rows=ROWS).use_fields(), 100
     options = stage.worker(*PLAIN, *OPTIONS)

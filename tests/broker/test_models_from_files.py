@@ -83,6 +83,7 @@ def test_a_challenger_begins_from_a_file_that_no_worker_ever_sees(kafka: str, st
     require_undisturbed(stage, ROWS, state)
 
 
+@pytest.mark.slow
 def test_restores_and_states_of_the_past_across_the_place(kafka: str, tmp_path: Path) -> None:
     """The newest snapshot is damaged, so the place is passed again; then the states before and behind it are asked."""
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)

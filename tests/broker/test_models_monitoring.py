@@ -125,6 +125,7 @@ def delete_alarms(stage: FaultScenario) -> None:
     await_until(lambda: not has_alarms(stage), 30, "the topic is gone")
 
 
+@pytest.mark.slow
 def test_a_topic_of_alarms_that_is_gone_is_made_by_the_worker_that_takes_the_plan(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)
     learn(stage, 0, 100, *PLAIN)
@@ -134,6 +135,7 @@ def test_a_topic_of_alarms_that_is_gone_is_made_by_the_worker_that_takes_the_pla
     require_undisturbed(stage)
 
 
+@pytest.mark.slow
 def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
     """The worker that restores has no detector among its options, but the last commit names what is missing."""
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
@@ -148,6 +150,7 @@ def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
     require_undisturbed(stage)
 
 
+@pytest.mark.slow
 def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(stage, 0, 100, *PLAIN)

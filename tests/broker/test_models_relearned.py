@@ -186,6 +186,7 @@ def taken(number: int) -> bool:
     return number >= 2
 
 
+@pytest.mark.slow
 def test_a_partition_that_moves_while_it_relearns(kafka: str) -> None:
     """The next owner begins again; nothing of it was durable."""
     stage, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 300
@@ -240,6 +241,7 @@ def damage(stage: FaultScenario, first: int) -> None:
     point(stage, committed, Pointer(last, 1, places[-1]))
 
 
+@pytest.mark.slow
 def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -> None:
     stage = joined(kafka)
     learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
@@ -255,6 +257,7 @@ def test_states_of_the_past_relearn_the_challenger_where_it_joined(kafka: str) -
     assert json.loads(done.stdout)["emitted"]["verdict"] == "same"
 
 
+@pytest.mark.slow
 def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None:
     stage = joined(kafka)
     learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
@@ -265,6 +268,7 @@ def test_an_older_snapshot_relearns_the_challenger_once_more(kafka: str) -> None
     require_same_points(stage)
 
 
+@pytest.mark.slow
 def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) -> None:
     """Compaction may have removed some of the rows: then the policy goes on without the snapshots before the place."""
     stage = joined(kafka)
@@ -281,6 +285,7 @@ def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) ->
     assert "relearning the log from offset 0, as configured" in story, story
 
 
+@pytest.mark.slow
 def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) -> None:
     stage = joined(kafka)
     learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
@@ -301,6 +306,7 @@ def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) 
     assert "the log begins at 60" in shown.stderr
 
 
+@pytest.mark.slow
 def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: str, tmp_path: Path) -> None:
     """It begins empty, but missing values are filled in as the file says: states of the past need the file for that."""
     file, filled = tmp_path / "model.driftway", MissingPolicy("mean", 0.0)
@@ -325,6 +331,7 @@ def test_beside_a_model_from_a_file_it_is_a_challenger_of_the_first_row(kafka: s
     assert late, "there are points behind the place"
 
 
+@pytest.mark.slow
 def test_a_challenger_that_is_relearned_from_an_offset(kafka: str) -> None:
     """It is the one that had begun there, and the log may lack what came before."""
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)

@@ -134,6 +134,7 @@ def plain(point: dict[str, object], first: int) -> dict[str, object]:
     return {key: value for key, value in point.items() if key not in left_out}
 
 
+@pytest.mark.slow
 def test_a_challenger_joins_two_partitions_under_traffic(kafka: str, tmp_path: Path) -> None:
     stage = RelearningScenario(kafka, label_topic=True)
     for _ in stage.feed(0, 450):
@@ -157,6 +158,7 @@ def test_a_challenger_joins_two_partitions_under_traffic(kafka: str, tmp_path: P
 
 
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
+@pytest.mark.slow
 def test_a_worker_killed_where_it_joins(kafka: str, step: Step) -> None:
     stage = RelearningScenario(kafka, label_topic=True)
     for _ in stage.feed(0, 450):

@@ -37,6 +37,7 @@ def require_audited(stage: FaultScenario, rows: int) -> None:
     assert done.code == 0, done
 
 
+@pytest.mark.slow
 def test_an_older_snapshot_relearns_across_a_change(kafka: str) -> None:
     """The newest snapshot is damaged: the next older one is of another plan."""
     stage = staged(kafka)
@@ -48,6 +49,7 @@ def test_an_older_snapshot_relearns_across_a_change(kafka: str) -> None:
     require_expected(stage, 600)
 
 
+@pytest.mark.slow
 def test_partitions_that_move_take_plans_once(kafka: str) -> None:
     """Two workers come and go, one with each client, while plans are written."""
     stage, fed = FaultScenario(kafka, partitions=4, rows=ROWS), 100
@@ -90,6 +92,7 @@ OTHERS = ("--guarantee", AT_LEAST_ONCE), ("--output-format", PACKED)
 
 
 @pytest.mark.parametrize("more", slow_but(OTHERS[:1], OTHERS))
+@pytest.mark.slow
 def test_other_guarantees_and_formats(kafka: str, more: tuple[str, ...]) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(stage, 0, 100, *PLAIN, *more)

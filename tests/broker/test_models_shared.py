@@ -56,6 +56,7 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
 
 
 @pytest.mark.parametrize("frozen", slow_but([False], [False, True]), ids=["warm", "frozen"])
+@pytest.mark.slow
 def test_a_model_that_began_with_a_file_is_demoted_and_promoted_again(kafka: str, tmp_path: Path, frozen: bool) -> None:
     stage, file = FaultScenario(kafka, partitions=1, rows=900), tmp_path / "model.driftway"
     begun = Model(ModelSettings((Spec.parse(LEARNER),)), 0)

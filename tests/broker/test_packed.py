@@ -61,6 +61,7 @@ def test_packed_predictions_of_a_stream_have_the_exact_bits_and_all_that_json_ha
         assert found.ids == ([b"%d" % row for row in rows] if form == "json" else [b""] * n)
 
 
+@pytest.mark.slow
 def test_a_group_may_change_its_output_format_and_go_on_from_its_state(kafka: str) -> None:
     """The format is set by the environment; watch reads both formats in the same topic."""
     stage = FaultScenario(kafka, partitions=1, rows=2000)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
+import pytest
+
 from driftway.worker.kafka.topics import partition_counts
 from tests.broker.test_models import PLAIN, audit, change, history
 from tests.broker.test_models_monitoring import DDM, require_undisturbed
@@ -48,6 +50,7 @@ def test_options_become_the_next_plan_and_the_same_options_write_nothing(kafka: 
     require_undisturbed(stage, ROWS)
 
 
+@pytest.mark.slow
 def test_workers_that_start_at_once_write_the_plan_once(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=3, rows=ROWS)
     learn(stage, 0, 100, *PLAIN)

@@ -225,6 +225,7 @@ def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> N
     assert found[0, 700] == [0.0]
 
 
+@pytest.mark.slow
 def test_group_set_behind_the_end_is_refused_and_latest_goes_on_at_the_end_with_the_same_bits(kafka: str) -> None:
     stage, options = learned(kafka), REPLAY
     stage.fill(500, 600)
@@ -300,6 +301,7 @@ def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_mo
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
 
 
+@pytest.mark.slow
 def test_offset_set_behind_the_marker_of_a_transaction_at_the_end_of_the_log(kafka: str) -> None:
     """No record follows the last row: the restored partition must run without waiting for one."""
     stage = FaultScenario(kafka, partitions=1, rows=600)

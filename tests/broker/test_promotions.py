@@ -79,6 +79,7 @@ def test_a_better_challenger_becomes_the_champion(kafka: str) -> None:
     require_promoted_once(stage)
 
 
+@pytest.mark.slow
 def test_a_promotion_by_hand_is_undone_by_workers_where_it_was_wrong(kafka: str) -> None:
     """The one that is demoted is tested again: also by a worker that has seen none of it."""
     stage = sea(kafka, partitions=1)

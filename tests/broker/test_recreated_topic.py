@@ -108,6 +108,7 @@ def test_a_running_worker_without_the_option_stops_and_says_why(kafka: str) -> N
     assert len(offsets(stage)) == OLD
 
 
+@pytest.mark.slow
 def test_several_partitions_are_predicted_from_the_start_of_each(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=3, rows=200)
     with Driftway(*stage.worker(*EARLIEST)) as worker:
@@ -150,6 +151,7 @@ def test_a_label_topic_that_was_recreated_is_told_and_read_from_its_start(kafka:
     assert offsets(stage) == list(range(200))
 
 
+@pytest.mark.slow
 def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
     stage, labels, options = labelled(kafka)
     empty(kafka, stage.topic, 1)

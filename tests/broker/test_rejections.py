@@ -167,6 +167,7 @@ def test_named_features_of_hostile_length_do_not_stop_the_worker(kafka: str, top
 
 
 @pytest.mark.parametrize("guarantee", slow_but(["exactly-once"], GUARANTEES))
+@pytest.mark.slow
 def test_a_topic_of_nothing_but_bad_records_is_told_and_nothing_committed(
     kafka: str, topic: str, group: str, guarantee: str
 ) -> None:
@@ -194,6 +195,7 @@ def test_a_topic_of_nothing_but_bad_records_is_told_and_nothing_committed(
     assert done.code == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_thousand_rejections_over_all_partitions_stop_a_new_group(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 2)
     for partition in range(2):
@@ -209,6 +211,7 @@ def test_a_thousand_rejections_over_all_partitions_stop_a_new_group(kafka: str, 
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == 1200
 
 
+@pytest.mark.slow
 def test_rejections_of_a_slow_new_stream_become_visible(kafka: str, topic: str, group: str) -> None:
     create_topic(kafka, topic, 1)
     produce(kafka, topic, [b"?"] * 3)

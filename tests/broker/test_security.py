@@ -148,6 +148,7 @@ def test_exactly_the_documented_acls_are_enough(guarded: Secured, user: str) -> 
 @pytest.mark.parametrize(
     "granted", slow_but([WATCHED, WATCHED[1:]], [WATCHED, WATCHED[:1], WATCHED[1:]]), ids=["both", "read", "write"]
 )
+@pytest.mark.slow
 def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted: tuple[Grant, ...]) -> None:
     site = Site(guarded, user, more=granted)
     name = create_topic(guarded.plain, f"{site.topic}.{site.group}.alarms")
@@ -163,6 +164,7 @@ def test_detectors_need_their_topic_besides(guarded: Secured, user: str, granted
     site.require_nothing()
 
 
+@pytest.mark.slow
 def test_a_plan_with_detectors_waits_until_workers_may_write_alarms(guarded: Secured, user: str) -> None:
     seen: tuple[Grant, ...] = ("TOPIC", "INPUT.GROUP.models", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "DESCRIBE")
     site = Site(guarded, user, more=seen)
@@ -240,6 +242,7 @@ def test_an_output_that_may_be_seen_and_not_written(guarded: Secured, user: str,
 
 
 @pytest.mark.parametrize("name", slow_but(["rejected"], OUTPUTS))
+@pytest.mark.slow
 def test_without_transactions_no_offset_passes_an_output_that_was_refused(
     guarded: Secured, user: str, name: str
 ) -> None:

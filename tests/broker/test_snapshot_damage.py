@@ -133,6 +133,7 @@ def test_damaged_snapshot_is_replaced_by_an_older_one_and_no_bit_differs(kafka: 
 @pytest.mark.parametrize(
     "kind", slow_but(["missing chunk"], ["missing chunk", "swapped chunks", "behind the end", "other state offset"])
 )
+@pytest.mark.slow
 def test_missing_parts_are_noticed_and_an_older_snapshot_stands_in(kafka: str, kind: str) -> None:
     stage = staged(kafka, *LONG)
     a, b, c = newest_chunks(stage)
@@ -217,6 +218,7 @@ def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
     assert "the snapshot has format b'DWT2', this version reads b'DWT1'" in refused(stage)
 
 
+@pytest.mark.slow
 def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: str) -> None:
     stage = staged(kafka)
     learn(stage, 700, 800, "--if-unrestorable", "replay", "--learner", "arow")
@@ -225,6 +227,7 @@ def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: st
     assert "--if-unrestorable" in sentence
 
 
+@pytest.mark.slow
 def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) -> None:
     """Neither an older snapshot nor the full log reproduces a learner that began at 700."""
     stage = staged(kafka)
@@ -239,6 +242,7 @@ def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) ->
     assert all(found[0, offset] == [stage.expected[0, offset]] for offset in range(800, 1000)), "as told, from 0"
 
 
+@pytest.mark.slow
 def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_saw(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=1000)
     learn(stage, 0, 300, "--start", "latest")

@@ -212,6 +212,7 @@ def test_a_file_goes_on_in_another_group_with_the_same_bits(scene: Scene, tmp_pa
     assert f"offsets before {begin} cannot be checked; the snapshot at" in audit.output
 
 
+@pytest.mark.slow
 def test_a_group_whose_offset_an_import_has_moved_is_sound(scene: Scene, tmp_path: Path) -> None:
     """Its outputs have the same offsets twice: those of before the import belong to a history that was given up."""
     path, back = str(tmp_path / "back.driftway"), 150

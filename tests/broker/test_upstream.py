@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import confluent_kafka
+import pytest
 
 from driftway.workbench.broker.distribution import KAFKA_VERSION
 from tests.support import java
@@ -28,6 +29,7 @@ def test_librdkafka_still_commits_transactions_whose_messages_are_not_there(kafk
     )
 
 
+@pytest.mark.slow
 def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
     output = java.run(UPSTREAM / "StaleLoad.java", tmp_path)
     mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {output}"
@@ -35,6 +37,7 @@ def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
     assert "transaction aborted, loads over          : 883000 (never committed)" in output, mended
 
 
+@pytest.mark.slow
 def test_kafka_still_takes_a_partition_without_a_leader_for_deleted(tmp_path: Path) -> None:
     output = java.run(UPSTREAM / "LostMarkers.java", tmp_path)
     mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {output}"

@@ -82,6 +82,7 @@ def here(*arguments: object) -> Finished:
     return Finished(done.exit_code, done.stdout, done.stderr)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_behind_its_training_rows(kafka: str, topic: str, tmp_path: Path) -> None:
     blocks = list(open_stream(STREAM).blocks())
     X, y = np.concatenate([block.X for block in blocks]), np.concatenate([block.y for block in blocks])

@@ -46,6 +46,7 @@ def undated(points: list[bytes]) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", slow_but([SHORT], CASES), ids=lambda case: f"{case.learners[0]}-{case.task}")
 @pytest.mark.timeout(3600)
+@pytest.mark.slow
 def test_killed_workers_keep_thresholds_of_rows_that_wait(kafka: str, case: Case) -> None:
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
     print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")

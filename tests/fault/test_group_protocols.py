@@ -38,6 +38,7 @@ def leave(*workers: Driftway) -> None:
         assert worker.wait() == 0, worker.story()
 
 
+@pytest.mark.slow
 def test_running_classic_group_moves_to_the_newer_protocol_and_back(kafka: str) -> None:
     """Members are replaced one by one while rows arrive; no row is lost, repeated or changed."""
     stage = FaultScenario(kafka, partitions=4, rows=1800)

@@ -22,6 +22,7 @@ KILLS = 20
 
 @pytest.mark.parametrize("partitions", slow_but([4], [1, 4]))
 @pytest.mark.timeout(400)
+@pytest.mark.slow
 def test_generated_rows_with_random_kills_have_the_scores_of_evaluate(kafka: str, partitions: int) -> None:
     require_scores_of_evaluate(kafka, "hyperplane_rotating:rows=45000", partitions)
 

@@ -55,6 +55,7 @@ class SlowStream(threading.Thread):
             self.sent += 1
 
 
+@pytest.mark.slow
 def test_restarts_never_need_rows_that_retention_has_taken(pytestconfig: pytest.Config) -> None:
     """Partition 1 is idle after its first row, which is soon gone."""
     rng = random.Random(7)

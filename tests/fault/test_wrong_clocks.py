@@ -81,6 +81,7 @@ def fed(kafka: str, topic: str, labels: str, streams: list[Stream], seconds: flo
     ],
 )
 @pytest.mark.timeout(550)
+@pytest.mark.slow
 def test_wrong_stamps_and_kills_lose_no_label(kafka: str, separate: bool, wait: str, kills: int) -> None:
     seed = int(os.environ.get("DRIFTWAY_FAULT_SEED", random.randrange(2**32)))
     print(f"DRIFTWAY_FAULT_SEED={seed} replays this schedule")

@@ -48,7 +48,7 @@ def test_base_of_two_classes_learns_no_more():
 @pytest.mark.parametrize(
     "name",
     slow_but(
-        ["gaussian_nb", "averaged_perceptron", "d_odm"],
+        ["gaussian_nb", "averaged_perceptron"],
         ["pa1", "arow", "dfop", "gaussian_nb", "averaged_perceptron", "d_odm", "restarted_odm"],
     ),
 )

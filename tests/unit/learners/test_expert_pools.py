@@ -85,7 +85,7 @@ def test_weights_survive_a_factor_that_underflows():
         ("add_exp_d", {"max_experts": 3}),
         ("online_bagging", {"n": 3}),
         ("oaue", {"n": 2, "window": 20}),
-        ("learn_pp_nse", {"max_members": 3, "batch": 20}),
+        pytest.param("learn_pp_nse", {"max_members": 3, "batch": 20}, marks=pytest.mark.slow),
     ],
 )
 def test_experts_that_keep_products_of_their_state_are_cut_invariant(name, parameters):
