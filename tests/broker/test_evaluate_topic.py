@@ -154,7 +154,7 @@ def test_what_if_from_an_offset_is_what_a_challenger_added_there_gets(kafka: str
 LABELS = "with the rows", "in a topic", "among the rows"
 
 
-@pytest.mark.parametrize("labels", slow_but(LABELS[:2], LABELS))
+@pytest.mark.parametrize("labels", slow_but(LABELS[:1], LABELS))
 def test_the_learner_that_the_group_runs_gets_exactly_the_workers_figures(
     kafka: str, labels: str, tmp_path: Path
 ) -> None:
