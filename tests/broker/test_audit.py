@@ -287,7 +287,6 @@ def test_a_corrupt_snapshot_and_orphan_chunks(kafka: str) -> None:
     )
 
 
-@pytest.mark.slow
 def test_a_snapshot_of_another_state_is_named(kafka: str) -> None:
     """The snapshot is well-formed and its checksum matches; only recomputation detects it."""
     stage = finished(kafka, rows=600)
