@@ -1,9 +1,9 @@
-"""The models of a group whose labels come late are changed while workers run and die."""
+"""The models and features of a group whose labels come late are changed while workers run and die."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.checkpoint import Step
 from driftway.worker.wire.events import Records
+from driftway.worker.wire.schema.schema import EventSchema
 from tests.broker.test_models import places
 from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream
 from tests.support.kafka import create_topic, produce, unique
@@ -26,6 +27,13 @@ from tests.unit.worker.rows import records
 
 LEARNER, WAIT, EVERY, PIECE, BEFORE = "dfop:mu=0.01", "200", "50", 150, 300
 CHANGES = (("add", "arow"), ("promote", "arow"), ("set", "arow", "r=2"), ("rollback",), ("drop", LEARNER))
+OTHER_FEATURES = (
+    ("configure", "--add-feature", "c", "--drop-feature", "b"),
+    ("add", "arow"),
+    ("configure", "--add-feature", "b"),
+    ("promote", "arow"),
+    ("rollback", "--to", "1"),
+)
 
 
 @dataclass
@@ -34,6 +42,8 @@ class LateScenario:
 
     kafka: str
     label_topic: bool
+    named: bool = False
+    """Whether the features of an event are fields of their own, of which the workers take some."""
     partitions: int = 2
     topic: str = field(default_factory=lambda: unique("events"))
     labels: str = field(default_factory=lambda: unique("labels"))
@@ -43,15 +53,26 @@ class LateScenario:
         for name in (self.topic, self.labels):
             create_topic(self.kafka, name, self.partitions)
         self.streams = {partition: late_stream(900, seed=partition) for partition in range(self.partitions)}
+        if self.named:
+            self.streams = {partition: list(map(with_names, values)) for partition, values in self.streams.items()}
 
     @property
     def place(self) -> tuple[str, ...]:
         return "--input", self.topic, "--group", self.group, "--bootstrap", self.kafka
 
     @property
+    def fields(self) -> tuple[str, ...]:
+        return ("a", "b") if self.named else ()
+
+    @property
+    def schema(self) -> EventSchema | None:
+        return EventSchema.parse(self.fields) if self.named else None
+
+    @property
     def options(self) -> tuple[str, ...]:
         """Of the worker and of the audit."""
-        own = "--learner", LEARNER, "--label-wait", WAIT, "--accuracy-every", EVERY
+        named = (word for name in self.fields for word in ("--feature", name))
+        own = "--learner", LEARNER, "--label-wait", WAIT, "--accuracy-every", EVERY, *named
         return (*self.place, *own, *(("--label-topic", self.labels) if self.label_topic else ()))
 
     def feed(self, first: int = 0, last: int = 10**6) -> Iterator[int]:
@@ -65,8 +86,8 @@ class LateScenario:
                     produce(self.kafka, self.topic, piece, partition)
                     continue
                 for name, wanted in ((self.topic, True), (self.labels, False)):
-                    produce(self.kafka, name, [value for value in piece if (b'"x"' in value) is wanted], partition)
-            yield sum(b'"x"' in value for values in self.streams.values() for value in values[:end])
+                    produce(self.kafka, name, [value for value in piece if is_event(value) is wanted], partition)
+            yield sum(is_event(value) for values in self.streams.values() for value in values[:end])
 
     def models(self, *arguments: str) -> Finished:
         done = driftway("models", *arguments, *self.place)
@@ -82,14 +103,15 @@ class LateScenario:
         if not self.label_topic:
             yield records(self.streams[partition], partition=partition)
             return
-        model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT))
+        model = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT), events=self.schema)
         settings = WorkerSettings(self.kafka, self.topic, self.group, model, label_topic=self.labels)
         with MergedInput(settings, self.labels, partition, 0, end) as both:
             yield from iter(both.take, None)
 
     def expected(self, partition: int, end: int) -> tuple[list[Any], list[Any]]:
         """Predictions, without their times, and accuracy points of one undisturbed run."""
-        settings = ModelSettings((Spec.parse(LEARNER),), wait=LabelWait.parse(WAIT), accuracy_every=int(EVERY))
+        wait = LabelWait.parse(WAIT)
+        settings = ModelSettings((Spec.parse(LEARNER),), wait=wait, accuracy_every=int(EVERY), events=self.schema)
         model, outputs = Model(settings, partition, self.group), []
         ahead = places(self.history(), partition)
         for part in self.taken(partition, end):
@@ -118,6 +140,16 @@ class LateScenario:
         assert done.code == 0, done
 
 
+def with_names(value: bytes) -> bytes:
+    """Return an event with fields a, b, c; a label as it is."""
+    found = json.loads(value)
+    return json.dumps(found | dict(zip("abc", found.pop("x", ()), strict=False))).encode()
+
+
+def is_event(value: bytes) -> bool:
+    return b'"x"' in value or b'"a"' in value
+
+
 def untimed(value: bytes) -> dict[str, Any]:
     """A record without what depends on the times of the input's records, which the broker gave them."""
     found: dict[str, Any] = json.loads(value)
@@ -127,19 +159,29 @@ def untimed(value: bytes) -> dict[str, Any]:
 @pytest.mark.parametrize("label_topic", slow_but([True], [False, True]), ids=["in the input", "topic"])
 @pytest.mark.parametrize("step", slow_but([Step.OFFSETS_SENT], Step), ids=lambda step: step.value)
 def test_models_change_while_labels_are_late_and_workers_die(kafka: str, label_topic: bool, step: Step) -> None:
-    stage = LateScenario(kafka, label_topic)
+    require_changes(LateScenario(kafka, label_topic), CHANGES, step)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label_topic", [False, True], ids=["in the input", "topic"])
+@pytest.mark.parametrize("step", Step, ids=lambda step: step.value)
+def test_features_change_while_labels_are_late_and_workers_die(kafka: str, label_topic: bool, step: Step) -> None:
+    require_changes(LateScenario(kafka, label_topic, named=True), OTHER_FEATURES, step)
+
+
+def require_changes(stage: LateScenario, changes: Sequence[tuple[str, ...]], step: Step) -> None:
+    """Let workers take plans at fixed offsets while they die; compare with undisturbed runs that do so."""
     work = "worker", *stage.options, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
     for _ in stage.feed(0, BEFORE):
         pass
     with Driftway(*work, PYTHON, "--stop-at-end") as worker:
         assert worker.wait(60) == 0, worker.story()
-    for number, words in enumerate(CHANGES):
+    for number, words in enumerate(changes):
         at = (f"{partition}:{BEFORE + 100 * number + 7 * partition}" for partition in range(2))
         stage.models(*words, *(word for one in at for word in ("--at", one)))
-    kill_and_succeed(
-        step, work, (NATIVE, PYTHON), stage.feed(BEFORE), Outputs(kafka, f"{stage.topic}.{stage.group}"), commits=9
-    )
-    end = 900 if label_topic else min(map(len, stage.streams.values()))
-    wanted = [[BEFORE + 100 * number, BEFORE + 100 * number + 7] for number in range(len(CHANGES))]
+    outputs = Outputs(stage.kafka, f"{stage.topic}.{stage.group}")
+    kill_and_succeed(step, work, (NATIVE, PYTHON), stage.feed(BEFORE), outputs, commits=9)
+    end = 900 if stage.label_topic else min(map(len, stage.streams.values()))
+    wanted = [[BEFORE + 100 * number, BEFORE + 100 * number + 7] for number in range(len(changes))]
     assert [list(plan["taken_at"].values()) for plan in stage.history()[1:]] == wanted
     stage.require_expected(end)
