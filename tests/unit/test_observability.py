@@ -131,7 +131,7 @@ def mending(metrics: WorkerMetrics, task: Any, _pulse: Any, step: int) -> None:
 
 
 def straying(metrics: WorkerMetrics, task: Any, _pulse: Any, step: int) -> None:
-    metrics.partition_metric(metrics.wrong_offsets, task.partition).inc(step == 20)
+    metrics.partition_metric(metrics.unexpected_offsets, task.partition).inc(step == 20)
 
 
 def late(metrics: WorkerMetrics, task: Any, _pulse: Any, _step: int) -> None:
@@ -176,7 +176,7 @@ def test_rule_fires_on_its_cause_and_on_nothing_else(name: str, quiet: Life) -> 
     assert Life(CAUSES[name]).fires(rule)
     assert rule["labels"]["severity"] in ("page", "ticket")
     for label in re.findall(r"\$labels\.(\w+)", json.dumps(rule["annotations"])):
-        assert label in ("instance", "group", "topic", "partition", "learner", "reason", "verdict")
+        assert label in ("instance", "group", "topic", "partition", "learner", "reason", "action")
 
 
 def test_every_expression_names_metrics_and_labels_that_there_are(quiet: Life) -> None:
@@ -189,7 +189,7 @@ def test_every_expression_names_metrics_and_labels_that_there_are(quiet: Life) -
         for selector in selectors(expression):
             assert selector.name in known, expression
             named = set(re.findall(r"(\w+)=", str(selector.matchers)))
-            more = {"group", "topic", "partition", "state", "metric", "learner", "reason", "verdict", "source"}
+            more = {"group", "topic", "partition", "state", "metric", "learner", "reason", "action", "source"}
             assert named <= known[selector.name] | more, expression
 
 

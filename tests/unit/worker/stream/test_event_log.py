@@ -22,8 +22,8 @@ def written(form: str, what: str, **facts: object) -> str:
 
 
 def test_text_is_clock_event_and_facts_in_order() -> None:
-    line = written(TEXT, "commit failed", partition=3, verdict="fenced", topics=["a"])
-    assert re.fullmatch(r"\d\d:\d\d:\d\d commit failed partition=3 verdict=fenced topics=\['a'\]\n", line)
+    line = written(TEXT, "commit failed", partition=3, action="fenced", topics=["a"])
+    assert re.fullmatch(r"\d\d:\d\d:\d\d commit failed partition=3 action=fenced topics=\['a'\]\n", line)
 
 
 def test_json_is_an_object_with_time_event_and_facts() -> None:
