@@ -184,7 +184,7 @@ def test_every_expression_names_metrics_and_labels_that_there_are(quiet: Life) -
     for family in quiet.metrics.registry.collect():
         wrapped = set(family.samples[0].labels) if family.samples else set()
         for ending in ("", "_total", "_bucket", "_sum", "_count", "_info"):
-            known[family.name + ending] = wrapped | {"instance", "le"}
+            known[family.name + ending] = wrapped | {"instance", "job", "le"}
     for expression in asked():
         for selector in selectors(expression):
             assert selector.name in known, expression

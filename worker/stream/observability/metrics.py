@@ -1,6 +1,7 @@
 """The closed list of metrics that `/metrics` shows, each with unit and meaning.
 
-All have the labels group and topic, and most a partition; those are removed when the partition moves away. The
+All have the labels group and topic, and most a partition; those are removed when the partition moves away. Those of
+the process (`process_cpu_seconds_total` and others) are what Prometheus' client libraries show, without labels. The
 documents, the dashboard and the alert rules name metrics of this list only, which a test checks.
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import confluent_kafka
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 from prometheus_client.metrics import MetricWrapperBase
 
 from driftway.worker.kafka.client_config import PYTHON
@@ -59,6 +60,7 @@ class WorkerMetrics:
         self._name_commits()
         self._name_restores()
         self._name_worker(client)
+        ProcessCollector(registry=self.registry)  # shows nothing where there is no /proc
 
     def _name_rows(self) -> None:
         self.records = self._per_partition(Counter, "records", "Input records taken")

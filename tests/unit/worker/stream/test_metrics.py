@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
+import resource
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -45,6 +49,10 @@ NAMES = {
     "driftway_throttled_requests", "driftway_transaction_aborts", "driftway_unexpected_offsets",
     "driftway_unknown_fields", "driftway_wrong_timestamp_max_seconds", "driftway_wrong_timestamps",
 }  # fmt: skip
+PROCESS = {
+    "process_cpu_seconds", "process_resident_memory_bytes", "process_virtual_memory_bytes",
+    "process_start_time_seconds", "process_open_fds", "process_max_fds",
+}  # fmt: skip
 HEALTH: Any = SimpleNamespace(
     reachable=True, idle_seconds=0.25, ends={3: 57, 4: 9}, open_transactions=SimpleNamespace(found={})
 )
@@ -69,7 +77,7 @@ def shown(metrics: WorkerMetrics) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for family in text_string_to_metric_families(generate_latest(metrics.registry).decode()):
         assert family.documentation
-        for sample in family.samples:
+        for sample in () if family.name in PROCESS else family.samples:
             more = tuple(v for label, v in sorted(sample.labels.items()) if label not in ("group", "topic"))
             assert (sample.labels["group"], sample.labels["topic"]) == ("g", "EVENTS")
             found.setdefault(sample.name, {})[more] = sample.value
@@ -80,7 +88,25 @@ def test_names_are_the_published_ones() -> None:
     metrics = worker_metrics()
     text = generate_latest(metrics.registry).decode()
     names = {family.name for family in text_string_to_metric_families(text)}
-    assert {name for name in names if not name.endswith("_created")} == NAMES
+    assert {name for name in names if not name.endswith("_created")} == NAMES | PROCESS
+
+
+def test_the_process_is_shown_under_the_names_of_the_client_libraries() -> None:
+    def read() -> dict[str, float]:
+        return {s.name: s.value for f in metrics.registry.collect() for s in f.samples if f.name in PROCESS}
+
+    metrics, before = worker_metrics(), time.process_time()
+    first = read()
+    assert first["process_cpu_seconds_total"] == pytest.approx(before, abs=1.0)
+    assert first["process_max_fds"] == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    assert first["process_start_time_seconds"] <= time.time()
+    with contextlib.ExitStack() as files:
+        for _ in range(20):
+            files.enter_context(open(os.devnull))
+        held = b"x" * 50_000_000
+        second = read()
+    assert second["process_open_fds"] == first["process_open_fds"] + 20
+    assert second["process_resident_memory_bytes"] > first["process_resident_memory_bytes"] + len(held) / 2
 
 
 def test_age_of_the_snapshot_and_what_a_restore_has_left_are_shown_when_somebody_looks() -> None:
@@ -272,6 +298,11 @@ def test_names_follow_the_rules_of_prometheus() -> None:
             assert family.name.rpartition("_")[2] in UNITS, family.name
 
 
+def values_of(metrics: WorkerMetrics) -> dict[str, list[float]]:
+    found = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
+    return {name: values for name, values in found.items() if name not in PROCESS}
+
+
 def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     metrics, task = worker_metrics(), a_task(position=40)
     task.model = Model(model_settings("auto", "arow", wait=LabelWait(50), share=SharingOption("average", 40)), 3)
@@ -279,7 +310,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     task.model.exchange.start(1, {})
     updates = task.model.advance(records([*events(100), b'{"id":"late","x":[1,2,3]}'])).shares
     task.model.exchange.oldest_sent_at = 1000
-    before = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
+    before = values_of(metrics)
     bad = RejectedEvent("not JSON", 5, b"?", None, 0)
     label = RejectedEvent("label 7 is not one of 0, 1", 6, b"{}", None, 0, set_aside=True)
     metrics.advanced(task, records(events(10)), Outputs(10, np.arange(8), rejected=[bad, label]), skipped=3)
@@ -306,7 +337,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
     task.clocks = {"wrong_timestamps": 1, "furthest_ms": 4500, "labels_waiting": 2, "labels_ahead_ms": 3000}
     held = SimpleNamespace(found={task.partition: SimpleNamespace(waiting=4, seconds=20)})
     metrics.refresh([task], SimpleNamespace(**{**vars(HEALTH), "open_transactions": held}))
-    after = {family.name: [s.value for s in family.samples] for family in metrics.registry.collect()}
+    after = values_of(metrics)
     assert {name for name in after if after[name] == before[name]} == {"driftway_build"}, "what does not move is a fact"
     kept = {f"driftway_{one.name}" for one in FIGURES.values()}  # which may be 0, and have a test of their own
     assert all(any(values) for name, values in after.items() if name not in kept)
