@@ -20,6 +20,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.metrics import MetricWrapperBase
 
 from driftway.worker.kafka.client_config import PYTHON
+from driftway.worker.stream.observability.health import STARTING
 from driftway.worker.stream.observability.task_figures import FIGURES
 from driftway.worker.wire.rejections import kind_of
 
@@ -182,7 +183,9 @@ class WorkerMetrics:
         )
         self.rebalances = self._of_worker(Counter, "rebalances", "Assignments received")
         self.reachable = self._of_worker(Gauge, "cluster_reachable", "1 if the cluster answered when last asked")
-        self.poll_loop_age = self._of_worker(Gauge, "poll_loop_age_seconds", "Seconds since the poll loop last ran")
+        self.poll_loop_age = self._of_worker(
+            Gauge, "poll_loop_age_seconds", "Seconds since the poll loop last ran; 0 while the worker starts"
+        )
         self.client_errors = self._of_worker(
             Counter, "client_errors", "Errors reported by the Kafka clients, by kind", "kind"
         )
@@ -303,7 +306,7 @@ class WorkerMetrics:
     def refresh(self, tasks: list[Task], health: HealthMonitor) -> None:
         """Update metrics that change with time, and those of learners; called when they are read."""
         self.worker_metric(self.reachable).set(health.reachable)
-        self.worker_metric(self.poll_loop_age).set(health.idle_seconds)
+        self.worker_metric(self.poll_loop_age).set(0.0 if health.phase == STARTING else health.idle_seconds)
         for partition, lag in lags(tasks, health.ends).items():
             self.partition_metric(self.consumer_lag, partition).set(lag)
         for task in tasks:

@@ -54,7 +54,7 @@ PROCESS = {
     "process_start_time_seconds", "process_open_fds", "process_max_fds",
 }  # fmt: skip
 HEALTH: Any = SimpleNamespace(
-    reachable=True, idle_seconds=0.25, ends={3: 57, 4: 9}, open_transactions=SimpleNamespace(found={})
+    reachable=True, idle_seconds=0.25, ends={3: 57, 4: 9}, open_transactions=SimpleNamespace(found={}), phase="running"
 )
 
 
