@@ -136,10 +136,15 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         worker.terminate()
         assert worker.wait() == 0, worker.story()
         happened = [line["event"] for line in log_of(worker)]
-        assert happened[0] == "listening"
+        assert happened[:2] == ["starting", "listening"]
         assert happened[-1] == "left"
         assert {"kernels are compiled", "subscribed", "assigned", "restored", "running"} <= set(happened)
-        assert all(isinstance(line["time"], float) for line in log_of(worker))
+        logged = log_of(worker)
+        assert all(line.keys() >= {"time", "level", "logger", "event"} for line in logged)
+        assert sorted(line["time"] for line in logged) == [line["time"] for line in logged]
+        assert logged[0]["settings"]["group"] == group
+        summary = next(line for line in logged if line["event"] == "summary")
+        assert (summary["rows"], summary["rejected"], type(summary["rows_per_second"])) == (3002, 2, int)
 
 
 def test_probes_of_a_cold_start(kafka: str, topic: str, group: str, tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ class Worker:
         """Restore failed partitions whose retry is due, and those whose log does not hold what they read."""
         for task in self._accepting(self.consumer.misplaced):
             expected, received = self.consumer.misplaced[task.partition]
-            self.event_log.event("unexpected offset", partition=task.partition, expected=expected, received=received)
+            self.event_log.warning("unexpected offset", partition=task.partition, expected=expected, received=received)
             self.metrics.partition_metric(self.metrics.unexpected_offsets, task.partition).inc()
             self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
         for task in self._accepting(self.consumer.unreadable):
@@ -236,7 +236,7 @@ class Worker:
                 self._restore_again(task, ErrorAction.RETRY, self.consumer.unreadable[task.partition])
         for lost in (self.consumer.out_of_range, self._labels.take_out_of_range(), self._inputs.poll()):
             for task in self._accepting(lost):
-                self.event_log.event("input lost", partition=task.partition, error=lost[task.partition])
+                self.event_log.warning("input lost", partition=task.partition, error=lost[task.partition])
                 self._restore_again(task, ErrorAction.ABORT, lost[task.partition])
         for partition in self._retries.due():
             if (failed := self.tasks.get(partition)) is not None and failed.state is State.CREATED:
@@ -283,7 +283,7 @@ class Worker:
                     self.consumer.resume(partition)
             elif partition in leaving:
                 # The next owner starts from the last commit, whatever became of this one.
-                self.event_log.event("last commit failed", partition=partition, error=str(error))
+                self.event_log.warning("last commit failed", partition=partition, error=str(error))
                 self._close(task)
             else:
                 self._handle_failure(task, error)
@@ -309,7 +309,7 @@ class Worker:
     def _classify_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
         """Log and count a failure; raise if no retry can help."""
         action, sentence = classify_failure(error)
-        self.event_log.event(what, partition=task.partition, action=action.value, error=sentence)
+        self.event_log.warning(what, partition=task.partition, action=action.value, error=sentence)
         self.metrics.failed(task, what, action)
         self._watchdog.reset()
         if action is ErrorAction.FATAL:
@@ -355,7 +355,7 @@ class Worker:
 
     def _lost(self, partitions: list[int]) -> None:
         """Close partitions that have moved already: nothing can be committed any more, and nothing is awaited."""
-        self.event_log.event("lost", partitions=partitions)
+        self.event_log.warning("lost", partitions=partitions)
         self._close_dirty(partitions, Deadline(0.0))
 
     def _revoke_deadline(self) -> Deadline:

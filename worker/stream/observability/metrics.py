@@ -205,7 +205,7 @@ class WorkerMetrics:
         build = Info("driftway_build", "Versions, and the Kafka client", WORKER, registry=self.registry)
         build.labels(*self._worker).info(
             {
-                "version": _version(),
+                "version": version(),
                 "python": platform.python_version(),
                 "librdkafka": confluent_kafka.libversion()[0],
                 "client": client,
@@ -371,10 +371,12 @@ def lags(tasks: Collection[Task], ends: Mapping[int, int]) -> dict[int, int]:
     return {task.partition: max(0, ends[task.partition] - task.committed) for task in tasks if task.partition in ends}
 
 
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
+def version() -> str:
+    """Return the version of this package."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
 
     try:
-        return version("driftway")
+        return installed("driftway")
     except PackageNotFoundError:
         return "unknown"
