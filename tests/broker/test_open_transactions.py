@@ -93,10 +93,7 @@ def test_a_running_worker_tells_it_until_it_ends(kafka: str, topic: str, group: 
 
         def held() -> list[float]:
             return [
-                float(value)
-                for value in re.findall(
-                    r"^driftway_open_transaction_blocked_offsets.* ([0-9.]+)$", get("/metrics"), re.M
-                )
+                float(value) for value in re.findall(r"^driftway_open_transaction_.* ([0-9.]+)$", get("/metrics"), re.M)
             ]
 
         assert held()[0] == 5.0
