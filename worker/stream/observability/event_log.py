@@ -59,7 +59,7 @@ class EventLog:
 
     def _line(self, level: str, what: str, facts: dict[str, Any], logger: str) -> str:
         if self.form == JSON:
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            now = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             entry = {"time": now, "level": level, "logger": logger, "event": what, **facts}
             return json.dumps(_plain(entry), allow_nan=False) + "\n"
         clock = time.strftime("%H:%M:%S", time.localtime())
