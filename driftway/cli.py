@@ -57,6 +57,10 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
+        def say(sentence: str, code: int) -> None:
+            """Tell the user why the command ends: in its log, if it has one that says so."""
+            (ctx.obj or {}).get("say_end", _say)(sentence, code)
+
         try:
             with no_interrupt_lost():
                 return super().invoke(ctx)
@@ -65,21 +69,26 @@ class LazyGroup(click.Group):
                 raise
             place = "It goes before the command: driftway --config FILE COMMAND ..."
             raise click.UsageError(f"{error.format_message()} {place}", error.ctx) from None
+        except click.ClickException as error:
+            if "say_end" not in (ctx.obj or {}):
+                raise  # click shows the usage, too
+            say(error.format_message(), error.exit_code)
+            ctx.exit(error.exit_code)
         except Failure as failure:
-            _say(str(failure))
+            say(str(failure), failure.exit_code)
             ctx.exit(failure.exit_code)
         except KeyboardInterrupt:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # already exiting: another one would change the exit code
-            _say("interrupted")
+            say("interrupted", INTERRUPTED)
             ctx.exit(INTERRUPTED)
         except OSError as error:
             what = f" {str(error.filename)[:MOST_SHOWN]}" if error.filename else ""
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                _say(f"cannot write{what}: {error.strerror}")
+                say(f"cannot write{what}: {error.strerror}", 1)
             elif error.errno in TOO_MANY_FILES:
-                _say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)")
+                say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
             elif error.errno in BAD_NAME:
-                _say(f"cannot open{what}: {error.strerror}")
+                say(f"cannot open{what}: {error.strerror}", UsageFailure.exit_code)
                 ctx.exit(UsageFailure.exit_code)
             else:
                 raise
@@ -129,7 +138,7 @@ def no_interrupt_lost() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _say(sentence: str) -> None:
+def _say(sentence: str, _code: int) -> None:
     try:
         click.echo(f"driftway: {sentence}", err=True)
     except OSError:

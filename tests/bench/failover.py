@@ -23,6 +23,7 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.wire.codec import read_json
 from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker
+from tests.support.log_times import logged_at
 from tests.support.reader_thread import ReaderThread
 
 SLICE_SECONDS = 0.005
@@ -218,13 +219,13 @@ class FailoverRun:
             predicted_at = predicted()
         if arrivals.complaints:
             raise Failure(f"the predictions are not whole: {arrivals.complaints[0]}")
-        assigned = max(event["time"] for event in successor.by_partition("assigned").values())
+        assigned = max(logged_at(event) for event in successor.by_partition("assigned").values())
         if predicted_at - assigned > TOLD_SECONDS:
             sys.stderr.write(successor.story())
         return Failover(
             assigned=assigned - killed,
-            restored=max(event["time"] for event in restored.values()) - assigned,
-            running=max(event["time"] for event in successor.by_partition("running").values()) - assigned,
+            restored=max(logged_at(event) for event in restored.values()) - assigned,
+            running=max(logged_at(event) for event in successor.by_partition("running").values()) - assigned,
             predicted=predicted_at - assigned,
             relearned=sum(event["committed"] - event["position"] for event in restored.values()),
         )

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftway.worker.errors import Failure
 from tests.bench.process_stats import START_SECONDS, Group, MeasuredWorker, Usage
+from tests.support.log_times import logged_at
 
 SAMPLE_SECONDS = 0.05
 STUCK_SECONDS = 60.0
@@ -85,7 +86,7 @@ def follow(worker: MeasuredWorker, group: Group, rows: int, step: int, tell: Cal
     """
     worker.await_until(lambda: worker.events("running"), START_SECONDS, "the worker is running")
     # The first stretch starts here and not at the first commit, which already covers the first batches.
-    samples = [Sample(worker.events("running")[0]["time"], 0, worker.usage())]
+    samples = [Sample(logged_at(worker.events("running")[0]), 0, worker.usage())]
     oldest = 0
     while samples[-1].rows < rows:
         standing = group.standing()

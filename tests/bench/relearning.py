@@ -27,6 +27,7 @@ from driftway.workbench.broker import LocalKafka
 from driftway.worker.kafka.client_config import NATIVE
 from driftway.worker.kafka.topics import Topics, create_topics
 from tests.support.kafka import await_until, committed_offset
+from tests.support.log_times import logged_at
 from tests.support.process import Driftway, driftway
 from tests.support.reader_thread import ReaderThread
 
@@ -115,7 +116,7 @@ def measure(kafka: str, rows: int, rate: float, rounds: int) -> dict[str, Any]:
                     quiet_until = time.time()
                     change(place, "add", CHALLENGER, "--relearned")
                     await_until(lambda n=number: len(told(worker, "relearned")) == n, WAIT_SECONDS, "it has caught up")
-                    begun, done = (told(worker, event)[-1]["time"] for event in ("relearning", "relearned"))
+                    begun, done = (logged_at(told(worker, event)[-1]) for event in ("relearning", "relearned"))
                     spans.append((quiet_until, begun, done))
                     taken = 2 * number - 1
                     await_until(lambda n=taken: len(told(worker, "plan taken")) == n, WAIT_SECONDS, "the plan is taken")

@@ -96,7 +96,12 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
             value = metrics(port)
             try:
                 taken = [value("records_total", partition=p) for p in "01"]
-                return taken == [2000, 1002] and value("lag", partition="0") == value("lag", partition="1") == 0
+                return (
+                    taken == [2000, 1002]
+                    and value("consumer_lag_offsets", partition="0")
+                    == value("consumer_lag_offsets", partition="1")
+                    == 0
+                )
             except ValueError:  # no sample yet
                 return False
 
@@ -109,21 +114,21 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         told = [line for line in log_of(worker) if line["event"] == "rejected"]
         assert [(line["kind"], line["example"]) for line in told] == [("not-json", "?"), ("null", "null")]
         assert value("rebalances_total") >= 1
-        assert value("commit_seconds_count", partition="0") >= 1
+        assert value("commit_duration_seconds_count", partition="0") >= 1
         assert value("state_bytes", partition="0") > 0
-        assert value("snapshot_bytes_total", partition="0") > 0
-        assert value("latency_seconds_count", partition="0") >= 1
+        assert value("snapshot_written_bytes_total", partition="0") > 0
+        assert value("prediction_latency_seconds_count", partition="0") >= 1
         assert value("build_info", librdkafka=libversion()[0], client=os.environ.get("DRIFTWAY_CLIENT", NATIVE)) == 1
         assert value("cluster_reachable") == 1
-        assert value("batch_seconds_count") >= 1
+        assert value("batch_duration_seconds_count") >= 1
         for state in ("created", "restoring", "running", "closed"):
             assert value("task_state", partition="0", state=state) == (state == "running")
-        assert value("rolling", partition="0", learner="rls", metric="labels") == 2000
-        assert 0.8 < value("rolling", partition="1", learner="rls", metric="accuracy") <= 1
+        assert value("learner_metric", partition="0", learner="rls", metric="labels") == 2000
+        assert 0.8 < value("learner_metric", partition="1", learner="rls", metric="accuracy") <= 1
         points = [read_json(record.value or b"") for record in read_all(kafka, f"{topic}.{group}.accuracy")]
         last = [p for p in points if (p["partition"], p["learner"]) == (0, "no_change")][-1]
         assert last["labels"] == 2000
-        assert value("rolling", partition="0", learner="no_change", metric="accuracy") == last["accuracy"]
+        assert value("learner_metric", partition="0", learner="no_change", metric="accuracy") == last["accuracy"]
         status, _, body = get(port, "/readyz")
         tasks = {"0": "running", "1": "running"}
         expected = {"ready": True, "state": "running", "standby": False, "cluster": "answers", "tasks": tasks}
@@ -132,10 +137,15 @@ def test_counts_equal_what_was_done_and_the_log_is_json(kafka: str, topic: str, 
         worker.terminate()
         assert worker.wait() == 0, worker.story()
         happened = [line["event"] for line in log_of(worker)]
-        assert happened[0] == "listening"
+        assert happened[:2] == ["starting", "listening"]
         assert happened[-1] == "left"
         assert {"kernels are compiled", "subscribed", "assigned", "restored", "running"} <= set(happened)
-        assert all(isinstance(line["time"], float) for line in log_of(worker))
+        logged = log_of(worker)
+        assert all(line.keys() >= {"time", "level", "logger", "event"} for line in logged)
+        assert sorted(line["time"] for line in logged) == [line["time"] for line in logged]
+        assert logged[0]["settings"]["group"] == group
+        summary = next(line for line in logged if line["event"] == "summary")
+        assert (summary["rows"], summary["rejected"], type(summary["rows_per_second"])) == (3002, 2, int)
 
 
 def test_probes_of_a_cold_start(kafka: str, topic: str, group: str, tmp_path: Path) -> None:
@@ -219,7 +229,7 @@ def test_not_ready_while_restoring_and_relearned_rows_are_told_apart(kafka: str,
         assert (restored["position"], restored["committed"]) == (drawn.state_offset, n)
         assert drawn.state_offset <= 1000
         value = metrics(port)
-        assert value("replayed_total", partition="0") == n - restored["position"]
+        assert value("replayed_records_total", partition="0") == n - restored["position"]
         heir.terminate()
         assert heir.wait() == 0, heir.story()
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == n

@@ -92,7 +92,9 @@ def test_a_running_worker_tells_it_until_it_ends(kafka: str, topic: str, group: 
         assert waiting["seconds"] >= int(time.time() - began)
 
         def held() -> list[float]:
-            return [float(value) for value in re.findall(r"^driftway_held_back.* ([0-9.]+)$", get("/metrics"), re.M)]
+            return [
+                float(value) for value in re.findall(r"^driftway_open_transaction_.* ([0-9.]+)$", get("/metrics"), re.M)
+            ]
 
         assert held()[0] == 5.0
         producer.commit_transaction(20)

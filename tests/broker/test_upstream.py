@@ -25,28 +25,30 @@ def test_librdkafka_still_commits_transactions_whose_messages_are_not_there(kafk
     assert "commit_transaction() has returned without an error" in done.stdout, done.stdout + done.stderr
     shown = "read_committed sees   {'first': 100}\nread_uncommitted sees {'first': 100, 'aborted': 100}\n"
     assert (done.returncode, shown in done.stdout) == (1, True), (
-        f"librdkafka {confluent_kafka.libversion()[0]} seems to be mended, see docs/upstream/README.md: {done.stdout}"
+        f"librdkafka {confluent_kafka.libversion()[0]} seems to be repaired, see docs/upstream/README.md: {done.stdout}"
     )
 
 
 @pytest.mark.slow
 def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
     output = java.run(UPSTREAM / "StaleLoad.java", tmp_path)
-    mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {output}"
-    assert "epoch 10's load done, 12's half way      : 647521 (16 minutes old)" in output, mended
-    assert "transaction aborted, loads over          : 883000 (never committed)" in output, mended
+    repaired = f"Kafka {KAFKA_VERSION} seems to be repaired, see docs/upstream/README.md: {output}"
+    assert "epoch 10's load done, 12's half way      : 647521 (16 minutes old)" in output, repaired
+    assert "transaction aborted, loads over          : 883000 (never committed)" in output, repaired
 
 
 @pytest.mark.slow
 def test_kafka_still_takes_a_partition_without_a_leader_for_deleted(tmp_path: Path) -> None:
     output = java.run(UPSTREAM / "LostMarkers.java", tmp_path)
-    mended = f"Kafka {KAFKA_VERSION} seems to be mended, see docs/upstream/README.md: {output}"
-    assert "a partition without a leader: Optional.empty, so deleted, its marker is skipped" in output, mended
+    repaired = f"Kafka {KAFKA_VERSION} seems to be repaired, see docs/upstream/README.md: {output}"
+    assert "a partition without a leader: Optional.empty, so deleted, its marker is skipped" in output, repaired
 
 
 def test_confluent_kafka_still_keeps_exceptions_that_are_handled_while_it_raises() -> None:
     argv = [sys.executable, str(UPSTREAM / "kept_exceptions.py")]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     shown = "kept where the client raised in the handler: True, where it did not: False\n"
-    mended = f"confluent-kafka {confluent_kafka.__version__} seems to be mended, see docs/upstream/README.md: {done}"
-    assert (done.returncode, done.stdout) == (1, shown), mended
+    repaired = (
+        f"confluent-kafka {confluent_kafka.__version__} seems to be repaired, see docs/upstream/README.md: {done}"
+    )
+    assert (done.returncode, done.stdout) == (1, shown), repaired

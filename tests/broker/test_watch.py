@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.kafka import create_topic, produce
+from driftway.worker.wire.codec import read_json
+from tests.support.kafka import create_topic, produce, read_all
 from tests.support.process import Driftway, driftway
 
 pytestmark = pytest.mark.broker
@@ -47,6 +48,22 @@ def test_once_json_gives_the_newest_values_of_each_partition_and_learner(kafka: 
         assert 0.7 < row["window_accuracy"] <= 1
         assert row["accuracy"] > row["no_change_accuracy"]
         assert {"majority_accuracy", "kappa_temporal", "rows_per_second"} <= set(row)
+    names = "precision,recall,auc,log-loss"
+    asked = driftway("watch", "--input", learned, "--bootstrap", kafka, "--once", "--json", "--metric", names)
+    for row in json.loads(asked.stdout):
+        if row["learner"] != LEARNERS[0]:
+            assert "window_auc" not in row
+            continue
+        predictions = [read_json(one.value or b"") for one in read_all(kafka, f"{learned}.{learned}.predictions")]
+        last = [one for one in predictions if one["partition"] == row["partition"]][-1000:]
+        hits = sum(one["prediction"] == one["y"] == 1 for one in last)
+        assert row["window_precision"] == hits / sum(one["prediction"] == 1 for one in last)
+        assert row["window_recall"] == hits / sum(one["y"] == 1 for one in last)
+        assert row["window_auc"] > 0.8
+        assert row["window_calibrated_log_loss"] > 0
+    refused = driftway("watch", "--input", learned, "--bootstrap", kafka, "--once", "--metric", "fscore")
+    assert refused.code == 2
+    assert refused.stderr.startswith("driftway: there is no metric fscore; there are accuracy, auc, ")
     produce(kafka, learned, [b"{}"] * 7, partition=1)
     assert {row["partition"]: row["lag"] for row in once(kafka, learned)} == {0: 0, 1: 7}
 

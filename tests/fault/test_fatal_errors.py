@@ -48,7 +48,7 @@ def test_worker_fenced_with_a_snapshot_on_its_way_goes_on(kafka: str) -> None:
         victim.await_condition(lambda: auditor.seen >= len(stage.expected), "every row predicted")
         victim.terminate()
         assert victim.wait() == 0, victim.story()
-        assert "fenced" in {json.loads(line).get("verdict") for line in victim.stderr.splitlines()}
+        assert "fenced" in {json.loads(line).get("action") for line in victim.stderr.splitlines()}
     auditor.require(stage.expected)
 
 

@@ -55,7 +55,7 @@ def test_commit_without_any_answer_costs_the_producer_and_nothing_else(kafka: st
         worker.await_condition(
             lambda: worker.stderr.count("restored partition") == restored + 1, "the producer is replaced", 30
         )
-        assert "verdict=unknown" in worker.stderr, worker.story()
+        assert "action=unknown" in worker.stderr, worker.story()
         stage.fill(900)
         await_until(lambda: auditor.seen >= len(stage.expected), 60, "every row predicted")
         assert proxy.lost[END_TXN] == 1

@@ -154,7 +154,7 @@ def test_zombie_writes_nothing_visible(kafka: str, step: Step, protocol: str, cl
             members.pop()
         else:
             zombie.await_condition(
-                lambda: any(word in zombie.stderr for word in ("lost partitions", "verdict=fenced")), "it is told"
+                lambda: any(word in zombie.stderr for word in ("lost partitions", "action=fenced")), "it is told"
             )
         stage.fill(BEFORE)
         await_rows(stage, auditor, ROWS)

@@ -1,4 +1,4 @@
-"""An unclean election cuts one of a group's logs below what was committed: it is mended exactly, or told and refused.
+"""An unclean election cuts one of a group's logs below what was committed: it is repaired exactly, or told and refused.
 
 The log of one topic has two replicas. One of them falls behind, the other is killed, and the one that fell behind
 becomes the leader, by a true unclean election; only the offsets of a group are cut by hand. All other topics have three
@@ -68,7 +68,7 @@ def cut_under(stage: FaultScenario, worker: Driftway, election: UncleanElection,
 
 @pytest.mark.parametrize("moment", [RUNNING, STOPPED])
 @pytest.mark.parametrize("name", ["predictions", "accuracy", "snapshots"])
-def test_what_an_output_or_the_snapshots_have_lost_is_mended(cluster: LocalCluster, name: str, moment: str) -> None:
+def test_what_an_output_or_the_snapshots_have_lost_is_repaired(cluster: LocalCluster, name: str, moment: str) -> None:
     stage, election = fallen_behind(cluster, name)
     stage.fill(BEFORE, CUT_OFF)
     with Driftway(*stage.worker(*POINTS)) as worker:

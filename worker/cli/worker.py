@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import signal
 from typing import TYPE_CHECKING, Any
@@ -34,6 +33,7 @@ from driftway.worker.wire.rejections import RejectionLimit
 from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
 if TYPE_CHECKING:
+    from driftway.worker.stream.observability.event_log import EventLog
     from driftway.worker.stream.worker import Worker
 
 
@@ -209,19 +209,25 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     """
     import faulthandler
 
-    from driftway.worker.stream.observability.event_log import EventLog, LoggingBridge
+    from driftway.worker.stream.observability.event_log import JSON, EventLog
+    from driftway.worker.stream.observability.uncaught import logged_as_events
 
     with contextlib.suppress(ValueError, OSError, AttributeError):  # standard error may be closed, or not a file
         faulthandler.enable()  # all threads' stacks on SIGABRT, which ends a stuck service
     event_log = EventLog(given["log_format"])
-    logging.getLogger("driftway").addHandler(
-        LoggingBridge(event_log)
-    )  # before kernels are loaded, which may log warnings
+    if event_log.form == JSON:
+        obj["say_end"] = lambda sentence, code: event_log.error("failed", error=sentence, exit_code=code)
+    with logged_as_events(event_log):  # before kernels are loaded, which may log warnings
+        _work(obj, {"input": input_, "group": group, **given}, event_log)
 
+
+def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> None:
     from driftway.worker.kafka.client_factory import choose_client
     from driftway.worker.state.factory import allocating
     from driftway.worker.stream.endpoint import Endpoint
+    from driftway.worker.stream.observability.event_log import JSON
     from driftway.worker.stream.observability.metrics import WorkerMetrics
+    from driftway.worker.stream.observability.settings_in_force import settings_in_force
     from driftway.worker.stream.worker import Worker as Loop
 
     limit = given["max_rejected"]
@@ -235,14 +241,19 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     given["client"], why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
-        given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough,
+        given["bootstrap"], given["input"], given["group"], model, passthrough=passthrough,
+        **{name: given[name] for name in names},
         promote=PromoteOption.parse(given["promote"]),
     )  # fmt: skip
+    if event_log.form == JSON:  # a line of text has no room for them
+        _log_start(event_log, settings_in_force(given, passthrough))
     if why is not None:
         event_log.event("python client", note=why)
     if model.warm is not None:
         event_log.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
-    running = Loop(settings, event_log, WorkerMetrics(group, input_, settings.client), obj.get("probe"))
+    running = Loop(
+        settings, event_log, WorkerMetrics(settings.group, settings.input, settings.client), obj.get("probe")
+    )
     endpoint = None
     if given["http_port"] is not None:
         endpoint = Endpoint(running, given["http_host"], given["http_port"])
@@ -255,6 +266,15 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     finally:
         if endpoint is not None:
             endpoint.stop()
+
+
+def _log_start(event_log: EventLog, in_force: dict[str, Any]) -> None:
+    """Log the settings under their options' names."""
+    from driftway.worker.stream.observability.metrics import version
+
+    parameters = click.get_current_context().command.params
+    options = {str(one.name): max(one.opts, key=len).lstrip("-") for one in parameters} | {"input": "input"}
+    event_log.event("starting", version=version(), settings={options[name]: in_force[name] for name in in_force})
 
 
 def _stop(running: Worker, number: int) -> None:

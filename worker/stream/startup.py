@@ -61,7 +61,7 @@ def _tell_compacted(settings: WorkerSettings, event_log: EventLog) -> None:
     """Log a warning if an input topic is compacted."""
     inputs = [topic for topic in (settings.input, settings.label_topic) if topic]
     for topic, policy in compacted_topics(settings.bootstrap, settings.passthrough, inputs).items():
-        event_log.event("compacted input", topic=topic, policy=policy, warning=COMPACTED_INPUT)
+        event_log.warning("compacted input", topic=topic, policy=policy, warning=COMPACTED_INPUT)
 
 
 def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFacts:
@@ -150,4 +150,4 @@ def _check_settings(settings: WorkerSettings, plan: Mapping[str, Any], event_log
     for one in wrong:
         if one.blocks:
             raise Failure(one.sentence)
-        event_log.event("topic settings", warning=one.sentence)
+        event_log.warning("topic settings", warning=one.sentence)

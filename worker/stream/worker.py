@@ -146,7 +146,7 @@ class Worker:
             for partition, records in batches:
                 self._advance(partition, records)
             seconds = time.monotonic() - started
-            self.metrics.worker_metric(self.metrics.batch_seconds).observe(seconds)
+            self.metrics.worker_metric(self.metrics.batch_duration).observe(seconds)
             self.consumer.adapt_batch_size(seconds, sum(map(len, arrived)))
         self._collect_restores()
         self._collect_commits()
@@ -228,15 +228,15 @@ class Worker:
         """Restore failed partitions whose retry is due, and those whose log does not hold what they read."""
         for task in self._accepting(self.consumer.misplaced):
             expected, received = self.consumer.misplaced[task.partition]
-            self.event_log.event("unexpected offset", partition=task.partition, expected=expected, received=received)
-            self.metrics.partition_metric(self.metrics.wrong_offsets, task.partition).inc()
+            self.event_log.warning("unexpected offset", partition=task.partition, expected=expected, received=received)
+            self.metrics.partition_metric(self.metrics.unexpected_offsets, task.partition).inc()
             self._restore_again(task, ErrorAction.RETRY, f"offset {received} arrived where {expected} was expected")
         for task in self._accepting(self.consumer.unreadable):
             if not task.uncommitted:  # rows before the batch are committed first
                 self._restore_again(task, ErrorAction.RETRY, self.consumer.unreadable[task.partition])
         for lost in (self.consumer.out_of_range, self._labels.take_out_of_range(), self._inputs.poll()):
             for task in self._accepting(lost):
-                self.event_log.event("input lost", partition=task.partition, error=lost[task.partition])
+                self.event_log.warning("input lost", partition=task.partition, error=lost[task.partition])
                 self._restore_again(task, ErrorAction.ABORT, lost[task.partition])
         for partition in self._retries.due():
             if (failed := self.tasks.get(partition)) is not None and failed.state is State.CREATED:
@@ -283,7 +283,7 @@ class Worker:
                     self.consumer.resume(partition)
             elif partition in leaving:
                 # The next owner starts from the last commit, whatever became of this one.
-                self.event_log.event("last commit failed", partition=partition, error=str(error))
+                self.event_log.warning("last commit failed", partition=partition, error=str(error))
                 self._close(task)
             else:
                 self._handle_failure(task, error)
@@ -298,25 +298,25 @@ class Worker:
 
     def _handle_failure(self, task: Task, error: KafkaException | TaskError) -> None:
         """Handle a failed call: stop the worker, or restore the task."""
-        verdict, sentence = self._classify_failure(task, "commit failed", error)
-        self._restore_again(task, verdict, sentence)
+        action, sentence = self._classify_failure(task, "commit failed", error)
+        self._restore_again(task, action, sentence)
 
     def _record_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> None:
         """Schedule the next restore of a task that failed while CREATED."""
-        verdict, sentence = self._classify_failure(task, what, error)
-        self._retries.record_failure(task.partition, verdict, f"{task}: {sentence}")
+        action, sentence = self._classify_failure(task, what, error)
+        self._retries.record_failure(task.partition, action, f"{task}: {sentence}")
 
     def _classify_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:
         """Log and count a failure; raise if no retry can help."""
-        verdict, sentence = classify_failure(error)
-        self.event_log.event(what, partition=task.partition, verdict=verdict.value, error=sentence)
-        self.metrics.failed(task, what, verdict)
+        action, sentence = classify_failure(error)
+        self.event_log.warning(what, partition=task.partition, action=action.value, error=sentence)
+        self.metrics.failed(task, what, action)
         self._watchdog.reset()
-        if verdict is ErrorAction.FATAL:
+        if action is ErrorAction.FATAL:
             raise Failure(f"{task}: {sentence}")
-        return verdict, sentence
+        return action, sentence
 
-    def _restore_again(self, task: Task, verdict: ErrorAction, sentence: str) -> None:
+    def _restore_again(self, task: Task, action: ErrorAction, sentence: str) -> None:
         """Pause the partition, abandon its commit, reset the task and schedule a restore."""
         self.consumer.pause(task.partition)
         self._paused.discard(task.partition)
@@ -325,7 +325,7 @@ class Worker:
         self.metrics.aborted(task)
         task.reset()
         self.metrics.state(task)
-        self._retries.record_failure(task.partition, verdict, f"{task}: {sentence}")
+        self._retries.record_failure(task.partition, action, f"{task}: {sentence}")
 
     # Rebalance callbacks, called inside step 1.
 
@@ -355,7 +355,7 @@ class Worker:
 
     def _lost(self, partitions: list[int]) -> None:
         """Close partitions that have moved already: nothing can be committed any more, and nothing is awaited."""
-        self.event_log.event("lost", partitions=partitions)
+        self.event_log.warning("lost", partitions=partitions)
         self._close_dirty(partitions, Deadline(0.0))
 
     def _revoke_deadline(self) -> Deadline:

@@ -111,7 +111,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_compiled_anew_and_mended(folder, damage):
+def test_a_damaged_file_is_compiled_anew_and_repaired(folder, damage):
     assert started() == (2 * FACTOR, False)
     (path,) = files(folder)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))

@@ -31,6 +31,13 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
     show_default=True,
     help="Start with all accuracy points and drift alarms, or only with the newest.",
 )
+@click.option(
+    "--metric",
+    "metrics",
+    metavar="NAME[,NAME..]",
+    help="Show these metrics, too: precision, recall, specificity, f1, g-mean, balanced-accuracy, auc, log-loss, "
+    "brier, or fields of the accuracy points.",
+)
 @click.option("--interval", type=click.FloatRange(min=0.05), metavar="SECONDS", help="Time between two refreshes.")
 @click.option("--once", is_flag=True, help="Show the newest values once and exit.")
 @click.option("--json", is_flag=True, help="Print a list of objects on standard output, one line per refresh.")
@@ -47,33 +54,46 @@ def watch(**given: Any) -> None:
     that beside it, and a line below if all partitions together find it. If the broker is unreachable, watch waits for
     it. Nothing is committed and no group is joined.
 
+    With --metric, precision and the others up to auc are those of the champion's last 1,000 predictions of each
+    partition whose events had their labels; with two classes those of the second one, with more the mean over classes.
+    log-loss, brier and fields of the accuracy points are over the worker's window, of every learner. - stands for what
+    is not defined, or not known because labels come later.
+
     \b
     Examples:
       driftway watch --input EVENTS
       driftway watch --input EVENTS --once --json
       driftway watch --input EVENTS --from start
+      driftway watch --input EVENTS --metric precision,recall,auc,log-loss
     """
     from driftway.worker.admin.watch.dashboard import Dashboard
+    from driftway.worker.admin.watch.recent_predictions import COMPUTED, RecentPredictions, fields_asked
     from driftway.worker.admin.watch.watcher import Watcher, chosen
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
+    asked = fields_asked(given["metrics"])
+    dashboard = Dashboard()
+    if set(asked) & set(COMPUTED.values()):
+        dashboard.recent = RecentPredictions()
     with _until_stopped():
         topics, counts = chosen(given["bootstrap"], passthrough, given)
-        watcher = Watcher(given["bootstrap"], passthrough, topics, counts, given["from"] == START, Dashboard())
+        watcher = Watcher(given["bootstrap"], passthrough, topics, counts, given["from"] == START, dashboard)
         try:
-            _show(watcher, given, topics.prefix)
+            _show(watcher, given, topics.prefix, asked)
         finally:
             watcher.close()
 
 
-def _show(observation: Watcher, given: dict[str, Any], name: str) -> None:
+def _show(observation: Watcher, given: dict[str, Any], name: str, asked: list[str]) -> None:
+    from driftway.worker.admin.watch.recent_predictions import check_asked
     from driftway.worker.wire.codec import write_json
 
     rows = observation.catch_up()
+    check_asked(asked, [row.point for row in rows])
     live = sys.stdout.isatty() and not given["json"]
     seconds = given["interval"] or (TERMINAL_SECONDS if live else PLAIN_SECONDS)
     if live:
-        _show_table(observation, given, seconds, name)
+        _show_table(observation, given, seconds, name, asked)
         return
     from driftway.worker.admin.watch.view import lines, silence
 
@@ -81,13 +101,13 @@ def _show(observation: Watcher, given: dict[str, Any], name: str) -> None:
         if given["json"]:
             click.echo(write_json([row.as_object() for row in rows]))
         else:
-            click.echo("\n".join(lines(rows, silence(observation.dashboard.silent_seconds))))
+            click.echo("\n".join(lines(rows, silence(observation.dashboard.silent_seconds), asked)))
         if given["once"]:
             return
         rows = observation.refresh(seconds)
 
 
-def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, name: str) -> None:
+def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, name: str, asked: list[str]) -> None:
     from rich.console import Console
     from rich.live import Live
 
@@ -95,12 +115,12 @@ def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, nam
 
     console = Console()
     if given["once"]:
-        console.print(table(observation.dashboard.rows(), console.width, name))
+        console.print(table(observation.dashboard.rows(), console.width, name, asked=asked))
         return
     with Live(console=console, auto_refresh=False) as screen:
         while True:
             note = silence(observation.dashboard.silent_seconds)
-            screen.update(table(observation.dashboard.rows(), console.width, name, note), refresh=True)
+            screen.update(table(observation.dashboard.rows(), console.width, name, note, asked), refresh=True)
             observation.refresh(seconds)
 
 

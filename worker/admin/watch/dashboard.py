@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from driftway.worker.admin.watch.recent_predictions import RecentPredictions
+
 RATE_SECONDS = 5.0
 """Window of the rate in rows per second: several commits, yet short enough to show a stall."""
 SHORTEST_SECONDS = 0.5
@@ -121,6 +123,8 @@ class Dashboard:
         """Partition -> input offset of its newest prediction, and what that says."""
         self.silent_seconds: float | None = None
         """Seconds since the broker stopped answering; None if it answers."""
+        self.recent: RecentPredictions | None = None
+        """The champions' newest predictions with labels, if metrics of them are to be shown."""
         self.clocks: Mapping[int, Mapping[str, int]] = {}
         """Partition -> how far clocks are apart."""
 
@@ -192,7 +196,8 @@ class Dashboard:
         for place in places:
             partition, learner = place
             accounted, end = self._last_outcome[partition], self._ends.get(partition)
-            drifts = self._drifts.get(partition, {})
+            drifts, champion = self._drifts.get(partition, {}), learner == champions[partition]
+            recent = {} if self.recent is None or not champion else self.recent.figures(partition)
             last = max(((offset, detector) for detector, (_, offset) in drifts.items()), default=None)
             found.append(
                 DashboardRow(
@@ -201,14 +206,14 @@ class Dashboard:
                     accounted + 1,
                     self._rate(partition),
                     None if end is None else max(0, end - accounted - 1),
-                    self._points.get(place, {}),
+                    {**self._points.get(place, {}), **recent},
                     tuple(self._history.get(place, ())),
                     dict(self._rejected.get(partition, Counter()).most_common()),
                     dict(self._set_aside.get(partition, Counter()).most_common()),
                     {detector: count for detector, (count, _) in drifts.items()},
                     None if last is None else (last[1], last[0]),
                     self.clocks.get(partition, {}),
-                    self._newest.get(partition, (-1, {}))[1] if place[1] == champions[partition] else {},
+                    self._newest.get(partition, (-1, {}))[1] if champion else {},
                 )
             )
         return found

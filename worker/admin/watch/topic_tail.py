@@ -198,6 +198,10 @@ class NewestPrediction(NamedTuple):
     """Of its event, in the input."""
     said: dict[str, Any]
     """The prediction, and how sure it is, see `driftway.worker.admin.audit.diff.confidence_of`."""
+    score: Any
+    """A number, or a list of one for each class."""
+    label: Any
+    """That of the event, as on the wire; None or NaN if it had none."""
 
 
 def read_prediction(message: Any) -> NewestPrediction:
@@ -212,7 +216,8 @@ def read_prediction(message: Any) -> NewestPrediction:
     try:
         found = fields(value)
         said = {"prediction": found.get("prediction"), **confidence_of(found)}
-        return NewestPrediction(int(found["partition"]), int(found["offset"]), said)
+        place = int(found["partition"]), int(found["offset"])
+        return NewestPrediction(*place, said, found.get("score"), found.get("y"))
     except (ValueError, KeyError, TypeError) as error:
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
         raise Failure(f"cannot read the prediction in {where}: {error}") from None

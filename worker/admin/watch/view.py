@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.table import Table
 
 from driftway.worker.admin.watch.challengers import of_group, verdict
 from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
+from driftway.worker.admin.watch.recent_predictions import COMPUTED, OF_POINTS
 from driftway.worker.wire.rejections import format_counts
 
 SPARKLINE_WIDTH = 24
@@ -35,16 +37,28 @@ HEADINGS = {
     "r2": "r2",
 }
 """Metric of an accuracy point -> heading, in column order."""
+ASKED = {field: name for name, field in {**COMPUTED, **OF_POINTS}.items()}
+"""Metric that is shown only if asked for -> heading."""
 
 
-def table(rows: list[DashboardRow], width: int, title: str | None = None, note: str | None = None) -> Table:
+def columns(rows: list[DashboardRow], asked: Sequence[str] = ()) -> list[str]:
+    """Return the metrics to show: the first one, those that were asked for, and those that are there."""
+    first, *rest = [metric for metric in HEADINGS if any(metric in row.point for row in rows)] or [""]
+    return [metric for metric in dict.fromkeys([first, *asked, *rest]) if metric]
+
+
+def table(
+    rows: list[DashboardRow], width: int, title: str | None = None, note: str | None = None, asked: Sequence[str] = ()
+) -> Table:
     """A table of one line per row, for a terminal of `width` columns; `note` is shown below.
 
-    No number is truncated: if there is no room, the last metrics are left out, and finally learners' names are folded.
+    No number is truncated: if there is no room, the last metrics are left out, but none that is `asked` for, and
+    finally learners' names are folded.
     """
-    metrics = [metric for metric in HEADINGS if any(metric in row.point for row in rows)]
+    metrics = columns(rows, asked)
     measuring = Console(width=10_000, file=io.StringIO())
-    while len(metrics) > 1 and measuring.measure(_table(rows, metrics, width)).maximum > width:
+    kept = len({*metrics[:1], *asked})
+    while len(metrics) > max(1, kept) and measuring.measure(_table(rows, metrics, width)).maximum > width:
         metrics.pop()
     result = _table(rows, metrics, width)
     notes = rejected(rows), *clocks(rows), *together(rows), note
@@ -61,13 +75,13 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
     result.add_column("learner", overflow="fold", min_width=LEAST_NAME)
     drifting = ("drift, rows\nago (all)",) if any(row.last_drift for row in rows) else ()
     tested = ("against\nchampion",) if any(verdict(row.point) for row in rows) else ()
-    for heading in ("offsets", "offsets/s", "lag", *drifting, *tested, *(HEADINGS[metric] for metric in shown)):
-        result.add_column(heading, justify="right", no_wrap=True)
+    for title in ("offsets", "offsets/s", "lag", *drifting, *tested, *(heading(metric) for metric in shown)):
+        result.add_column(title, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
     newest = ("newest\nprediction",) if wide and any(newest_text(row) for row in rows) else ()
-    for heading in newest:
-        result.add_column(heading, no_wrap=True)
+    for title in newest:
+        result.add_column(title, no_wrap=True)
     trend = wide and any(len(row.history) > 1 for row in rows)
     if trend:
         ends = " to ".join(cell(shown[0], bound) for bound in bounds) if shown else ""
@@ -126,14 +140,15 @@ def silence(seconds: float | None) -> str | None:
     return None if seconds is None else f"the broker has not answered for {seconds:.0f} s; asking again"
 
 
-def lines(rows: list[DashboardRow], note: str | None = None) -> list[str]:
+def lines(rows: list[DashboardRow], note: str | None = None, asked: Sequence[str] = ()) -> list[str]:
     """Plain lines: rejections, the note, and one line per row."""
     if not rows:
         return [text for text in ("no accuracy points yet", note) if text]
     texts = [text for text in (rejected(rows), *clocks(rows), *together(rows), note) if text]
     for row in rows:
         done, rate, lag = place_cells(row)
-        metrics = [f"{name(m)} {cell(m, row.point[m])}" for m in HEADINGS if m in row.point]
+        shown = [metric for metric in columns(rows, asked) if metric in row.point]
+        metrics = [f"{name(metric)} {cell(metric, row.point[metric])}" for metric in shown]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         newest = [f"newest {text}"] if (text := newest_text(row)) else []
         texts.append(
@@ -177,9 +192,14 @@ def verdict_cell(row: DashboardRow) -> str:
     return "" if found is None else f"{found.side} p {found.p:.0e}"
 
 
+def heading(metric: str) -> str:
+    """A metric's heading; of one that is shown only if asked for, its name."""
+    return HEADINGS.get(metric) or ASKED.get(metric) or metric.replace("_", "\n")
+
+
 def name(metric: str) -> str:
     """A metric's heading on one line."""
-    return HEADINGS[metric].replace("-\n", "-").replace("\n", " ")
+    return heading(metric).replace("-\n", "-").replace("\n", " ")
 
 
 def cell(metric: str, value: Any) -> str:

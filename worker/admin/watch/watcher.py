@@ -8,6 +8,7 @@ from typing import Any
 
 from driftway.worker.admin.watch.clocks import ClockReader
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
+from driftway.worker.admin.watch.recent_predictions import WINDOW
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, read_prediction, read_rejection, readings
 from driftway.worker.errors import Failure, with_file_shortage
 from driftway.worker.kafka.client_config import require_broker
@@ -18,6 +19,8 @@ POINTS_BACK = 400
 OUTCOMES_BACK = 50
 """Records to go back from the end to find the newest prediction; each commit adds one marker."""
 OUTCOMES_BEHIND = 5_000
+RECENT_BACK = WINDOW + 500
+"""The same, where metrics of the newest predictions are shown: enough for the window, markers included."""
 REJECTED_BACK = 10_000
 """Records to go back in each partition of rejections to count them by kind; later ones are counted, too."""
 ALARMS_BACK = 10_000
@@ -69,7 +72,8 @@ class Watcher:
         alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
         starts = None if from_start else near(self._ends.of(alarms), ALARMS_BACK)
         self._alarms = TopicTail(bootstrap, passthrough, alarms, starts)
-        newest = near(self._ends.of(self._outcomes), OUTCOMES_BACK)
+        self._back = OUTCOMES_BACK if dashboard.recent is None else RECENT_BACK
+        newest = near(self._ends.of(self._outcomes), self._back)
         self._newest = TopicTail(bootstrap, passthrough, self._outcomes, newest)
         self._rejected = TopicTail(bootstrap, passthrough, rejected, near(self._ends.of(rejected), REJECTED_BACK))
         self._tails = self._points, self._newest, self._alarms, self._rejected
@@ -101,7 +105,7 @@ class Watcher:
         self.dashboard.silent_seconds = self._ends.silent_seconds
         (topic,) = self._input
         self.dashboard.ends({p: end for (name, p), end in ends.items() if name == topic})
-        self._newest.jump(ends, OUTCOMES_BACK, OUTCOMES_BEHIND)
+        self._newest.jump(ends, self._back, OUTCOMES_BEHIND)
         if self._clocks is not None:
             self.dashboard.clocks = self._clocks.of(self.dashboard.delayed_partitions)
         return self.dashboard.rows()
@@ -115,10 +119,15 @@ class Watcher:
     def _read(self, seconds: float) -> None:
         for point, written_at in readings(self._points.poll(seconds)):
             self.dashboard.add_point(point, written_at)
-        # The last record of each partition suffices; decoding every prediction would be wasted work.
-        last = {(message.topic(), message.partition()): message for message in self._newest.poll(0.0)}
-        for message in last.values():
-            self.dashboard.predict(*read_prediction(message))
+        newest = self._newest.poll(0.0)
+        if self.dashboard.recent is None:
+            # The last record of each partition suffices; decoding every prediction would be wasted work.
+            newest = list({(message.topic(), message.partition()): message for message in newest}.values())
+        for message in newest:
+            partition, offset, said, score, label = read_prediction(message)
+            self.dashboard.predict(partition, offset, said)
+            if self.dashboard.recent is not None:
+                self.dashboard.recent.add(partition, offset, score, said["prediction"], label)
         for alarm, written_at in readings(self._alarms.poll(0.0)):
             self.dashboard.alarm(alarm, written_at)
         for message in self._rejected.poll(0.0):

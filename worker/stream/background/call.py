@@ -8,8 +8,8 @@ one and aborts its transaction. The threads are daemons, which do not keep a pro
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -145,6 +145,5 @@ def call_with_timeout(call: Callable[[], Returned], seconds: float, what: str) -
 def end_process(sentence: str) -> NoReturn:
     """End the process at once: a client that it needs is stuck, and can neither be closed nor destroyed."""
     with contextlib.suppress(OSError):  # a log that cannot be written must not keep it alive
-        sys.stderr.write(f"driftway: {sentence}\n")
-        sys.stderr.flush()
+        logging.getLogger("driftway.worker").error(sentence)
     os._exit(Unreachable.exit_code)

@@ -176,7 +176,7 @@ class PlanReader:
         try:
             return prepare_kernels(settings, self._settings.client, self._event_log, cancelled)
         except (Failure, ValueError, MemoryError) as error:
-            self._event_log.event("plan passed over", plan=plan.number, error=str(error))
+            self._event_log.warning("plan passed over", plan=plan.number, error=str(error))
             return None
 
     def _is_possible(self, plan: ModelPlan) -> bool:
@@ -184,7 +184,7 @@ class PlanReader:
         settings = self._settings
         why = why_not(plan, settings.model) or why_not_relearned(plan, settings.model)
         if why is not None:
-            self._event_log.event("plan passed over", plan=plan.number, error=why)
+            self._event_log.warning("plan passed over", plan=plan.number, error=why)
         return why is None
 
     def _require_topics(self, plan: ModelPlan) -> None:
@@ -204,5 +204,5 @@ class PlanReader:
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if sentence != self._told:
-            self._event_log.event("plan reader error", error=sentence)
+            self._event_log.warning("plan reader error", error=sentence)
         self._told = sentence

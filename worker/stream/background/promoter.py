@@ -210,5 +210,5 @@ class Promoter:
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if sentence != self._told:
-            self._event_log.event("promotion error", error=sentence)
+            self._event_log.warning("promotion error", error=sentence)
         self._told = sentence

@@ -82,14 +82,14 @@ class Relearners:
                 self._waiting[:] = [*self._waiting[1:], one]  # one that is added meanwhile is added again
             if one.failed is not None:
                 what = {"partition": one.partition, "plan": one.plan.number}
-                self._event_log.event("relearning failed", **what, error=one.failed)
+                self._event_log.warning("relearning failed", **what, error=one.failed)
             if one.over or one.failed is not None:
                 self._waiting.remove(one)
 
     def _tell(self, one: Relearner, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
         if sentence != self._told:
-            self._event_log.event("relearning interrupted", partition=one.partition, error=sentence)
+            self._event_log.warning("relearning interrupted", partition=one.partition, error=sentence)
         self._told = sentence
 
     def _relearn(self, one: Relearner) -> None:

@@ -109,4 +109,4 @@ class LabelConsumer:
         elif is_permanent(error):
             raise Failure(f"cannot read {where}: {explained(error)}")
         else:
-            self._event_log.event("label reader error", error=error.str())
+            self._event_log.warning("label reader error", error=error.str())

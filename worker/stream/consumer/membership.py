@@ -120,7 +120,7 @@ class GroupMembership:
         """Whether a new member may join after an error that ended this client's membership."""
         allowed = any(words in error for words in (NAME_TAKEN, *GROUP_LOST_ERRORS)) and not self.join_timed_out()
         if allowed:
-            self.event_log.event("not admitted to the group, trying again", error=error)
+            self.event_log.warning("not admitted to the group, trying again", error=error)
         return allowed
 
     def rejoin(self) -> Member:

@@ -193,7 +193,7 @@ class PartitionConsumer:
         try:
             call_with_timeout(seek_and_resume, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
         except KafkaException as error:
-            self.event_log.event("seek refused", partition=partition, error=error.args[0].str())
+            self.event_log.warning("seek refused", partition=partition, error=error.args[0].str())
             return False
         return True
 
@@ -244,13 +244,13 @@ class PartitionConsumer:
                 "-X partition.assignment.strategy, or after they have left"
             )
         else:
-            self.event_log.event("consumer error", error=error.str())
+            self.event_log.warning("consumer error", error=error.str())
 
     def _record_unreadable(self, partition: int, error: KafkaError) -> None:
         """Record that a batch cannot be read; the client asks for it again and again."""
         if partition not in self.unreadable:
             self.unreadable[partition] = f"a batch cannot be read: {explained(error)}"
-            self.event_log.event("unreadable batch", partition=partition, error=error.str())
+            self.event_log.warning("unreadable batch", partition=partition, error=error.str())
 
     def _restart(self, partition: int) -> None:
         """Assign a partition again: after an offset out of range the client does not read on by itself.

@@ -68,7 +68,7 @@ def ensure_assigned(group: WatchedGroup) -> None:
     member_seconds, until = MEMBER_SECONDS, time.monotonic() + MAX_TOTAL_SECONDS
     found = unassigned_partitions(group, admin)
     if found:
-        event_log.event("the group left partitions unassigned, triggering a rebalance", partitions=found)
+        event_log.warning("the group left partitions unassigned, triggering a rebalance", partitions=found)
     while found and time.monotonic() < until:
         trigger_rebalance(group, member_seconds)
         member_seconds = min(2 * member_seconds, MAX_MEMBER_SECONDS)

@@ -98,4 +98,4 @@ class ShareConsumer:
             return
         if is_permanent(error) or error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise Failure(f"cannot read {self._settings.topics.shares}/{partition}: {explained(error)}")
-        self._event_log.event("share reader error", error=error.str())
+        self._event_log.warning("share reader error", error=error.str())

@@ -61,4 +61,4 @@ class ClientErrors:
             self._logged[kind] = (now, 0) if due else (logged_at, more + 1)
         if due:
             since = {"more_since_the_last_line": more} if more else {}
-            self._event_log.event(what, kind=kind, error=sentence, **since)
+            self._event_log.warning(what, kind=kind, error=sentence, **since)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import io
 import json
 import logging
+import math
 import sys
 import time
+from datetime import UTC, datetime
 from typing import Any, TextIO
 
 TEXT, JSON = "text", "json"
+INFO, WARNING, ERROR = "info", "warning", "error"
+LOGGER = "driftway.worker"
+"""The logger that JSON lines name, unless they come from the `logging` module."""
 
 
 class EventLog:
@@ -33,14 +38,30 @@ class EventLog:
 
     def event(self, what: str, **facts: Any) -> None:
         """Write one line; `facts` must not hold secrets."""
-        if self._missing and self._write(self._line("log was interrupted", {"lines_missing": self._missing})):
-            self._missing = 0
-        if not self._write(self._line(what, facts)):
+        self.log(INFO, what, facts)
+
+    def warning(self, what: str, **facts: Any) -> None:
+        """Write one line on what an operator should know, because something may have to be done."""
+        self.log(WARNING, what, facts)
+
+    def error(self, what: str, **facts: Any) -> None:
+        """Write one line on what keeps the worker from its work, or ends it."""
+        self.log(ERROR, what, facts)
+
+    def log(self, level: str, what: str, facts: dict[str, Any], logger: str = LOGGER) -> None:
+        """Write one line of a level."""
+        if self._missing:
+            lost = self._line(WARNING, "log was interrupted", {"lines_missing": self._missing}, LOGGER)
+            if self._write(lost):
+                self._missing = 0
+        if not self._write(self._line(level, what, facts, logger)):
             self._missing += 1
 
-    def _line(self, what: str, facts: dict[str, Any]) -> str:
+    def _line(self, level: str, what: str, facts: dict[str, Any], logger: str) -> str:
         if self.form == JSON:
-            return json.dumps({"time": round(time.time(), 3), "event": what, **facts}, default=str) + "\n"
+            now = datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            entry = {"time": now, "level": level, "logger": logger, "event": what, **facts}
+            return json.dumps(_plain(entry), allow_nan=False) + "\n"
         clock = time.strftime("%H:%M:%S", time.localtime())
         line = " ".join([clock, what, *(f"{key}={value}" for key, value in facts.items())])
         return " ".join(line.splitlines()) + "\n"  # errors of the broker may have line breaks
@@ -67,6 +88,19 @@ class EventLog:
         return True
 
 
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: numbers of numpy as numbers, what JSON lacks as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(value)
+    return _plain(value.tolist()) if hasattr(value, "tolist") else str(value)
+
+
 class LoggingBridge(logging.Handler):
     """Writes records of the `logging` module to the event log.
 
@@ -81,4 +115,8 @@ class LoggingBridge(logging.Handler):
         self._event_log = event_log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._event_log.event(record.getMessage())
+        traceback = {}
+        if record.exc_info and self._event_log.form == JSON:
+            traceback = {"traceback": logging.Formatter().formatException(record.exc_info)}
+        level = ERROR if record.levelno >= logging.ERROR else WARNING if record.levelno >= logging.WARNING else INFO
+        self._event_log.log(level, record.getMessage(), traceback, record.name)

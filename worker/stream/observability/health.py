@@ -24,8 +24,9 @@ from driftway.worker.kafka.client_config import base_properties, without_members
 from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
-from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.event_log import JSON, EventLog
 from driftway.worker.stream.observability.open_transactions import PATIENCE_SECONDS, OpenTransactions
+from driftway.worker.stream.observability.uncaught import stacks
 
 if TYPE_CHECKING:
     from driftway.worker.stream.task.task import Task
@@ -222,9 +223,9 @@ class HealthMonitor:
         if now - self._reported_at >= REPEAT_SECONDS:
             self._reported_at = now
             where, since = self.settings.bootstrap, now - self._unreachable_since
-            self.event_log.event(
+            self.event_log.error(
                 "the cluster does not answer, asking again",
-                bootstrap=where, seconds=f"{since:.0f}", gives_up_after=f"{self.settings.give_up_after:g}", error=error,
+                bootstrap=where, seconds=round(since), gives_up_after=self.settings.give_up_after, error=error,
             )  # fmt: skip
 
     def record_brokers(self, brokers: Collection[int]) -> None:
@@ -251,7 +252,7 @@ class HealthMonitor:
     def record_reachable(self) -> None:
         """Record that the cluster answers."""
         if self._unreachable_since is not None:
-            self.event_log.event("the cluster answers again", seconds=f"{self._clock() - self._unreachable_since:.0f}")
+            self.event_log.event("the cluster answers again", seconds=round(self._clock() - self._unreachable_since))
         self._unreachable_since = None
 
     def check_loop(self) -> None:
@@ -259,8 +260,12 @@ class HealthMonitor:
         if self.idle_seconds <= STUCK_SECONDS or self._dumped:
             return
         self._dumped = True
-        self.event_log.event("the loop is stuck, stacks of all threads follow", seconds=f"{self.idle_seconds:.0f}")
-        dump_stacks()
+        seconds = round(self.idle_seconds)
+        if self.event_log.form == JSON:
+            self.event_log.error("the loop is stuck", seconds=seconds, stacks=stacks())
+        else:
+            self.event_log.error("the loop is stuck, stacks of all threads follow", seconds=seconds)
+            dump_stacks()
 
 
 def dump_stacks() -> None:

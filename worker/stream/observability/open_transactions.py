@@ -129,7 +129,7 @@ class OpenTransactions:
         if offset == one.offset and now - logged_at < REPEAT_SECONDS:
             return
         self._logged[partition] = one.offset, now
-        self._event_log.event(
+        self._event_log.warning(
             "rows wait behind an open transaction of another producer",
             at=f"{self._settings.input}/{partition}@{one.offset}", offsets=one.waiting, seconds=one.seconds,
         )  # fmt: skip

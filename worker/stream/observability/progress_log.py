@@ -72,10 +72,10 @@ class ProgressLog:
                     else f"label {partition}@{one.label_offset}"
                 )
                 what = "label set aside" if one.set_aside else "rejected"
-                self.event_log.event(what, kind=kind, at=place, reason=shown(one.reason), example=example(one.value))
+                self.event_log.warning(what, kind=kind, at=place, reason=shown(one.reason), example=example(one.value))
             kinds[kind] += 1
         if sum(self.kinds.values()) == self.rows >= NOTHING_USABLE > self.rows - records:
-            self.event_log.event("nothing usable so far", rejected=self.rows, expected=self.expected)
+            self.event_log.warning("nothing usable so far", rejected=self.rows, expected=self.expected)
 
     def report_drifts(self, partition: int, alarms: Collection[DriftAlarm]) -> None:
         """Log a drift alarm; of many in a second only one, with the number of the others."""
@@ -122,13 +122,13 @@ class ProgressLog:
         seconds = max(now - self._began, 1e-9)
         kinds = {"reasons": format_counts(self.kinds + self.set_aside)} if self.kinds or self.set_aside else {}
         facts = {**self._facts(self.rows / seconds, tasks), **kinds, **(waiting or {})}
-        self.event_log.event("summary", seconds=f"{seconds:.0f}", **facts)
+        self.event_log.event("summary", seconds=round(seconds), **facts)
         if self.rows and sum(self.kinds.values()) == self.rows:
-            self.event_log.event("nothing usable", rejected=self.rows, expected=self.expected)
+            self.event_log.warning("nothing usable", rejected=self.rows, expected=self.expected)
 
     def _report_rejected(self, now: float) -> None:
         total = sum(self.kinds.values()) + sum(self.set_aside.values())
-        self.event_log.event("more rejected", reasons=format_counts(self._unreported), total=total)
+        self.event_log.warning("more rejected", reasons=format_counts(self._unreported), total=total)
         self._unreported.clear()
         self._rejections_at = now
 
@@ -137,9 +137,9 @@ class ProgressLog:
         for partition, clocks in self._clocks.items():
             wrong = clocks.get("wrong_timestamps", 0)
             if wrong > self._wrong_stamps.get(partition, 0):
-                furthest = f"{clocks['furthest_ms'] / 1000:.0f}s"
-                self.event_log.event(
-                    "timestamps ahead or behind", partition=partition, records=wrong, furthest=furthest
+                furthest = round(clocks["furthest_ms"] / 1000)
+                self.event_log.warning(
+                    "timestamps ahead or behind", partition=partition, records=wrong, furthest_seconds=furthest
                 )
             self._wrong_stamps[partition] = wrong
 
@@ -147,15 +147,15 @@ class ProgressLog:
         accuracy = windowed(tasks)
         facts: dict[str, object] = {
             "rows": self.rows,
-            "rows_per_second": f"{rate:.0f}",
+            "rows_per_second": round(rate),
             "rejected": sum(self.kinds.values()),
         }
         if waiting := sum(clocks.get("labels_waiting", 0) for clocks in self._clocks.values()):
             ahead = max(clocks.get("labels_ahead_ms", 0) for clocks in self._clocks.values())
-            facts |= {"labels_waiting": waiting, "labels_ahead": f"{ahead / 1000:.0f}s"}
+            facts |= {"labels_waiting": waiting, "labels_ahead_seconds": round(ahead / 1000)}
         if self.set_aside:
             facts["labels_set_aside"] = sum(self.set_aside.values())
-        return facts if accuracy is None else {**facts, accuracy[0]: f"{accuracy[1]:.4f}"}
+        return facts if accuracy is None else {**facts, accuracy[0]: round(accuracy[1], 4)}
 
 
 def example(value: bytes | None) -> str:

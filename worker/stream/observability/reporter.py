@@ -117,7 +117,7 @@ class Reporter:
                 self._event_log.event("plan taken", **what, champion=outcome.place.plan.champion, **relearned)
                 self.metrics.plan_taken(task, outcome.before)
             else:
-                self._event_log.event("plan passed over", **what, error=outcome.passed_over)
+                self._event_log.warning("plan passed over", **what, error=outcome.passed_over)
         self.progress_log.note_clocks(task)
         self.health.heartbeat(committed=True)
 

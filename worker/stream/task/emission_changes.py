@@ -29,11 +29,11 @@ class EmissionChanges:
 
     def restart(self, found: RestoreResult, model: Model) -> None:
         """Begin again after a restore; `model` is the one that goes on."""
-        mend = found.missing_outputs
-        self.uncommitted = () if mend is None else mend.unrecorded
+        repair = found.missing_outputs
+        self.uncommitted = () if repair is None else repair.unrecorded
         self._before = self.uncommitted[-1].emit if self.uncommitted else found.emitted
-        self._until = 0 if mend is None else mend.until
-        again = mend is not None and self._challengers in mend.present
+        self._until = 0 if repair is None else repair.until
+        again = repair is not None and self._challengers in repair.present
         self._set(model, EVERY_MODEL if again else self._emit)
 
     def go_on(self, offset: int, model: Model) -> None:

@@ -53,7 +53,7 @@ class RetryPolicy:
         self._fences: dict[int, tuple[int, float]] = {}
         """Partition -> fences in succession, and the time of the last one."""
 
-    def record_failure(self, partition: int, verdict: ErrorAction, sentence: str) -> None:
+    def record_failure(self, partition: int, action: ErrorAction, sentence: str) -> None:
         """Record that a commit or restore has failed, and schedule the next restore.
 
         Raises
@@ -64,9 +64,9 @@ class RetryPolicy:
         now = time.monotonic()
         streak = self._streaks.setdefault(partition, _FailureStreak(now))
         streak.count += 1
-        streak.timeouts += verdict is ErrorAction.UNKNOWN
-        streak.sentences[verdict is ErrorAction.UNKNOWN] = sentence
-        if verdict is ErrorAction.FENCED:
+        streak.timeouts += action is ErrorAction.UNKNOWN
+        streak.sentences[action is ErrorAction.UNKNOWN] = sentence
+        if action is ErrorAction.FENCED:
             pause = FENCED_PAUSE_SECONDS
             self._count_fence(partition, now, sentence)
         else:

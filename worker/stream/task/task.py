@@ -173,13 +173,13 @@ class Task:
             records = records.after(relearned)
         if len(records) == 0:
             return None
-        mend = self._missing_outputs
-        missing = 0 if mend is None else int(records.offsets.searchsorted(mend.until))
+        repair = self._missing_outputs
+        missing = 0 if repair is None else int(records.offsets.searchsorted(repair.until))
         repaired = [self._learn(records.before(missing), emit=True)] if missing else []
-        if mend is not None and (missing < len(records) or self.position >= mend.until):
-            self.count.require(mend.until)
+        if repair is not None and (missing < len(records) or self.position >= repair.until):
+            self.count.require(repair.until)
             self._missing_outputs = None
-            self.emission.go_on(mend.until, self.model)
+            self.emission.go_on(repair.until, self.model)
         rest = [self._learn(records.after(missing), emit=True)] if missing < len(records) else []
         return joined(*repaired, *rest)
 

@@ -66,7 +66,7 @@ def test_a_change_is_recorded_once_where_the_task_goes_on(
     assert task.begin_commit().request.emissions == ()
 
 
-def mended(emit: str, recorded: Mapping[int, str], present: Mapping[str, set[Key]], **more: Any) -> tuple[Task, Any]:
+def repaired(emit: str, recorded: Mapping[int, str], present: Mapping[str, set[Key]], **more: Any) -> tuple[Task, Any]:
     """A task that has completed the outputs of rows 20 to 79, and gone on."""
     missing = MissingOutputs(20, 80, present, **more).with_emissions(recorded, TOPICS)
     model = Model(MODEL, 3)
@@ -82,7 +82,9 @@ def mended(emit: str, recorded: Mapping[int, str], present: Mapping[str, set[Key
 @pytest.mark.parametrize("emit", [CHAMPION_ONLY, EVERY_MODEL])
 def test_former_outputs_are_completed_as_they_were(emit: str) -> None:
     there: set[Key] = {(45, CHALLENGER), (46, b"another"), (47, None)}
-    task, checkpoint = mended(emit, {40: EVERY_MODEL, 60: CHAMPION_ONLY, 70: EVERY_MODEL}, {TOPICS.challengers: there})
+    task, checkpoint = repaired(
+        emit, {40: EVERY_MODEL, 60: CHAMPION_ONLY, 70: EVERY_MODEL}, {TOPICS.challengers: there}
+    )
     once = [*range(40, 45), *range(46, 60), *range(70, 80)]
     assert rows_of_challenger(checkpoint) == once + (list(range(80, 120)) if emit == EVERY_MODEL else [])
     recorded = () if emit == EVERY_MODEL else (Emission(80, CHAMPION_ONLY),)
@@ -91,7 +93,7 @@ def test_former_outputs_are_completed_as_they_were(emit: str) -> None:
 
 
 def test_a_topic_that_misses_nothing_gets_nothing_again() -> None:
-    _, checkpoint = mended(EVERY_MODEL, {0: EVERY_MODEL}, {TOPICS.predictions: set()})
+    _, checkpoint = repaired(EVERY_MODEL, {0: EVERY_MODEL}, {TOPICS.predictions: set()})
     assert rows_of_challenger(checkpoint) == list(range(80, 120))
     assert sum(out.rows for out in checkpoint.pending) == 100
 
@@ -100,7 +102,7 @@ def test_a_topic_that_misses_nothing_gets_nothing_again() -> None:
 def test_what_only_the_outputs_show_is_recorded_with_their_completion(emit: str) -> None:
     """The commit records of rows 20 to 79 are gone, with what they said of a change."""
     seen: dict[str, set[Key]] = {TOPICS.predictions: {(30, None)}, TOPICS.challengers: {(30, CHALLENGER)}}
-    task, checkpoint = mended(emit, {}, seen, unrecorded_from=20)
+    task, checkpoint = repaired(emit, {}, seen, unrecorded_from=20)
     assert rows_of_challenger(checkpoint) == [
         row for row in range(20, 120) if row != 30 and (row < 80 or emit == EVERY_MODEL)
     ]
@@ -110,6 +112,6 @@ def test_what_only_the_outputs_show_is_recorded_with_their_completion(emit: str)
 
 def test_outputs_without_records_are_not_given_what_they_never_had() -> None:
     seen: dict[str, set[Key]] = {TOPICS.predictions: {(30, None)}, TOPICS.challengers: {(10, CHALLENGER)}}
-    task, checkpoint = mended(EVERY_MODEL, {5: EVERY_MODEL, 15: CHAMPION_ONLY}, seen, unrecorded_from=20)
+    task, checkpoint = repaired(EVERY_MODEL, {5: EVERY_MODEL, 15: CHAMPION_ONLY}, seen, unrecorded_from=20)
     assert rows_of_challenger(checkpoint) == list(range(80, 120))
     assert task.begin_commit().request.emissions == (Emission(80, EVERY_MODEL),)

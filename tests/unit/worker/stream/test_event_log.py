@@ -5,11 +5,15 @@ from __future__ import annotations
 import errno
 import io
 import json
+import math
 import os
 import re
 import sys
 import time
+from datetime import datetime
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from driftway.worker.stream.observability.event_log import JSON, TEXT, EventLog
@@ -22,15 +26,43 @@ def written(form: str, what: str, **facts: object) -> str:
 
 
 def test_text_is_clock_event_and_facts_in_order() -> None:
-    line = written(TEXT, "commit failed", partition=3, verdict="fenced", topics=["a"])
-    assert re.fullmatch(r"\d\d:\d\d:\d\d commit failed partition=3 verdict=fenced topics=\['a'\]\n", line)
+    line = written(TEXT, "commit failed", partition=3, action="fenced", topics=["a"])
+    assert re.fullmatch(r"\d\d:\d\d:\d\d commit failed partition=3 action=fenced topics=\['a'\]\n", line)
 
 
-def test_json_is_an_object_with_time_event_and_facts() -> None:
+def test_json_is_an_object_with_time_level_logger_event_and_facts() -> None:
     before = time.time()
     found = json.loads(written(JSON, "running", partition=3, position=7, cause=ValueError("x")))
-    assert before - 1 < found.pop("time") < time.time() + 1
-    assert found == {"event": "running", "partition": 3, "position": 7, "cause": "x"}
+    assert found["time"].endswith("Z")
+    assert before - 1 < datetime.fromisoformat(found.pop("time")).timestamp() < time.time() + 1
+    assert found == {
+        "level": "info", "logger": "driftway.worker", "event": "running", "partition": 3, "position": 7, "cause": "x"
+    }  # fmt: skip
+
+
+def test_levels_are_those_of_the_methods() -> None:
+    out = io.StringIO()
+    event_log = EventLog(JSON, out)
+    event_log.event("a")
+    event_log.warning("b", partition=1)
+    event_log.error("c")
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [(line["event"], line["level"]) for line in lines] == [("a", "info"), ("b", "warning"), ("c", "error")]
+
+
+def test_numbers_are_numbers_and_what_json_lacks_is_text() -> None:
+    facts = {
+        "integer": np.int64(7), "real": np.float64(0.5), "flag": np.bool_(True), "rows": np.arange(2), "place": (1, 2),
+        "nested": {"seconds": np.float32(0.25), 3: [math.nan]}, "not_a_number": math.nan, "endless": -math.inf,
+        "path": Path("a/b"), "nothing": None,
+    }  # fmt: skip
+    line = written(JSON, "x", **facts)
+    found = json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert {name: found[name] for name in facts} == {
+        "integer": 7, "real": 0.5, "flag": True, "rows": [0, 1], "place": [1, 2],
+        "nested": {"seconds": 0.25, "3": ["nan"]}, "not_a_number": "nan", "endless": "-inf",
+        "path": "a/b", "nothing": None,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", [TEXT, JSON])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability import health
 from driftway.worker.stream.observability.client_errors import ClientErrors
-from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.event_log import JSON, TEXT, EventLog
 from driftway.worker.stream.observability.health import (
     JOINING,
     RUNNING,
@@ -27,10 +28,10 @@ from tests.unit.worker.rows import model_settings
 class Watched:
     """A `HealthMonitor` with a clock of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: str = TEXT) -> None:
         self.now, self.out = 100.0, io.StringIO()
         settings = WorkerSettings("h:1", "EVENTS", "g", model_settings("pa1"), commit_interval=1.0, give_up_after=60)
-        self.event_log = EventLog(out=self.out)
+        self.event_log = EventLog(form, self.out)
         self.health = HealthMonitor(settings, self.event_log, list, lambda: self.now)
         self.health.phase = RUNNING
 
@@ -94,6 +95,16 @@ def test_loop_that_hangs_is_not_alive_and_its_stacks_are_written_once(capfd: pyt
     assert watched.lines() == ["the loop is stuck, stacks of all threads follow seconds=31"]
     watched.health.heartbeat(committed=True)
     assert watched.health.alive
+
+
+def test_stacks_of_a_loop_that_hangs_are_one_object_in_json(capfd: pytest.CaptureFixture[str]) -> None:
+    watched = Watched(JSON)
+    watched.now += STUCK_SECONDS + 1
+    watched.health.check_loop()
+    line = json.loads(watched.out.getvalue())
+    assert (line["event"], line["level"], line["seconds"]) == ("the loop is stuck", "error", 31)
+    assert any(call.endswith(" check_loop") for call in line["stacks"]["MainThread"])
+    assert capfd.readouterr().err == "", "nothing beside the log"
 
 
 def test_outputs_that_wait_for_a_commit_for_too_long_are_no_life_but_in_an_outage() -> None:

@@ -116,11 +116,11 @@ def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
         partition=2, clocks={"wrong_timestamps": 1, "furthest_ms": 1_800_400, "labels_waiting": 0}
     )
     log.progress_log.note_clocks(task)
-    assert log.lines() == ["timestamps ahead or behind partition=2 records=1 furthest=1800s"]
+    assert log.lines() == ["timestamps ahead or behind partition=2 records=1 furthest_seconds=1800"]
     task.clocks = {"wrong_timestamps": 5, "furthest_ms": 3_000_000, "labels_waiting": 2, "labels_ahead_ms": 4000}
     log.progress_log.note_clocks(task)
     assert log.lines() == [], "one line at first, then with the progress"
     log.progress_log.end([])
     stamps, summary = log.lines()
-    assert stamps == "timestamps ahead or behind partition=2 records=5 furthest=3000s"
-    assert "labels_waiting=2 labels_ahead=4s" in summary
+    assert stamps == "timestamps ahead or behind partition=2 records=5 furthest_seconds=3000"
+    assert "labels_waiting=2 labels_ahead_seconds=4" in summary

@@ -27,11 +27,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def pauses(seen: RetryPolicy, clock: Clock, failures: int, verdict: ErrorAction = ErrorAction.ABORT) -> list[float]:
+def pauses(seen: RetryPolicy, clock: Clock, failures: int, action: ErrorAction = ErrorAction.ABORT) -> list[float]:
     """Return the seconds until partition 1 is due again after each of `failures` failures in succession."""
     found = []
     for _ in range(failures):
-        seen.record_failure(1, verdict, "x")
+        seen.record_failure(1, action, "x")
         began = clock.now
         while not seen.due():
             clock.now += 0.001
@@ -66,24 +66,24 @@ def test_a_partition_that_moves_is_not_told(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdict", "kind"),
+    ("action", "kind"),
     [(ErrorAction.UNKNOWN, Unreachable), (ErrorAction.ABORT, Failure), (ErrorAction.RETRY, Failure)],
 )
 def test_who_fails_without_end_is_given_up_with_what_failed(
-    clock: Clock, verdict: ErrorAction, kind: type[Failure]
+    clock: Clock, action: ErrorAction, kind: type[Failure]
 ) -> None:
     seen = RetryPolicy(GIVE_UP)
     for _ in range(MIN_FAILURES):
-        seen.record_failure(1, verdict, "EVENTS/1: no")
+        seen.record_failure(1, action, "EVENTS/1: no")
     clock.now += GIVE_UP
     with pytest.raises(kind) as caught:
-        seen.record_failure(1, verdict, "EVENTS/1: no")
+        seen.record_failure(1, action, "EVENTS/1: no")
     assert type(caught.value) is kind
     assert str(caught.value) == "nothing has succeeded for 60 s, 4 times in a row: EVENTS/1: no"
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "kind", "said"),
+    ("actions", "kind", "said"),
     [
         ((ErrorAction.ABORT, ErrorAction.ABORT, ErrorAction.UNKNOWN), Failure, "no abort"),
         ((ErrorAction.ABORT, ErrorAction.UNKNOWN, ErrorAction.UNKNOWN), Unreachable, "no unknown"),
@@ -92,14 +92,14 @@ def test_who_fails_without_end_is_given_up_with_what_failed(
     ],
 )
 def test_what_failed_most_is_what_it_is_given_up_for(
-    clock: Clock, verdicts: tuple[ErrorAction, ...], kind: type[Failure], said: str
+    clock: Clock, actions: tuple[ErrorAction, ...], kind: type[Failure], said: str
 ) -> None:
     seen = RetryPolicy(GIVE_UP)
-    for verdict in verdicts[:-1]:
-        seen.record_failure(1, verdict, f"no {verdict.name.lower()}")
+    for action in actions[:-1]:
+        seen.record_failure(1, action, f"no {action.name.lower()}")
     clock.now += GIVE_UP
     with pytest.raises(kind, match=said) as caught:
-        seen.record_failure(1, verdicts[-1], f"no {verdicts[-1].name.lower()}")
+        seen.record_failure(1, actions[-1], f"no {actions[-1].name.lower()}")
     assert type(caught.value) is kind
 
 

@@ -104,7 +104,7 @@ def test_names_that_make_no_sense_are_refused(names: tuple[str, ...]) -> None:
 def test_what_is_written_again_has_them_too(since: int) -> None:
     """Also if the setting has changed since: the new one applies from the restore on."""
     there = {(offset, None) for offset in range(since + 2, since + 7)}
-    mend = MissingOutputs(since, 40, {Topics("EVENTS", "g").predictions: there})
+    repair = MissingOutputs(since, 40, {Topics("EVENTS", "g").predictions: there})
     first = Model(model_settings(), 3)
     if since:
         first.advance(WHOLE.before(since), emit=False)
@@ -112,7 +112,7 @@ def test_what_is_written_again_has_them_too(since: int) -> None:
     model.load(first.save())
     task, checkpoint = fresh()
     task.reset()
-    task.restore_from(RestoreResult(model, since, since, None, missing_outputs=mend))
+    task.restore_from(RestoreResult(model, since, since, None, missing_outputs=repair))
     for start in range(since, 60, 7):
         task.advance(WHOLE.before(min(60, start + 7)).after(start))
     wanted = passed_headers(HEADERS, SOME.pass_headers) or ()

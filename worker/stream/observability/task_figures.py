@@ -1,0 +1,49 @@
+"""Figures that a task keeps by itself, and the gauges that show them: delays of labels, and sharing of models.
+
+They are part of the task's state, so that a restore may set them back: gauges, not counters.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Figure(NamedTuple):
+    """A figure as Prometheus gets it, without the prefix of all metrics.
+
+    Parameters
+    ----------
+    name, text : str
+        The gauge's name and help.
+    factor : float
+        What one unit of the figure is in the gauge's unit.
+    quantile : str
+        Value of the label `quantile`; empty if the gauge has no such label.
+    """
+
+    name: str
+    text: str
+    factor: float = 1.0
+    quantile: str = ""
+
+
+DELAY_ROWS = "label_delay_rows", "Input rows between a row and its label, of the last 1,000 labels, by quantile"
+DELAY_SECONDS = "label_delay_seconds", "Seconds from a row to its label, of the last 1,000 labels, by quantile"
+FIGURES = {
+    "waiting": Figure("rows_awaiting_labels", "Rows that wait for their labels"),
+    "never_labelled": Figure("rows_never_labelled", "Rows that stopped waiting before their label arrived"),
+    "delay_rows_median": Figure(*DELAY_ROWS, quantile="0.5"),
+    "delay_rows_p95": Figure(*DELAY_ROWS, quantile="0.95"),
+    "delay_ms_median": Figure(*DELAY_SECONDS, factor=0.001, quantile="0.5"),
+    "delay_ms_p95": Figure(*DELAY_SECONDS, factor=0.001, quantile="0.95"),
+    "wrong_timestamps": Figure("wrong_timestamps", "Records with a timestamp that those around them contradict"),
+    "furthest_ms": Figure("wrong_timestamp_max_seconds", "Largest error of such a timestamp", 0.001),
+    "labels_waiting": Figure("label_topic_waiting_records", "Records of the label topic that wait for events"),
+    "labels_ahead_ms": Figure(
+        "label_topic_ahead_seconds", "Timestamp of the newest label minus that of the newest event", 0.001
+    ),
+    "rounds": Figure("model_sharing_rounds", "Exchanges of models with other partitions since the partition began"),
+    "refused": Figure("model_sharing_refused_updates", "Updates since the restore that could not be merged"),
+    "incompatible": Figure("model_sharing_incompatible_updates", "Updates since the restore of incompatible learners"),
+}
+"""Figure of `Task.clocks`, `Model.delay_metrics` or `ModelExchange.figures` -> its gauge."""
