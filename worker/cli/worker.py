@@ -218,26 +218,12 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
         LoggingBridge(event_log)
     )  # before kernels are loaded, which may log warnings
 
-    from driftway.worker.kafka.client_factory import choose_client
-    from driftway.worker.state.factory import allocating
     from driftway.worker.stream.endpoint import Endpoint
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.worker import Worker as Loop
 
-    limit = given["max_rejected"]
-    with allocating(", ".join(given["learner"]), given["features"] or 1):
-        model = given_model(given, max_rejected=None if limit is None else RejectionLimit.parse(limit))
-    names = (
-        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic", "client",
-        "unknown_fields", "relearn_share", "plan",
-    )  # fmt: skip
-    given["client"], why = choose_client(given["client"])
-    passthrough = parse_properties(given["properties"], given["client_properties"])
-    settings = WorkerSettings(
-        given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, passthrough=passthrough,
-        promote=PromoteOption.parse(given["promote"]),
-    )  # fmt: skip
+    settings, why = given_settings(input_, group, given)
+    model = settings.model
     if why is not None:
         event_log.event("python client", note=why)
     if model.warm is not None:
@@ -255,6 +241,34 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     finally:
         if endpoint is not None:
             endpoint.stop()
+
+
+def given_settings(input_: str, group: str, given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
+    """Return the settings that a worker's options give, and why the Python client is used, if it was not asked for.
+
+    Raises
+    ------
+    UsageFailure, Failure
+        As `given_model`; or an option is not valid, or does not go with another.
+    """
+    from driftway.worker.kafka.client_factory import choose_client
+    from driftway.worker.state.factory import allocating
+
+    limit = given["max_rejected"]
+    with allocating(", ".join(given["learner"]), given["features"] or 1):
+        model = given_model(given, max_rejected=None if limit is None else RejectionLimit.parse(limit))
+    names = (
+        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
+        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic",
+        "unknown_fields", "relearn_share", "plan",
+    )  # fmt: skip
+    client, why = choose_client(given["client"])
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    settings = WorkerSettings(
+        given["bootstrap"], input_, group, model, **{name: given[name] for name in names}, client=client,
+        passthrough=passthrough, promote=PromoteOption.parse(given["promote"]),
+    )  # fmt: skip
+    return settings, why
 
 
 def _stop(running: Worker, number: int) -> None:
