@@ -70,9 +70,9 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
     """
     check, group = "group", settings.group
     try:
-        if has_input:
-            with contextlib.closing(open_reader(settings)) as reader:
-                committed_offset(reader, settings.input, 0, Deadline(ASK_SECONDS))
+        if has_input:  # without the right to the group, this client looks for the coordinator until time is up
+            with contextlib.closing(open_reader(settings)) as reader, contextlib.suppress(KafkaException):
+                committed_offset(reader, settings.input, 0, Deadline(TRY_SECONDS))
         allowed = query(lambda: _group_operations(settings), Deadline(TRY_SECONDS))
     except KafkaException as error:
         if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:

@@ -10,7 +10,7 @@ import confluent_kafka
 from driftway.worker.admin.check import access, cluster, events, machine, retention, topics
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, ask_cluster
-from driftway.worker.admin.check.finding import OK, Finding, failed
+from driftway.worker.admin.check.finding import ERROR, OK, Finding, failed
 from driftway.worker.admin.check.sample import Sample, take_sample
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.cluster import require_consumer_protocol
@@ -20,6 +20,8 @@ from driftway.worker.kafka.topics import refused_topics
 from driftway.worker.settings import CONSUMER, WorkerSettings
 from driftway.worker.stream.startup import check_properties
 
+READING = ("group", "topics")
+"""Checks of rights without which no events can be read."""
 Tell = Callable[[str], None]
 """Called with what is done next, for those who watch."""
 NO_BROKER = "docker compose up kafka  # or give the address of yours with --bootstrap; `driftway broker` starts one"
@@ -60,8 +62,9 @@ def run_checks(settings: WorkerSettings, commands: Commands, rows: int, tell: Te
         if partitions:
             yield from _of_topics(state, settings, commands)
         tell("access")
-        yield from _of_access(state, settings, commands)
-        if partitions:
+        allowed = list(_of_access(state, settings, commands))
+        yield from allowed
+        if partitions and not any(one.status == ERROR and one.check in READING for one in allowed):
             tell(f"reads about {rows:,} events of {settings.input}")
             sample, found = _of_events(state, settings, commands, rows)
             yield from found

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from driftway.worker.admin.check.access import Position
-from driftway.worker.kafka.client_config import READER, ClientConfig
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
@@ -73,7 +73,7 @@ class Sample:
 
 
 def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], rows: int, labels: int) -> Sample:
-    """Read about `rows` records as a read_committed reader without a group, and decode them.
+    """Read about `rows` records as a read_committed reader that does not join the group, and decode them.
 
     Half of them are those that the worker would read first, half the newest: options that are wrong show in the first,
     producers that have changed in the newest.
@@ -127,12 +127,8 @@ def _begin(settings: WorkerSettings, at: Position) -> int:
 
 def _parts(settings: WorkerSettings, topic: str, partition: int, begin: int | None, each: int) -> Iterator[Records]:
     """The first and the last records from an offset on; None: from the log's beginning."""
-    config: ClientConfig = replace(settings, group=READER["group.id"], label_topic="", outputs=settings.topics.prefix)
-    reader = open_reader(config)
-    try:
+    with closing(open_reader(settings)) as reader:
         low, high = watermarks(reader, topic, partition, Deadline(ASK_SECONDS))
-    finally:
-        reader.close()
     first = low if begin is None else max(low, begin)
     half = each // 2
     # A worker that has read everything gets the newest records once more: there are no others to judge by.
@@ -140,7 +136,7 @@ def _parts(settings: WorkerSettings, topic: str, partition: int, begin: int | No
     for start, end in dict.fromkeys(((first, min(first + half, newest)), (newest, high))):
         if start >= end:
             continue
-        with RecordStream(config, settings.client, topic, partition, end, headers=True, first=start) as stream:
+        with RecordStream(settings, settings.client, topic, partition, end, headers=True, first=start) as stream:
             yield from iter(stream.take, None)
 
 
