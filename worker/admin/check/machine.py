@@ -81,7 +81,7 @@ def check_kernels(settings: WorkerSettings, commands: Commands) -> Finding:
         return failed(GROUP, check, error)
     if compiled:
         return Finding(GROUP, check, OK, f"all that these options need are compiled, in {FOLDER}")
-    sentence = "not all that these options need are compiled: the first start takes some seconds longer, without them"
+    sentence = "not all that these options need are compiled: the first start compiles them, which takes some seconds"
     return Finding(GROUP, check, WARNING, sentence, commands.warm())
 
 
@@ -109,7 +109,7 @@ def check_memory(settings: WorkerSettings, schema: Schema | None, partitions: in
     d = schema.n_features
     needed = PROCESS_BYTES + partitions * (PARTITION_BYTES + COPIES * nbytes)
     state = f"{d} features: states of {nbytes / MIB:,.1f} MiB a partition"
-    whole = f"{state}, so a worker with all {partitions} partitions needs about {needed / MIB:,.0f} MiB"
+    whole = f"{state}, so a worker with all partitions ({partitions}) needs about {needed / MIB:,.0f} MiB"
     if machine.memory is None:
         return Finding(GROUP, check, SKIPPED, f"{whole}; the system does not say what there is")
     there = f"{whole}, and can have {machine.memory / MIB:,.0f} MiB"
@@ -151,7 +151,9 @@ def state_bytes(settings: WorkerSettings, schema: Schema) -> int:
 def check_files(machine: Machine, partitions: int) -> Finding:
     """Judge the limit of open files."""
     needed = FILES + FILES_PER_PARTITION * partitions
-    sentence = f"{machine.files:,} files may be open, a worker with all {partitions} partitions needs about {needed:,}"
+    sentence = (
+        f"{machine.files:,} files may be open, a worker with all partitions ({partitions}) needs about {needed:,}"
+    )
     if machine.files < needed:
         return Finding(GROUP, "open files", WARNING, sentence, f"ulimit -n {max(2 * needed, 4096)}")
     return Finding(GROUP, "open files", OK, sentence)

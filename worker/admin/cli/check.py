@@ -53,7 +53,7 @@ def check(context: click.Context, /, input_: str, group: str, **given: Any) -> N
       driftway check --input EVENTS --group sea
       driftway check --input EVENTS --group sea --learner dfop --label-topic LABELS --label-wait 7d/50000
       driftway check --input EVENTS --group sea --client-properties worker.properties --json
-      driftway --config worker.toml check --input EVENTS --group sea --ignore-warnings
+      driftway check --input EVENTS --group sea --ignore-warnings
     """
     from driftway.worker.admin.check.commands import UNKNOWN_USER, Commands
     from driftway.worker.admin.check.finding import WARNED, as_object, exit_code, in_words
