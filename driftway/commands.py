@@ -24,6 +24,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "topics": ("driftway.worker.cli.topics:topics", "Create or check the topics of an input."),
     "replay": ("driftway.producers.cli.replay:replay", "Replay a stream's rows onto a topic."),
     "worker": ("driftway.worker.cli.worker:worker", "The daemon: predict, learn, commit exactly once."),
+    "check": (
+        "driftway.worker.admin.cli.check:check",
+        "Look for what would stop a worker with these options, before it starts.",
+    ),
     "warm": ("driftway.worker.cli.warm:warm", "Compile a worker's kernels ahead of its first start."),
     "watch": ("driftway.worker.admin.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
     "plot": ("driftway.worker.admin.cli.plot:plot", "Rolling accuracy as a picture: PNG, SVG or HTML."),

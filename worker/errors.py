@@ -8,6 +8,8 @@
 | 3 | fenced: another owner has taken over |
 | 4 | cannot restore |
 | 5 | broker or schema registry unreachable |
+
+`driftway check` ends with 6 if there are warnings, but no errors.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ VALUES = (
 STREAM = "sea"
 ARGUMENTS = {
     "worker": ("--input", "E", "--group", "g", "--stop-at-end", "--learner", "arow"),
+    "check": ("--input", "E", "--group", "g", "--learner", "arow"),
     "topics create": ("--input", "E", "--partitions", "1"),
     "topics check": ("--input", "E"),
     "replay": (STREAM, "--to", "E", "--limit", "5"),

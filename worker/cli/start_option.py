@@ -7,6 +7,8 @@ import click
 from driftway.worker.settings import EARLIEST, LATEST
 
 LARGEST_OFFSET = 2**63 - 1
+MOST_DIGITS = 100
+"""Python refuses to read an int of more than 4300."""
 START_PLACES = f"{EARLIEST}|{LATEST}|OFFSET"
 
 
@@ -20,6 +22,6 @@ def start_place(context: click.Context, option: click.Parameter, value: str) -> 
     """
     if value in (EARLIEST, LATEST):
         return value
-    if value.isascii() and value.isdigit() and int(value) < LARGEST_OFFSET:
+    if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value) < LARGEST_OFFSET:
         return int(value)
     raise click.BadParameter(f"{value!r} is neither {EARLIEST}, {LATEST} nor an offset.", context, option)

@@ -106,7 +106,8 @@ def check(
 ) -> None:
     """Report topics that are missing or differ; exit code 1 if there are any."""
     from driftway.worker.kafka.client_config import require_broker
-    from driftway.worker.kafka.topics import partition_counts, wrong_settings
+    from driftway.worker.kafka.cluster import wrong_settings
+    from driftway.worker.kafka.topics import partition_counts
 
     passthrough = parse_properties(properties, client_properties)
     present = partition_counts(require_broker(bootstrap, passthrough))

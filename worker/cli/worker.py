@@ -222,31 +222,16 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
 
 def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> None:
-    from driftway.worker.kafka.client_factory import choose_client
-    from driftway.worker.state.factory import allocating
     from driftway.worker.stream.endpoint import Endpoint
     from driftway.worker.stream.observability.event_log import JSON
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.observability.settings_in_force import settings_in_force
     from driftway.worker.stream.worker import Worker as Loop
 
-    limit = given["max_rejected"]
-    with allocating(", ".join(given["learner"]), given["features"] or 1):
-        model = given_model(given, max_rejected=None if limit is None else RejectionLimit.parse(limit))
-    names = (
-        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic", "client",
-        "unknown_fields", "relearn_share", "plan",
-    )  # fmt: skip
-    given["client"], why = choose_client(given["client"])
-    passthrough = parse_properties(given["properties"], given["client_properties"])
-    settings = WorkerSettings(
-        given["bootstrap"], given["input"], given["group"], model, passthrough=passthrough,
-        **{name: given[name] for name in names},
-        promote=PromoteOption.parse(given["promote"]),
-    )  # fmt: skip
+    settings, why = given_settings(given)
+    model, given["client"] = settings.model, settings.client
     if event_log.form == JSON:  # a line of text has no room for them
-        _log_start(event_log, settings_in_force(given, passthrough))
+        _log_start(event_log, settings_in_force(given, settings.passthrough))
     if why is not None:
         event_log.event("python client", note=why)
     if model.warm is not None:
@@ -275,6 +260,34 @@ def _log_start(event_log: EventLog, in_force: dict[str, Any]) -> None:
     parameters = click.get_current_context().command.params
     options = {str(one.name): max(one.opts, key=len).lstrip("-") for one in parameters} | {"input": "input"}
     event_log.event("starting", version=version(), settings={options[name]: in_force[name] for name in in_force})
+
+
+def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
+    """Return the settings that a worker's options give, and why the Python client is used, if it was not asked for.
+
+    Raises
+    ------
+    UsageFailure, Failure
+        As `given_model`; or an option is not valid, or does not go with another.
+    """
+    from driftway.worker.kafka.client_factory import choose_client
+    from driftway.worker.state.factory import allocating
+
+    limit = given["max_rejected"]
+    with allocating(", ".join(given["learner"]), given["features"] or 1):
+        model = given_model(given, max_rejected=None if limit is None else RejectionLimit.parse(limit))
+    names = (
+        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
+        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic",
+        "unknown_fields", "relearn_share", "plan",
+    )  # fmt: skip
+    client, why = choose_client(given["client"])
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    settings = WorkerSettings(
+        given["bootstrap"], given["input"], given["group"], model, **{name: given[name] for name in names}, client=client,
+        passthrough=passthrough, promote=PromoteOption.parse(given["promote"]),
+    )  # fmt: skip
+    return settings, why
 
 
 def _stop(running: Worker, number: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import admin as untyped
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
+from driftway.worker.kafka.topics import topic_configs
 
 _admin: Any = untyped  # its stubs do not export everything
 ASK_SECONDS = 10.0
@@ -18,6 +19,85 @@ BROKER_SESSION_MS = 9_000
 """Kafka's default of that setting."""
 GUESS_SECONDS = 2.0
 """How long to wait for it: a broker that has just died does not answer, and the default is a good guess."""
+
+
+CLEANUP, MIN_IN_SYNC = JUDGED = "cleanup.policy", "min.insync.replicas"
+"""Settings that `judged_settings` needs."""
+
+
+class WrongSetting(NamedTuple):
+    """A setting of a topic that does not fit its use."""
+
+    what: str
+    blocks: bool
+    """Whether nothing can be written with it."""
+    hint: str = ""
+    """What to do about it; follows `what` in a sentence."""
+    change: tuple[str, str] | None = None
+    """Setting and value that mend it."""
+
+    @property
+    def sentence(self) -> str:
+        """Both in one sentence."""
+        return self.what + self.hint
+
+
+def judged_settings(
+    topic: str, config: Mapping[str, str], replicas: int, wanted: Mapping[str, str]
+) -> list[WrongSetting]:
+    """Return the settings of a topic that do not fit its use.
+
+    Parameters
+    ----------
+    topic : str
+        Its name.
+    config : mapping
+        Its settings.
+    replicas : int
+        Fewest replicas of a partition.
+    wanted : mapping
+        The settings with which workers create it.
+    """
+    wrong, policy = [], config[CLEANUP]
+    fitting = wanted.get(CLEANUP, policy)
+    if policy != fitting:
+        what = f"{topic} has cleanup.policy {policy}, not {fitting}"
+        wrong.append(WrongSetting(what, False, _set(topic, fitting), (CLEANUP, fitting)))
+    least = int(config[MIN_IN_SYNC])
+    if replicas < least:
+        what = f"{topic} has min.insync.replicas {least}, but only {replicas} replicas: nothing can be written to it"
+        hint = "; it needs more replicas, or a smaller min.insync.replicas"
+        wrong.append(WrongSetting(what, True, hint, (MIN_IN_SYNC, str(replicas))))
+    return wrong
+
+
+def wrong_settings(
+    bootstrap: str, passthrough: Mapping[str, Any], plan: Mapping[str, tuple[int, Mapping[str, str]]]
+) -> list[WrongSetting]:
+    """Return the settings of the existing topics of `plan` that do not fit: clean-up, and in-sync replicas.
+
+    Raises
+    ------
+    Failure
+        The topics' settings cannot be read.
+    """
+    if not plan:
+        return []
+    admin = _admin.AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    wrong = list[WrongSetting]()
+    for name, future in topic_configs(admin, plan).items():
+        try:
+            config, partitions = future.result(), admin.list_topics(name, ASK_SECONDS).topics[name].partitions
+        except KafkaException as error:
+            raise Failure(f"cannot read the settings of topic {name}: {error.args[0].str()}") from None
+        replicas = min((len(one.replicas) for one in partitions.values()), default=int(config[MIN_IN_SYNC].value))
+        wrong += judged_settings(name, {key: config[key].value for key in JUDGED}, replicas, plan[name][1])
+    return wrong
+
+
+def _set(topic: str, policy: str) -> str:
+    add = f"--add-config cleanup.policy={policy}"
+    return f": `kafka-configs.sh --alter --entity-type topics --entity-name {topic} {add}` sets it"
 
 
 def broker_session_ms(bootstrap: str, passthrough: Mapping[str, Any], brokers: Sequence[int]) -> int:

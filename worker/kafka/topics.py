@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import base_properties, quiet, require_broker
@@ -193,14 +193,6 @@ def require_input(name: str, what: str = "input") -> None:
         raise UsageFailure(f"{name} cannot be the {what}: it is a topic in which Kafka keeps records of its own")
 
 
-class WrongSetting(NamedTuple):
-    """A setting of a topic that does not fit its use, in a sentence."""
-
-    sentence: str
-    blocks: bool
-    """Whether nothing can be written with it."""
-
-
 def topic_configs(admin: Any, topics: Collection[str]) -> dict[str, Any]:
     """Ask for the settings of topics; return topic -> future of them, by name."""
     from confluent_kafka import admin as untyped
@@ -209,50 +201,6 @@ def topic_configs(admin: Any, topics: Collection[str]) -> dict[str, Any]:
     resources = [api.ConfigResource(api.ResourceType.TOPIC, name) for name in topics]
     found = admin.describe_configs(resources, request_timeout=ASK_SECONDS) if resources else {}
     return {resource.name: future for resource, future in found.items()}
-
-
-def wrong_settings(
-    bootstrap: str, passthrough: Mapping[str, Any], plan: Mapping[str, tuple[int, Mapping[str, str]]]
-) -> list[WrongSetting]:
-    """Return the settings of the existing topics of `plan` that do not fit: clean-up, and in-sync replicas.
-
-    Raises
-    ------
-    Failure
-        The topics' settings cannot be read.
-    """
-    from confluent_kafka import KafkaException
-    from confluent_kafka.admin import AdminClient
-
-    if not plan:
-        return []
-    admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
-    wrong = []
-    for name, future in topic_configs(admin, plan).items():
-        try:
-            config, partitions = future.result(), admin.list_topics(name, ASK_SECONDS).topics[name].partitions
-        except KafkaException as error:
-            raise Failure(f"cannot read the settings of topic {name}: {error.args[0].str()}") from None
-        policy = config["cleanup.policy"].value
-        wanted = plan[name][1].get("cleanup.policy", policy)
-        if policy != wanted:
-            wrong.append(WrongSetting(f"{name} has cleanup.policy {policy}, not {wanted}{_set(name, wanted)}", False))
-        least = int(config["min.insync.replicas"].value)
-        replicas = min((len(one.replicas) for one in partitions.values()), default=least)
-        if replicas < least:
-            wrong.append(
-                WrongSetting(
-                    f"{name} has min.insync.replicas {least}, but only {replicas} replicas: nothing can be written to "
-                    "it; it needs more replicas, or a smaller min.insync.replicas",
-                    True,
-                )
-            )
-    return wrong
-
-
-def _set(topic: str, policy: str) -> str:
-    add = f"--add-config cleanup.policy={policy}"
-    return f": `kafka-configs.sh --alter --entity-type topics --entity-name {topic} {add}` sets it"
 
 
 def grow_command(topic: str, partitions: int) -> str:
@@ -285,18 +233,13 @@ def create_topics(
     """
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
-    from confluent_kafka.cimpl import NewTopic
 
     if present is None:
         present = partition_counts(require_broker(bootstrap, passthrough))
     for name, (partitions, _) in topics.items():
         if name in present and present[name] != partitions:
             raise UsageFailure(f"topic {name} has {present[name]} partitions, not {partitions}")
-    missing = [
-        NewTopic(name, partitions, replication, config=dict(config))
-        for name, (partitions, config) in topics.items()
-        if name not in present
-    ]
+    missing = _new_topics({name: wanted for name, wanted in topics.items() if name not in present}, replication)
     if not missing:
         return []
     admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
@@ -308,6 +251,31 @@ def create_topics(
                 raise Failure(f"cannot create topic {name}: {error.args[0].str()}") from None
     await_leaders(admin, {topic.topic: topic.num_partitions for topic in missing})
     return [topic.topic for topic in missing]
+
+
+def _new_topics(topics: Mapping[str, tuple[int, Mapping[str, str]]], replication: int) -> list[Any]:
+    from confluent_kafka.cimpl import NewTopic
+
+    return [NewTopic(name, n, replication, config=dict(config)) for name, (n, config) in topics.items()]
+
+
+def refused_topics(
+    bootstrap: str, passthrough: Mapping[str, Any], topics: Mapping[str, tuple[int, Mapping[str, str]]]
+) -> dict[str, str]:
+    """Ask the broker whether it would create topics, and create none; return topic -> why not, of those refused."""
+    from confluent_kafka import KafkaError, KafkaException
+    from confluent_kafka.admin import AdminClient
+
+    admin, refused = AdminClient(quiet(base_properties(bootstrap, passthrough))), dict[str, str]()
+    asked = _new_topics(topics, -1)
+    answers = admin.create_topics(asked, request_timeout=ASK_SECONDS, validate_only=True) if asked else {}
+    for name, future in answers.items():
+        try:
+            future.result(timeout=CREATE_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                refused[name] = error.args[0].str()
+    return refused
 
 
 def await_leaders(admin: AdminClient, created: Mapping[str, int]) -> None:

@@ -7,19 +7,17 @@ from typing import Any, NamedTuple
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.client_config import require_broker
-from driftway.worker.kafka.cluster import broker_session_ms, require_consumer_protocol
+from driftway.worker.kafka.cluster import WrongSetting, broker_session_ms, require_consumer_protocol, wrong_settings
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
 from driftway.worker.kafka.topics import (
     Topics,
-    WrongSetting,
     create_topics,
     grow_command,
     grow_topics,
     output_plan,
     partition_counts,
     require_input,
-    wrong_settings,
 )
 from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
@@ -82,17 +80,12 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     present = partition_counts(cluster)
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
-    _require_not_own(settings, present)
+    require_not_own(settings, present)
     if settings.protocol == CONSUMER:
         require_consumer_protocol(settings.bootstrap, settings.passthrough, settings.group)
     wanted = present[settings.input]
-    if settings.label_topic and present.get(settings.label_topic) != wanted:
-        name = settings.label_topic
-        has = f"has {present[name]} partitions" if name in present else "does not exist"
-        raise UsageFailure(
-            f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
-            f"partition of its event: {_mend(name, present.get(name, 0), wanted)}"
-        )
+    if (wrong := wrong_label_topic(settings, present)) is not None:
+        raise UsageFailure(wrong.sentence)
     _tell_compacted(settings, event_log)
     plan = output_plan(settings.topics.existing(present), wanted)
     _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
@@ -109,7 +102,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     return ClusterFacts(initial, session_ms, settings.topics.models in present)
 
 
-def _require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> None:
+def require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> None:
     """Refuse an input or a label topic that the group itself writes, on whatever input.
 
     Raises
@@ -124,6 +117,23 @@ def _require_not_own(settings: WorkerSettings, present: Mapping[str, int]) -> No
                 f"{name} is an output of group {settings.group} on {base}: give another --group to work on it, or "
                 f"--input {base}"
             )
+
+
+def wrong_label_topic(settings: WorkerSettings, present: Mapping[str, int]) -> WrongSetting | None:
+    """Say what is wrong with the label topic's number of partitions; None if nothing is, or there is no such topic.
+
+    `present` are the existing topics, the input among them, with their numbers of partitions.
+    """
+    name, wanted = settings.label_topic, present[settings.input]
+    if not name or present.get(name) == wanted:
+        return None
+    has = f"has {present[name]} partitions" if name in present else "does not exist"
+    return WrongSetting(
+        f"label topic {name} {has}: it needs {wanted}, as many as {settings.input}, because each label is in the "
+        "partition of its event",
+        True,
+        f": {_mend(name, present.get(name, 0), wanted)}",
+    )
 
 
 def _mend(topic: str, has: int, wanted: int) -> str:

@@ -75,16 +75,12 @@ def prepare_kernels(
     Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
-    from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE, NotCached, cached_only, count_cached
+    from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE, count_cached
 
     compiled = 0
     if KEEP_CODE:
-        try:
-            with cached_only():
-                compile_kernels(settings, client)
-                return 0
-        except NotCached:
-            pass
+        if load_kernels(settings, client):
+            return 0
         before, foreign = count_cached()
         # What a child compiles is of use only if it can be kept.
         jobs = _jobs(settings, client) if os.access(FOLDER, os.W_OK) else []
@@ -105,6 +101,24 @@ def prepare_kernels(
     if not cancelled():
         compile_kernels(settings, client)
     return compiled
+
+
+def load_kernels(settings: ModelSettings, client: str) -> bool:
+    """Load every kernel that a batch needs; return False as soon as one is not compiled.
+
+    Raises
+    ------
+    Failure, UnknownLearner
+        A learner or one of its parameters is not valid.
+    """
+    from driftway.learners.engine.kernel_cache import NotCached, cached_only
+
+    try:
+        with cached_only():
+            compile_kernels(settings, client)
+    except NotCached:
+        return False
+    return True
 
 
 def _jobs(settings: ModelSettings, client: str) -> list[Job]:

@@ -11,7 +11,7 @@ import click
 
 from driftway.learners.metrics.e_process import LEVEL, SIDES
 from driftway.worker.admin.cli.snapshot import asked
-from driftway.worker.admin.cli.snapshot_tables import bars
+from driftway.worker.admin.cli.snapshot.tables import bars
 from driftway.worker.admin.state_admin.group_replay import Beginning, beginning
 from driftway.worker.admin.state_admin.shared_history import require_as_shared
 from driftway.worker.admin.state_admin.state_at_offset import ProgressFactory, plan_run, replayed

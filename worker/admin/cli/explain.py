@@ -41,7 +41,7 @@ def explain(
       driftway explain --input TRADES --group t --partition 3 --offset 77 --class UP --json
       driftway explain --input T --group t --partition 0 --offset 7 --format avro --registry http://localhost:8081
     """
-    from driftway.worker.admin.cli.snapshot_tables import bars, print_why
+    from driftway.worker.admin.cli.snapshot.tables import bars, print_why
     from driftway.worker.admin.explain import DIFFERS, why
     from driftway.worker.wire.codec import write_json
 
@@ -62,6 +62,6 @@ def explain(
 
 
 def _with(confidence: dict[str, Any]) -> str:
-    from driftway.worker.admin.cli.snapshot_tables import confidence_text
+    from driftway.worker.admin.cli.snapshot.tables import confidence_text
 
     return f", {confidence_text(confidence)}" if confidence else ""

@@ -21,6 +21,8 @@ from driftway.worker.state.stored_fields import MOST_PARTITIONS, Malformed, Stor
 from driftway.worker.wire.codec import write_json
 
 CLAIM_SECONDS = 30.0
+Owner = tuple[str, str, int]
+"""Group, input, and number of partitions (0: unknown) of a claim."""
 
 
 def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
@@ -49,19 +51,30 @@ def claim_ownership(settings: WorkerSettings, partitions: int) -> int:
     """
     deadline = Deadline(CLAIM_SECONDS)
     with contextlib.closing(open_reader(settings, ANY)) as reader:
-        owner = _owner(settings, reader, deadline)
+        owner = read_owner(settings, reader, deadline)
         if owner is None:
             ours = {"group": settings.group, "input": settings.input, "partitions": partitions}
             key = claim_key(settings.group, settings.input)
             append(settings, CLAIM_PARTITION, key, write_json(ours), deadline, once=False)  # the first of them counts
-            owner = _owner(settings, reader, deadline)
+            owner = read_owner(settings, reader, deadline)
+    require_own(settings, owner)
+    return (owner[2] if owner else 0) or partitions
+
+
+def require_own(settings: WorkerSettings, owner: Owner | None) -> None:
+    """Check that the outputs belong to the settings' group, on their input.
+
+    Raises
+    ------
+    UsageFailure
+        They belong to another group or input.
+    """
     if owner is None or owner[:2] != (settings.group, settings.input):
         whose = "a group that could not be read" if owner is None else f"group {owner[0]}, which works on {owner[1]}"
         raise UsageFailure(f"outputs {settings.topics.prefix}.* belong to {whose}: choose others with --outputs PREFIX")
-    return owner[2] or partitions
 
 
-def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tuple[str, str, int] | None:
+def read_owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> Owner | None:
     """Group, input and number of partitions (0: unknown) of the first claim; None if there is no record at all.
 
     A topic that begins with other records is older than claims, or was truncated: then the outputs are ours if their
@@ -88,7 +101,7 @@ def _owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> tu
     return read_claim(message.value(), f"{topic}/{CLAIM_PARTITION}@{message.offset()}")
 
 
-def read_claim(value: bytes | None, where: str) -> tuple[str, str, int]:
+def read_claim(value: bytes | None, where: str) -> Owner:
     """Group, input and number of partitions (0: unknown) of a claim; `where` is its place, for messages.
 
     Raises

@@ -34,6 +34,19 @@ UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
 """Errors of `init_transactions` that only mean "not yet"."""
 
 
+def transaction_timeout_ms(settings: WorkerSettings) -> int:
+    """Return how long the broker is asked to let a transaction stay open, in ms."""
+    return max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval))
+
+
+def refused_timeout(timeout_ms: int) -> UsageFailure:
+    """Return the failure of a broker that does not let a transaction stay open for so long."""
+    return UsageFailure(
+        f"the broker does not let a transaction stay open for {timeout_ms / 1000:g} s, twice --commit-interval "
+        f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its max.transaction.timeout.ms is lower"
+    )
+
+
 class ExactlyOnceCheckpoint(Checkpoint):
     """A partition's transactional producer; parameters as `AtLeastOnceCheckpoint`, without `member`."""
 
@@ -44,7 +57,7 @@ class ExactlyOnceCheckpoint(Checkpoint):
         probe: Probe | None = None,
         callbacks: Mapping[str, Any] | None = None,
     ) -> None:
-        self._timeout_ms = max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval))
+        self._timeout_ms = transaction_timeout_ms(settings)
         own = {
             **(callbacks or {}),
             "transactional.id": settings.transactional_id(partition),
@@ -76,11 +89,7 @@ class ExactlyOnceCheckpoint(Checkpoint):
         except KafkaException as error:
             code = int(error.args[0].code())
             if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
-                seconds = self._timeout_ms / 1000
-                raise UsageFailure(
-                    f"the broker does not let a transaction stay open for {seconds:g} s, twice --commit-interval "
-                    f"and at least {TRANSACTION_TIMEOUT_MS // 1000} s: its max.transaction.timeout.ms is lower"
-                ) from None
+                raise refused_timeout(self._timeout_ms) from None
             if deadline.passed or not (code in UNDECIDED or classify(error.args[0]) is ErrorAction.RETRY):
                 raise
             return code

@@ -13,7 +13,7 @@ from driftway.learners import Spec
 from driftway.learners.explain import baseline_of, explain
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
-from driftway.worker.admin.cli.snapshot_tables import confidence_text
+from driftway.worker.admin.cli.snapshot.tables import confidence_text
 from driftway.worker.admin.explain import Emitted, Why, _chosen, _word, confidence_for, scores_for
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import encode_events, encode_predictions

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from driftway import cli
-from driftway.worker.admin.cli.snapshot_tables import listed, print_list
+from driftway.worker.admin.cli.snapshot.tables import listed, print_list
 from driftway.worker.admin.state_admin.description import INTERCEPT, describe
 from driftway.worker.admin.state_admin.listing import HistoryMark, SnapshotList, StoredSnapshot
 from driftway.worker.admin.state_admin.source import GroupPartition, settings_for

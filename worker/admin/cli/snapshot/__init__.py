@@ -127,7 +127,7 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
       driftway snapshot list --input EVENTS --group sea
       driftway snapshot list --input EVENTS --group sea --partition 2 --json
     """
-    from driftway.worker.admin.cli.snapshot_tables import bars, listed, print_list
+    from driftway.worker.admin.cli.snapshot.tables import bars, listed, print_list
     from driftway.worker.admin.state_admin.listing import list_snapshots
     from driftway.worker.wire.codec import write_json
 
@@ -164,7 +164,7 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
       driftway snapshot show --input EVENTS --group sea --partition 0 --at 120000 --json
       driftway snapshot show --input T --group t --partition 0 --at 7 --format avro --registry http://localhost:8081
     """
-    from driftway.worker.admin.cli.snapshot_tables import bars, print_state
+    from driftway.worker.admin.cli.snapshot.tables import bars, print_state
     from driftway.worker.admin.state_admin.description import describe
     from driftway.worker.wire.codec import write_json
 
@@ -214,7 +214,7 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
       driftway snapshot export --input EVENTS --group sea --partition 0 --out newest.driftway
       driftway snapshot export --input EVENTS --group sea --partition 0 --at 120000 --out before.driftway
     """
-    from driftway.worker.admin.cli.snapshot_tables import bars
+    from driftway.worker.admin.cli.snapshot.tables import bars
     from driftway.worker.admin.state_admin.state_at_offset import state_at
     from driftway.worker.cli.console import check_file
     from driftway.worker.state import model_file

@@ -1,0 +1,173 @@
+"""`driftway check` finds what is wrong with a deployment, changes nothing, and names the commands that mend it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.broker.test_security import NEEDED, PASSWORD, Site, scram
+from tests.support import registered
+from tests.support.kafka import TopicSpec, admin, create_topic, create_topics, produce, read_all, unique
+from tests.support.mending import apply
+from tests.support.process import Driftway, driftway
+from tests.support.registry import Stub
+from tests.support.secure import Secured, add_user, scram_kafka
+
+FAULTS = {
+    ("cluster", "group protocol", "error"): "session of 500 ms",
+    ("topics", "label topic", "error"): "has 2 partitions: it needs 3",
+    ("topics", "outputs", "error"): ".accuracy has 4 partitions",
+    ("topics", "clean-up", "warning"): "cleanup.policy",  # two: the input's, and that of the snapshots
+    ("topics", "message size", "error"): ".predictions takes batches of 100,000 bytes",
+    ("topics", "replicas in sync", "error"): ".rejected has min.insync.replicas 2",
+    ("access", "transactions", "error"): "does not let a transaction stay open for 2000 s",
+    ("events", "sample", "error"): "100.0% of 180 events would be rejected (no-x 180)",
+    ("retention", "input", "warning"): "keeps records for 1 h only",
+    ("retention", "label topic", "warning"): "keeps labels for 30 min",
+}
+"""What is seeded: group, check and status -> words of the sentence."""
+
+
+class Checked:
+    """A run of ``driftway check --json``."""
+
+    def __init__(self, *arguments: str, before: tuple[str, ...] = ()) -> None:
+        done = driftway(*before, "check", "--json", *arguments, seconds=60)
+        self.code = done.code
+        assert "Traceback" not in done.stderr, done.stderr
+        self.found: list[dict[str, Any]] = json.loads(done.stdout)["checks"]
+        self.text = done.stdout
+
+    def wrong(self, groups: tuple[str, ...] = ("cluster", "topics", "access", "events", "retention")) -> list[Any]:
+        """The warnings and errors; the kernels on this machine are not the subject of these tests."""
+        return [one for one in self.found if one["status"] in ("warning", "error") and one["group"] in groups]
+
+
+def state_of(bootstrap: str, ours: tuple[str, ...], group: str) -> tuple[Any, ...]:
+    """What a check must not change: topics whose names begin with `ours`, their records, and whether the group exists.
+
+    Kafka's own topics are left out: the first question for a coordinator makes the broker create them.
+    """
+    client = admin(bootstrap)
+    topics = client.list_topics(timeout=10).topics
+    own = {name: len(read_all(bootstrap, name, committed=False)) for name in topics if name.startswith(ours)}
+    groups = {one.group_id for one in client.list_consumer_groups().result().valid}
+    return own, [len(topics[name].partitions) for name in own], group in groups
+
+
+def mend(one: dict[str, Any], options: list[str], folder: Path) -> None:
+    """Apply a finding's command; one that starts a worker with a further option adds that to `options`."""
+    words = shlex.split(one["command"])
+    if words[:2] == ["driftway", "worker"]:
+        options += words[-2:]
+    elif words[:3] == ["driftway", "schema", "infer"]:
+        done = driftway(*words[1:])
+        assert done.code == 0, done.stderr
+        (folder / "events.toml").write_text(done.stdout, encoding="utf-8")
+    else:
+        apply(one["command"])
+
+
+def test_misconfigurations_are_found_and_mended_by_the_commands(
+    kafka: str, topic: str, group: str, tmp_path: Path
+) -> None:
+    labels, outputs = unique("labels"), f"{topic}.{group}"
+    create_topics(
+        kafka,
+        {
+            topic: TopicSpec(3, config={"cleanup_policy": "compact,delete", "retention_ms": "3600000"}),
+            labels: TopicSpec(2, config={"retention_ms": "1800000"}),
+            f"{outputs}.predictions": TopicSpec(3, config={"max_message_bytes": "100000"}),
+            f"{outputs}.rejected": TopicSpec(3, config={"min_insync_replicas": "2"}),
+            f"{outputs}.accuracy": TopicSpec(4),
+            f"{outputs}.snapshots": TopicSpec(3, config={"cleanup_policy": "delete"}),
+        },
+    )
+    for partition in range(3):
+        rows = range(partition, 180, 3)
+        events: list[bytes | None] = [b'{"order": %d, "sum": %d.5, "n": %d}' % (i, i, i % 7) for i in rows]
+        produce(kafka, topic, events, partition, keys=[b"%d" % i for i in rows])
+    before = state_of(kafka, (topic, labels), group)
+    options = [
+        "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels, "--label-wait", "12h/5000",
+        "--learner", "no_change", "-X", "session.timeout.ms=500", "--commit-interval", "1000",
+    ]  # fmt: skip
+    seeded = Checked(*options)
+    assert seeded.code == 1
+    assert state_of(kafka, (topic, labels), group) == before
+    found = {(one["group"], one["check"], one["status"]): one for one in seeded.wrong()}
+    assert found.keys() == FAULTS.keys(), seeded.text
+    assert {place: words for place, words in FAULTS.items() if words not in found[place]["sentence"]} == {}
+    assert len(seeded.wrong()) == 11
+
+    mended = seeded
+    for _ in range(3):  # what is mended may show what is behind it: with more partitions of the input, too few labels
+        for one in mended.wrong():
+            mend(one, options, tmp_path)
+        mended = Checked(*options, before=("--config", str(tmp_path / "events.toml")))
+        if not mended.wrong():
+            break
+    assert mended.wrong() == []
+    assert mended.code in (0, 6)  # kernels may not be compiled
+    config = ("--config", str(tmp_path / "events.toml"))
+    with Driftway(*config, "worker", *options) as worker:  # not to the end: that waits for labels
+        worker.await_condition(lambda: worker.stderr.count(" running partition=") >= 4, "four partitions running")
+        worker.terminate()
+        assert worker.wait() == 0
+
+    shown = driftway(*config, "check", *options)  # for people
+    assert "  ok       owner of the outputs: they belong to" in shown.stdout
+    assert "  ok       sample: 180 events of" in shown.stdout
+    other = driftway("check", "--input", f"{topic}x", "--group", group, "--bootstrap", kafka)
+    assert other.code == 2
+    assert f"error    input: there is no topic {topic}x" in other.stdout
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Secured]:
+    """A Kafka with SCRAM authentication."""
+    with scram_kafka() as broker:
+        yield broker
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lacking", NEEDED, ids=lambda one: "-".join(one).replace("/", "_"))
+def test_a_missing_right_is_found_and_granted_by_the_command(guarded: Secured, lacking: Any) -> None:
+    user = unique("user")
+    add_user(guarded.plain, user, PASSWORD)
+    site = Site(guarded, user, lacking)
+    options = ("--input", site.topic, "--group", site.group, "--bootstrap", guarded.guarded, *scram(user))
+    before = Checked(*options)
+    (error,) = [one for one in before.wrong() if one["status"] == "error"]
+    assert PASSWORD not in before.text
+    if lacking[:2] == ("TOPIC", "INPUT"):  # what may not be described does not exist
+        assert error["sentence"] == f"there is no topic {site.topic}, or this principal may not describe it"
+        return
+    assert f"User:{user}" in error["command"]
+    apply(error["command"].replace(guarded.guarded, guarded.plain))
+    after = Checked(*options)
+    assert [one for one in after.wrong() if one["status"] == "error"] == []
+
+
+@pytest.mark.slow
+def test_a_registry_that_does_not_answer_and_one_that_does(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    options = [
+        "--input", topic, "--group", group, "--bootstrap", kafka, "--format", "avro", "--feature", "amount",
+        "--label", "fraud", "--learner", "no_change",
+    ]  # fmt: skip
+    closed = Checked(*options, "--registry", "http://127.0.0.1:9", "--registry-property", "max.retries=0")
+    (error,) = [one for one in closed.wrong() if one["status"] == "error"]
+    assert (error["check"], closed.code) == ("schema registry", 5)
+    with Stub() as registry:
+        value, _ = registered.avro(registry.url)
+        produce(kafka, topic, [value, b"no schema"])
+        answered = Checked(*options, "--registry", registry.url)
+    checks = {one["check"]: one for one in answered.found}
+    assert checks["schema registry"]["status"] == "ok"
+    assert "registry 1" in checks["sample"]["sentence"]

@@ -1,0 +1,216 @@
+"""What the worker's principal may do, against what a worker needs."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import admin as untyped
+
+from driftway.worker.admin.check.commands import Commands
+from driftway.worker.admin.check.facts import ClusterState
+from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, Finding, failed
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.error_handling import ErrorAction, TimedOut, classify, query, refused_properties
+from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
+from driftway.worker.settings import EXACTLY_ONCE, OFFSET_LOST, REFUSE, WorkerSettings
+from driftway.worker.state.changelog.ownership import read_owner, require_own
+from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS, refused_timeout, transaction_timeout_ms
+
+_admin: Any = untyped  # its stubs do not export everything
+GROUP, EVENTS = "access", "events"
+ASK_SECONDS = 15.0
+TRY_SECONDS = 5.0
+LONGEST_INTERVAL = TRANSACTION_TIMEOUT_MS / 2000
+"""Seconds between commits up to which transactions are no longer than by default."""
+PROBE = "check"
+"""Ends the transactional id of the probe. It is below the prefix on which a worker needs its right."""
+UNAUTHORIZED = {KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
+
+
+class Position(NamedTuple):
+    """Where a group goes on in a partition."""
+
+    low: int
+    high: int
+    """First offset in the log, and the offset after the last that a read_committed reader sees."""
+    committed: int | None
+    """The committed offset; None if there is none."""
+
+
+def check_topic_rights(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
+    """Judge what this principal may do with each existing topic."""
+    reads = [name for name in (settings.input, settings.label_topic) if name]
+    written = settings.topics.existing(state.partitions).outputs()
+    needed = dict.fromkeys(reads, ("READ",)) | dict.fromkeys(written, ("READ", "WRITE"))
+    if settings.topics.models in state.topics:
+        needed[settings.topics.models] = ("READ",)
+    known = [name for name in needed if name in state.topics and state.topics[name].operations is not None]
+    for name in known:
+        lacking = [one for one in needed[name] if one not in (state.topics[name].operations or ())]
+        if lacking:
+            sentence = f"this principal has no right to {' and '.join(lacking)} on topic {name}"
+            yield Finding(GROUP, "topics", ERROR, sentence, commands.grant("topic", name, lacking))
+    if not known:
+        yield Finding(GROUP, "topics", SKIPPED, "the broker does not say what this principal may do")
+    elif all(set(needed[name]) <= (state.topics[name].operations or set()) for name in known):
+        yield Finding(GROUP, "topics", OK, f"this principal may do what is needed on {len(known)} topics")
+
+
+def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -> Finding:
+    """Ask the group's coordinator whether this principal may join; the group is not joined, and not created.
+
+    `has_input`: whether the input exists. Then its offset is asked for first: the client aborts the process if it asks
+    for a group's members while the coordinator is starting (librdkafka 5040).
+    """
+    check, group = "group", settings.group
+    try:
+        if has_input:  # without the right to the group, this client looks for the coordinator until time is up
+            with contextlib.closing(open_reader(settings)) as reader, contextlib.suppress(KafkaException):
+                committed_offset(reader, settings.input, 0, Deadline(TRY_SECONDS))
+        allowed = query(lambda: _group_operations(settings), Deadline(TRY_SECONDS))
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            sentence = f"this principal has no right to READ on group {group}"
+            return Finding(GROUP, check, ERROR, sentence, commands.grant("group", group, ["READ"]))
+        return Finding(
+            GROUP, check, SKIPPED, f"the coordinator of {group} does not say what is allowed: {_text(error)}"
+        )
+    if allowed is not None and "READ" not in allowed:
+        sentence = f"this principal has no right to READ on group {group}"
+        return Finding(GROUP, check, ERROR, sentence, commands.grant("group", group, ["READ"]))
+    return Finding(GROUP, check, OK, f"this principal may join {group}")
+
+
+def _group_operations(settings: WorkerSettings) -> frozenset[str] | None:
+    properties = quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough)))
+    client = _admin.AdminClient(properties)
+    asked = client.describe_consumer_groups(
+        [settings.group], include_authorized_operations=True, request_timeout=TRY_SECONDS
+    )
+    try:
+        found = asked[settings.group].result().authorized_operations
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:  # since 4.0 of a group that nobody has joined yet
+            return None
+        raise
+    return None if found is None else frozenset(one.name for one in found)
+
+
+def check_transactions(settings: WorkerSettings, commands: Commands, replicas: int = 1) -> Finding:
+    """Initialise a transactional id of the worker's prefix, which begins no transaction.
+
+    `replicas` are those that the cluster can give to the topic of transactions.
+    """
+    check = "transactions"
+    if settings.guarantee != EXACTLY_ONCE:
+        return Finding(GROUP, check, OK, f"not used with --guarantee {settings.guarantee}")
+    prefix, timeout_ms = (
+        f"{settings.transactional_prefix}{settings.group}/{settings.input}/",
+        transaction_timeout_ms(settings),
+    )
+    own = {"transactional.id": f"{prefix}{PROBE}", "transaction.timeout.ms": timeout_ms}
+    given = without_membership(base_properties(settings.bootstrap, settings.passthrough))
+    try:
+        with refused_properties():
+            producer = Producer(quiet({**given, **own}))
+    except Failure as error:
+        return failed(GROUP, check, error)
+    try:
+        _initialise(producer, Deadline(ASK_SECONDS))
+    except KafkaException as error:
+        code = error.args[0].code()
+        if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
+            if settings.commit_interval > LONGEST_INTERVAL:
+                command = commands.worker("--commit-interval", f"{LONGEST_INTERVAL:g}")
+            else:
+                command = commands.configure_brokers("transaction.max.timeout.ms", str(timeout_ms))
+            return failed(GROUP, check, refused_timeout(timeout_ms), command)
+        if code in UNAUTHORIZED:
+            sentence = f"this principal has no right to WRITE on transactional ids {prefix}*"
+            command = commands.grant("transactional-id", f"{prefix}*", ["WRITE"])
+            return Finding(GROUP, check, ERROR, sentence, command)
+        sentence = f"no transactional id can be initialised within {ASK_SECONDS:.0f} s: {_text(error)}"
+        sentence += "; the topic of transactions may want more replicas than there are brokers"
+        command = commands.configure_brokers("transaction.state.log.replication.factor", str(replicas))
+        return Finding(GROUP, check, ERROR, sentence, command, 5)
+    return Finding(GROUP, check, OK, f"transactional ids {prefix}* can be initialised")
+
+
+def _initialise(producer: Producer, deadline: Deadline) -> None:
+    while True:
+        try:
+            producer.init_transactions(min(TRY_SECONDS, deadline.left))
+        except KafkaException as error:
+            if deadline.passed or not (
+                error.args[0].code() in (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
+                or classify(error.args[0]) is ErrorAction.RETRY
+            ):
+                raise
+            time.sleep(0.1)
+        else:
+            return
+
+
+def check_owner(state: ClusterState, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
+    """Judge whether the outputs belong to this group, if they exist."""
+    if settings.topics.snapshots not in state.topics:
+        return
+    try:
+        with contextlib.closing(open_reader(settings, "read_uncommitted")) as reader:
+            owner = read_owner(settings, reader, Deadline(ASK_SECONDS))
+        if owner is not None:
+            require_own(settings, owner)
+    except Failure as error:
+        yield failed(GROUP, "owner of the outputs", error, commands.worker("--outputs", "PREFIX"))
+    except (KafkaException, TimedOut) as error:
+        yield Finding(GROUP, "owner of the outputs", SKIPPED, f"it cannot be read: {_text(error)}")
+    else:
+        whose = "nobody has claimed them yet" if owner is None else f"they belong to {settings.group}"
+        yield Finding(GROUP, "owner of the outputs", OK, whose)
+
+
+def positions(state: ClusterState, settings: WorkerSettings) -> dict[int, Position]:
+    """Return where the group stands in each partition of the input.
+
+    Raises
+    ------
+    KafkaException, TimedOut
+        The broker refuses, or does not answer.
+    """
+    found, topic = {}, settings.input
+    with contextlib.closing(open_reader(settings)) as reader:
+        for partition in range(state.partitions[topic]):
+            deadline = Deadline(ASK_SECONDS)
+            low, high = watermarks(reader, topic, partition, deadline)
+            found[partition] = Position(low, high, committed_offset(reader, topic, partition, deadline)[0])
+    return found
+
+
+def check_positions(found: dict[int, Position], settings: WorkerSettings, commands: Commands) -> Finding:
+    """Judge whether the log still holds, or already holds, what the group would read next."""
+    check, topic = "position", settings.input
+    behind = [p for p, at in found.items() if at.committed is not None and at.committed < at.low]
+    ahead = [p for p, at in found.items() if at.committed is not None and at.committed > at.high]
+    if behind or ahead:
+        where = "deleted by retention" if behind else "beyond the end of the log"
+        names = ", ".join(f"{topic}/{p}" for p in behind or ahead)
+        policy = next(one for one in OFFSET_LOST if one != REFUSE)
+        sentence = f"the group's offsets in {names} are {where}"
+        if settings.if_offset_lost != REFUSE:
+            return Finding(EVENTS, check, OK, f"{sentence}; --if-offset-lost {settings.if_offset_lost} goes on")
+        return Finding(EVENTS, check, ERROR, sentence, commands.worker("--if-offset-lost", policy), 4)
+    if all(at.committed is None for at in found.values()):
+        return Finding(EVENTS, check, OK, f"a new group: it begins at --start {settings.start}")
+    lag = sum(at.high - (at.low if at.committed is None else at.committed) for at in found.values())
+    return Finding(EVENTS, check, OK, f"the group goes on where it stopped, with {lag:,} offsets left to read")
+
+
+def _text(error: Exception) -> str:
+    first = error.args[0] if error.args else error
+    return first.str() if isinstance(first, KafkaError) else str(first)

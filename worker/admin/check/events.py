@@ -1,0 +1,131 @@
+"""Whether the worker can use the events and labels that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from driftway.worker.admin.check.commands import Commands
+from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
+from driftway.worker.admin.check.sample import Decoded, Sample
+from driftway.worker.errors import Failure
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.wire.rejections import LABEL, format_counts
+
+GROUP = "events"
+AHEAD_MS, FAR_AHEAD_MS = 5_000, 3_600_000
+"""How far a record may be ahead of this machine's clock; and the default of `message.timestamp.after.max.ms`: records
+that are further ahead of the broker's clock are refused, and a worker stamps its outputs by its own."""
+
+
+def check_registry(settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
+    """Ask the schema registry for a schema, if there is one: any answer will do."""
+    form = settings.model.event_format
+    if form.registry is None:
+        return
+    from driftway.worker.kafka.registry.schemas import Schemas, Unusable
+
+    try:
+        Schemas(form.registry, dict(form.registry_properties)).by_id(1)
+    except Unusable:
+        pass
+    except Failure as error:
+        command = "pip install 'driftway[registry]'" if "additional packages" in str(error) else ""
+        yield failed(GROUP, "schema registry", error, command or commands.worker("--registry", "URL"))
+        return
+    yield Finding(GROUP, "schema registry", OK, "it answers")
+
+
+def check_events(sample: Sample, settings: WorkerSettings, commands: Commands, new: bool) -> Iterator[Finding]:
+    """Judge the sampled events.
+
+    Parameters
+    ----------
+    sample, settings, commands
+        The sample, the worker's settings, and how to mend.
+    new : bool
+        Whether the group has committed nothing: then it stops if none of its first events can be used.
+    """
+    events, name = sample.events, settings.input
+    if not events.records:
+        yield Finding(GROUP, "sample", SKIPPED, f"{name} holds no events yet")
+        return
+    yield _rejections(events, settings, commands, new)
+    yield from _labels(sample, settings, commands)
+    if settings.label_topic:
+        yield _label_records(sample.labels, settings, commands)
+
+
+def _rejections(events: Decoded, settings: WorkerSettings, commands: Commands, new: bool) -> Finding:
+    check, share = "sample", f"{events.rejected_share:.1%} of {events.records:,} events"
+    if not events.rejected:
+        d = f"{events.records:,} events of {settings.input} were read, and none would be rejected"
+        return Finding(GROUP, check, OK, d)
+    sentence = f"{share} would be rejected ({format_counts(events.rejected)}), the first at {events.example}"
+    command, limit = commands.infer_schema(settings.input), settings.model.max_rejected
+    if new and events.rejected.total() == events.records:
+        expected = f"; expected {settings.model.usage_example}"
+        return Finding(GROUP, check, ERROR, sentence + expected, command)
+    if limit is not None and events.rejected_share > limit.most / limit.window:
+        return Finding(GROUP, check, ERROR, f"{sentence}; --max-rejected {limit.text} stops the worker", command)
+    return Finding(GROUP, check, WARNING, sentence, command)
+
+
+def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
+    """Labels that come with the events."""
+    events, check, expected = sample.events, "labels", settings.model.target.expected()
+    usable = events.records - events.rejected.total() - events.labels
+    if wrong := events.set_aside[LABEL]:
+        sentence = f"labels of {wrong:,} of {events.records:,} events cannot be used: expected {expected}"
+        sentence += "" if events.rejected else f", the first at {events.example}"
+        command = commands.infer_schema(settings.input)
+        yield Finding(GROUP, check, WARNING, sentence, command)
+    elif usable and not events.labelled and settings.model.wait is None and not settings.model.frozen:
+        sentence = (
+            "no event has a label, so nothing would be learned: if labels come later, say how long they are awaited"
+        )
+        yield Finding(GROUP, check, WARNING, sentence, commands.worker("--label-wait", "7d/50000"))
+    elif (
+        usable
+        and not settings.label_topic
+        and settings.model.wait is not None
+        and not (events.labels or events.labelled)
+    ):
+        sentence = f"--label-wait {settings.model.wait}, but there is no label among {events.records:,} records"
+        command = commands.worker("--label-topic", "TOPIC")
+        yield Finding(GROUP, check, WARNING, f"{sentence}: if labels have a topic of their own, name it", command)
+    elif usable:
+        yield Finding(
+            GROUP,
+            check,
+            OK,
+            f"{events.labelled:,} of {usable:,} usable events have a label, {events.labels:,} come later",
+        )
+
+
+def _label_records(labels: Decoded, settings: WorkerSettings, commands: Commands) -> Finding:
+    """Labels of their own topic."""
+    check, name = "label topic", settings.label_topic
+    if not labels.records:
+        return Finding(GROUP, check, SKIPPED, f"{name} holds no labels yet")
+    bad = labels.rejected + labels.set_aside
+    if not bad:
+        return Finding(GROUP, check, OK, f"{labels.records:,} labels of {name} were read, and all can be used")
+    sentence = f"{bad.total() / labels.records:.1%} of {labels.records:,} labels of {name} cannot be used "
+    sentence += f"({format_counts(bad)}), the first at {labels.example}"
+    return Finding(GROUP, check, WARNING, sentence, commands.infer_schema(name))
+
+
+def check_clock(sample: Sample, now_ms: int) -> Finding:
+    """Judge the newest timestamps against this machine's clock, `now_ms` in ms since 1970."""
+    check, found = "clock", max((sample.events, sample.labels), key=lambda one: one.newest_ms)
+    if not found.records:
+        return Finding(GROUP, check, SKIPPED, "there is no record whose timestamp could be compared with this clock")
+    ahead = found.newest_ms - now_ms
+    if ahead > AHEAD_MS:
+        sentence = (
+            f"{found.newest_at} is {ahead / 1000:,.0f} s ahead of this machine's clock: one of both clocks is wrong"
+        )
+        if ahead > FAR_AHEAD_MS:
+            sentence += ", and the worker's outputs may be too old, or the events too new, for delayed labels to meet"
+        return Finding(GROUP, check, WARNING, sentence, "chronyc makestep  # on the machine whose clock is wrong")
+    return Finding(GROUP, check, OK, "no record that was read is ahead of this machine's clock")

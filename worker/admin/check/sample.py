@@ -1,0 +1,155 @@
+"""Some events of the input, and labels of the label topic, decoded as the worker would decode them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from driftway.worker.admin.check.access import Position
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
+from driftway.worker.kafka.log_reader.records import RecordStream
+from driftway.worker.settings import LATEST, WorkerSettings
+from driftway.worker.state.factory import make_decoder
+from driftway.worker.wire.events import Records, RejectedEvent, Schema
+from driftway.worker.wire.rejections import kind_of, shown
+
+MOST_PARTITIONS = 16
+"""Partitions that are looked into, evenly spread over all: each needs clients of its own."""
+
+
+@dataclass
+class Decoded:
+    """What became of sampled records.
+
+    Parameters
+    ----------
+    records : int
+        Number of records.
+    rejected, set_aside : Counter
+        Kind -> number of rejected records, and of labels set aside.
+    example : str
+        Why the first of them was, and where it is.
+    value_bytes : int
+        Bytes of all values.
+    labelled : int
+        Events with a label of their own.
+    labels : int
+        Records that are labels of earlier events.
+    newest_ms : int
+        Latest timestamp, in ms since 1970; 0 if there is no record.
+    newest_at : str
+        Where the record with that timestamp is.
+    """
+
+    records: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    set_aside: Counter[str] = field(default_factory=Counter)
+    example: str = ""
+    value_bytes: int = 0
+    labelled: int = 0
+    labels: int = 0
+    newest_ms: int = 0
+    newest_at: str = ""
+
+    @property
+    def rejected_share(self) -> float:
+        """Share of the records that are rejected."""
+        return self.rejected.total() / self.records if self.records else 0.0
+
+
+@dataclass
+class Sample:
+    """Records of the input and of the label topic."""
+
+    events: Decoded = field(default_factory=Decoded)
+    labels: Decoded = field(default_factory=Decoded)
+    schema: Schema | None = None
+    """Schema of the first partition in which one event could be used, or as the options say."""
+
+
+def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], rows: int, labels: int) -> Sample:
+    """Read about `rows` records as a read_committed reader that does not join the group, and decode them.
+
+    Half of them are those that the worker would read first, half the newest: options that are wrong show in the first,
+    producers that have changed in the newest.
+
+    Parameters
+    ----------
+    settings : WorkerSettings
+        The worker's.
+    positions : mapping
+        Partition -> where the group goes on.
+    rows : int
+        About how many.
+    labels : int
+        Partitions of the label topic.
+
+    Raises
+    ------
+    Failure
+        The broker refuses this reader, or the packages that the format needs are missing.
+    Unreachable
+        The broker, or the schema registry, does not answer.
+    """
+    sample = Sample(schema=settings.model.shape)
+    model = settings.model if settings.model.max_rejected is None else replace(settings.model, max_rejected=None)
+    chosen = sorted(positions)[:: -(-len(positions) // MOST_PARTITIONS)] if positions else []
+    each = max(2, rows // max(1, len(chosen)))
+    for partition in chosen:
+        decoder = make_decoder(model, lambda schema: schema)
+        for records in _parts(settings, settings.input, partition, _begin(settings, positions[partition]), each):
+            batch = decoder.decode(records)
+            _count(sample.events, settings.input, records, batch.rejected)
+            sample.events.labelled += int(np.isfinite(batch.y).sum())
+            sample.events.labels += 0 if batch.labels is None else len(batch.labels)
+        if partition < labels:
+            for records in _parts(settings, settings.label_topic, partition, None, each):
+                batch = decoder.decode(replace(records, label_offsets=np.asarray(records.offsets)))
+                _count(sample.labels, settings.label_topic, records, batch.rejected)
+                sample.labels.labels += 0 if batch.labels is None else len(batch.labels)
+        sample.schema = sample.schema or decoder.schema
+    return sample
+
+
+def _begin(settings: WorkerSettings, at: Position) -> int:
+    """Offset at which the worker would begin, as far as the log has it."""
+    if at.committed is not None:
+        wanted = at.committed
+    else:
+        wanted = settings.start if isinstance(settings.start, int) else at.high if settings.start == LATEST else at.low
+    return min(max(wanted, at.low), at.high)
+
+
+def _parts(settings: WorkerSettings, topic: str, partition: int, begin: int | None, each: int) -> Iterator[Records]:
+    """The first and the last records from an offset on; None: from the log's beginning."""
+    with closing(open_reader(settings)) as reader:
+        low, high = watermarks(reader, topic, partition, Deadline(ASK_SECONDS))
+    first = low if begin is None else max(low, begin)
+    half = each // 2
+    # A worker that has read everything gets the newest records once more: there are no others to judge by.
+    newest = max(low if first >= high else first, high - half)
+    for start, end in dict.fromkeys(((first, min(first + half, newest)), (newest, high))):
+        if start >= end:
+            continue
+        with RecordStream(settings, settings.client, topic, partition, end, headers=True, first=start) as stream:
+            yield from iter(stream.take, None)
+
+
+def _count(found: Decoded, topic: str, records: Records, rejected: list[RejectedEvent]) -> None:
+    found.records += len(records)
+    found.value_bytes += sum(len(value) for value in records.values.to_list() if value is not None)
+    for bad in rejected:
+        (found.set_aside if bad.set_aside else found.rejected)[kind_of(bad.reason, bad.set_aside)] += 1
+        place = f"{topic}/{records.partition}@{bad.offset if bad.label_offset is None else bad.label_offset}"
+        found.example = found.example or f"{place}: {shown(bad.reason)}"
+    stamps = np.asarray(records.timestamps, np.int64)
+    if len(stamps) and (newest := int(stamps.max())) > found.newest_ms:
+        found.newest_ms, found.newest_at = (
+            newest,
+            f"{topic}/{records.partition}@{int(records.offsets[stamps.argmax()])}",
+        )
