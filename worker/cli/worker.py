@@ -284,8 +284,8 @@ def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
     client, why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = WorkerSettings(
-        given["bootstrap"], given["input"], given["group"], model, **{name: given[name] for name in names}, client=client,
-        passthrough=passthrough, promote=PromoteOption.parse(given["promote"]),
+        given["bootstrap"], given["input"], given["group"], model, **{name: given[name] for name in names},
+        client=client, passthrough=passthrough, promote=PromoteOption.parse(given["promote"]),
     )  # fmt: skip
     return settings, why
 
