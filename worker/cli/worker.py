@@ -173,7 +173,9 @@ if TYPE_CHECKING:
 )
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
 @click.option(
-    "--http-port", type=click.IntRange(0, 65535), help="Serve /metrics, /healthz and /readyz.  [default: off]"
+    "--http-port",
+    type=click.IntRange(0, 65535),
+    help="Serve a page at /, and /metrics, /healthz and /readyz.  [default: off]",
 )
 @click.option("--http-host", default="127.0.0.1", show_default=True, help="Address to serve on.")
 @click.option(
@@ -220,7 +222,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
     from driftway.worker.kafka.client_factory import choose_client
     from driftway.worker.state.factory import allocating
-    from driftway.worker.stream.endpoint import Endpoint
+    from driftway.worker.stream.endpoint.server import Endpoint, worker_routes
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.worker import Worker as Loop
 
@@ -245,7 +247,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     running = Loop(settings, event_log, WorkerMetrics(group, input_, settings.client), obj.get("probe"))
     endpoint = None
     if given["http_port"] is not None:
-        endpoint = Endpoint(running, given["http_host"], given["http_port"])
+        routes = (*obj["page_routes"](running), *worker_routes(running))
+        endpoint = Endpoint(given["http_host"], given["http_port"], routes)
         endpoint.start()
         event_log.event("listening", host=given["http_host"], port=endpoint.port)
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -1,9 +1,11 @@
-"""HTTP endpoint: `/metrics` for Prometheus, `/healthz` (it starts, or the loop turns), `/readyz` (tasks run)."""
+"""The HTTP server of a worker: a bounded number of connections, each for a bounded time, and what they ask for.
+
+`/metrics` is for Prometheus, `/healthz` says whether it starts, or the loop turns, `/readyz` whether tasks run.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import socket
 import threading
@@ -14,6 +16,7 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
+from driftway.worker.stream.endpoint.routes import Answer, Refused, Request, Route, as_json, body_length, find
 from driftway.worker.stream.worker import Worker
 
 MAX_CONNECTIONS = 64
@@ -22,18 +25,18 @@ FULL_SECONDS = 0.5
 SILENT_SECONDS = 60.0
 """Least time between two warnings that no connection can be accepted."""
 REQUEST_SECONDS = 10.0
-"""Time from accepting a connection to the end of its answer."""
+"""Time from accepting a connection, or from the last request on it, to the end of its answer."""
 
 
 class Endpoint:
-    """Serves a worker's metrics from a daemon thread.
+    """Answers requests from daemon threads.
 
     Parameters
     ----------
-    worker : Worker
-        The worker.
     host, port
         Where to listen; port 0 takes a free one.
+    routes : tuple of Route
+        What can be asked for.
 
     Raises
     ------
@@ -41,12 +44,12 @@ class Endpoint:
         The port is not available.
     """
 
-    def __init__(self, worker: Worker, host: str, port: int) -> None:
-        handler = _handler(worker)
+    def __init__(self, host: str, port: int, routes: tuple[Route, ...]) -> None:
         try:
-            self._server = _Server((host, port), handler)
+            self._server = _Server((host, port), _Handler)
         except OSError as error:
             raise UsageFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
+        self._server.routes = routes
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="driftway-http")
 
@@ -70,6 +73,7 @@ class _Server(ThreadingHTTPServer):
         """Open connection -> when it was accepted, the oldest first."""
         self._lock = threading.Lock()
         self._silent_until = 0.0
+        self.routes: tuple[Route, ...] = ()
         super().__init__(address, handler)
 
     def get_request(self) -> Any:
@@ -95,6 +99,12 @@ class _Server(ThreadingHTTPServer):
             _hang_up(connection)
         super().process_request(request, client_address)
 
+    def renew(self, request: Any) -> None:
+        """Begin a connection's time anew, as it asks for something."""
+        with self._lock:
+            if request in self._accepted:
+                self._accepted[request] = time.monotonic()
+
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
             self._accepted.pop(request, None)
@@ -117,33 +127,62 @@ def _hang_up(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _handler(worker: Worker) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            tasks = list(worker.tasks.values())
-            if self.path == "/metrics":
-                worker.reporter.refresh()
-                self._answer(200, generate_latest(worker.metrics.registry), CONTENT_TYPE_LATEST)
-            elif self.path == "/healthz":
-                health = worker.reporter.health
-                alive = health.alive
-                ages = {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)}
-                answer = {"alive": alive, "state": health.phase, "seconds_since": ages}
-                self._answer(200 if alive else 503, json.dumps(answer).encode(), "application/json")
-            elif self.path == "/readyz":
-                ready, facts = worker.reporter.health.readiness(tasks)
-                self._answer(200 if ready else 503, json.dumps(facts).encode(), "application/json")
-            else:
-                self._answer(404, b"try /metrics, /healthz or /readyz\n", "text/plain")
+def worker_routes(worker: Worker) -> tuple[Route, ...]:
+    """Return what monitoring and orchestrators ask for."""
 
-        def _answer(self, status: int, body: bytes, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def metrics(_: Request) -> Answer:
+        worker.reporter.refresh()
+        return Answer(200, generate_latest(worker.metrics.registry), CONTENT_TYPE_LATEST)
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Keep requests out of the log."""
+    def alive(_: Request) -> Answer:
+        health = worker.reporter.health
+        living = health.alive
+        ages = {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)}
+        answer = {"alive": living, "state": health.phase, "seconds_since": ages}
+        return as_json(answer, 200 if living else 503)
 
-    return Handler
+    def ready(_: Request) -> Answer:
+        found, facts = worker.reporter.health.readiness(list(worker.tasks.values()))
+        return as_json(facts, 200 if found else 503)
+
+    return Route("GET", "/metrics", metrics), Route("GET", "/healthz", alive), Route("GET", "/readyz", ready)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._take("GET")
+
+    def do_POST(self) -> None:
+        self._take("POST")
+
+    def _take(self, method: str) -> None:
+        self.server.renew(self.connection)
+        keeps = False
+        try:
+            route, query = find(self.server.routes, method, self.path)
+            headers = {name.title(): value for name, value in self.headers.items()}
+            body = self.rfile.read(body_length(headers, route.most_bytes)) if method == "POST" else b""
+            keeps = route.keeps
+            answer = route.answer(Request(query, headers, body))
+        except Refused as refused:
+            answer = refused.answer
+        self.close_connection = self.close_connection or not keeps  # what was not read would be the next request
+        self._send(answer)
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        for name, value in answer.headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep requests out of the log."""
