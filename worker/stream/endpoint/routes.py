@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from driftway.worker.wire.codec import write_json
 
 JSON = "application/json"
+MOST_PARAMETERS = 20
 
 
 class Request(NamedTuple):
@@ -81,7 +82,11 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
     Refused
         There is no such path, or it is not asked for with this method.
     """
-    parts = urlsplit(target)
+    try:
+        parts = urlsplit(target)
+        query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+    except ValueError as error:
+        raise Refused(400, f"the address cannot be read: {error}") from None
     path = unquote(parts.path)
     methods = [route.method for route in routes if route.path == path]
     if not methods:
@@ -89,7 +94,6 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
         raise Refused(404, f"there is no {path[:100]}; try {known}")
     for route in routes:
         if (route.method, route.path) == (method, path):
-            query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=20)
             return route, {name: values[-1] for name, values in query.items()}
     allowed = ", ".join(methods)
     raise Refused(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
