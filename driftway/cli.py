@@ -178,6 +178,13 @@ def evaluate_topic(given: dict[str, Any]) -> Any:
     return evaluated(given)
 
 
+def page_routes(worker: Any) -> Any:
+    """Return the routes of a worker's page; the worker's commands do not import `worker.admin` themselves."""
+    from driftway.worker.admin.page.routes import page_routes as routes
+
+    return routes(worker)
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options.")
 @click.version_option(__version__, prog_name="driftway")
@@ -204,3 +211,4 @@ def main(ctx: click.Context, config: str | None) -> None:
     ctx.obj.setdefault("open_rows", open_rows)
     ctx.obj.setdefault("write_table", write_table)
     ctx.obj.setdefault("evaluate_topic", evaluate_topic)
+    ctx.obj.setdefault("page_routes", page_routes)

@@ -20,7 +20,7 @@ for name in (
     *(where.partition(":")[0] for where, _ in COMMANDS.values()),
     "driftway.cli",
     "driftway.worker.stream.worker",
-    "driftway.worker.stream.endpoint",
+    "driftway.worker.stream.endpoint.server",
     "driftway.worker.kafka.librdkafka.member",
     "driftway.worker.admin.merged_input",
     "rich.table",

@@ -12,6 +12,7 @@ import click
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
+from driftway.worker.cli.serve_options import open_endpoint, serve_options
 from driftway.worker.cli.start_option import START_PLACES, start_place
 from driftway.worker.cli.warm_start_options import warm_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS, parse_properties
@@ -172,10 +173,7 @@ if TYPE_CHECKING:
     "as many events with half the CPU time and the same bits; auto uses it where possible.",
 )
 @click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
-@click.option(
-    "--http-port", type=click.IntRange(0, 65535), help="Serve /metrics, /healthz and /readyz.  [default: off]"
-)
-@click.option("--http-host", default="127.0.0.1", show_default=True, help="Address to serve on.")
+@serve_options
 @click.option(
     "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Log format."
 )
@@ -222,7 +220,6 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
 
 
 def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> None:
-    from driftway.worker.stream.endpoint import Endpoint
     from driftway.worker.stream.observability.event_log import JSON
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.observability.settings_in_force import settings_in_force
@@ -236,12 +233,10 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
         event_log.event("python client", note=why)
     if model.warm is not None:
         event_log.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
-    running = Loop(
-        settings, event_log, WorkerMetrics(settings.group, settings.input, settings.client), obj.get("probe")
-    )
-    endpoint = None
-    if given["http_port"] is not None:
-        endpoint = Endpoint(running, given["http_host"], given["http_port"])
+    metrics = WorkerMetrics(settings.group, settings.input, settings.client)
+    running = Loop(settings, event_log, metrics, obj.get("probe"))
+    endpoint = open_endpoint(given, running, obj["page_routes"])
+    if endpoint is not None:
         endpoint.start()
         event_log.event("listening", host=given["http_host"], port=endpoint.port)
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -5,8 +5,8 @@ Pure computation: no Kafka, no clock. The same rows give the same bits, however 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from driftway.learners.preprocessing.imputation import Imputer
 
 
+class Basis(NamedTuple):
+    """Of which model a saved state is, and where it stands."""
+
+    settings: ModelSettings
+    plan: ModelPlan
+    offset: int | None
+    """The next input offset; None: not told."""
+
+
 @dataclass(frozen=True)
 class SavedState:
     """A copy of a model's state, to roll back to or to write as a snapshot."""
@@ -45,6 +54,8 @@ class SavedState:
     """State of `driftway.worker.wire.rejections.RejectionWindow`, only for a rollback: not part of a snapshot."""
     calibration: int = NO_FORM
     """Form of the calibrators in it."""
+    basis: Basis | None = field(default=None, compare=False)
+    """None: the state was read from a snapshot."""
 
     @property
     def nbytes(self) -> int:
@@ -194,12 +205,13 @@ class Model:
         """See `PendingRows.delay_metrics`; empty if labels are never late."""
         return {} if self._pending is None else self._pending.delay_metrics()
 
-    def save(self) -> SavedState:
-        """Copy the state."""
+    def save(self, offset: int | None = None) -> SavedState:
+        """Copy the state, which stands at input offset `offset`."""
         recent = None if self._rejection_window is None else self._rejection_window.save()
         waiting = () if self._pending is None else (self._pending.save(),)
-        parts = (*(part.copy() for part in self._parts()), *waiting)
-        return SavedState(self.schema, self.rows, parts, recent, self.form.calibration)
+        parts = (*(part.copy() for part in self.parts()), *waiting)
+        basis = Basis(self.settings, self.plan, offset)
+        return SavedState(self.schema, self.rows, parts, recent, self.form.calibration, basis)
 
     def load(self, saved: SavedState) -> None:
         """Restore a saved state bit for bit.
@@ -218,11 +230,11 @@ class Model:
             self._fit_to_schema()
         elif saved.calibration != self.form.calibration:
             self.go_on_as(StateForm(self.form.tests_challengers, saved.calibration))
-        parts, theirs = self._parts(), list(saved.parts)
+        parts, theirs = self.parts(), list(saved.parts)
         if self._pending is not None and theirs:
             self._pending.load(theirs.pop())
         if self.monitors.tests.continue_without(len(theirs), len(parts)):
-            parts = self._parts()
+            parts = self.parts()
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
             raise ValueError("the saved state has other sizes than these learners")
         for one, memory in zip(self._learners, theirs, strict=False):
@@ -283,7 +295,8 @@ class Model:
         self._note_identity(continued.shape)
         return True
 
-    def _parts(self) -> list[NDArray[np.uint8]]:
+    def parts(self) -> list[NDArray[np.uint8]]:
+        """The states in the order of a saved one, without the rows that wait for their labels, which come last."""
         imputer = [] if self._imputer is None else [self._imputer.state.memory]
         exchange = [] if self.exchange is None else self.exchange.parts()
         return [learner.state.memory for learner in self._learners] + self.monitors.parts() + imputer + exchange

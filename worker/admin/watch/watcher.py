@@ -43,6 +43,8 @@ class Watcher:
         Read all accuracy points and drift alarms, not only the newest.
     dashboard : Dashboard
         Receives everything that is read.
+    back : int
+        Accuracy points to go back from the end of each partition, unless all are read.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class Watcher:
         counts: Mapping[str, int],
         from_start: bool,
         dashboard: Dashboard,
+        back: int = POINTS_BACK,
     ) -> None:
         self.dashboard = dashboard
         self._input = {topics.input: counts[topics.input]}
@@ -67,7 +70,7 @@ class Watcher:
         rejected = {topics.rejected: counts[topics.rejected]} if topics.rejected in counts else {}
         accuracy = {topics.accuracy: counts[topics.accuracy]}
         self._ends = LogEnds(bootstrap, passthrough)
-        starts = None if from_start else near(self._ends.of(accuracy), POINTS_BACK)
+        starts = None if from_start else near(self._ends.of(accuracy), back)
         self._points = TopicTail(bootstrap, passthrough, accuracy, starts)
         alarms = {topics.alarms: counts[topics.alarms]} if topics.alarms in counts else {}
         starts = None if from_start else near(self._ends.of(alarms), ALARMS_BACK)
@@ -79,6 +82,11 @@ class Watcher:
         self._tails = self._points, self._newest, self._alarms, self._rejected
         self._clocks = ClockReader(bootstrap, passthrough, topics.snapshots) if topics.snapshots in counts else None
 
+    @property
+    def at_end(self) -> bool:
+        """Whether every topic has been read to its end, and no record has arrived since."""
+        return all(tail.at_end for tail in self._tails)
+
     def catch_up(self) -> list[DashboardRow]:
         """Read to the present end; return the rows.
 
@@ -88,7 +96,7 @@ class Watcher:
             The end was not reached within CATCH_UP_SECONDS.
         """
         deadline = time.monotonic() + CATCH_UP_SECONDS
-        while not all(tail.at_end for tail in self._tails):
+        while not self.at_end:
             self._read(0.05)
             if time.monotonic() > deadline:
                 late = f"the end of the accuracy points was not reached in {CATCH_UP_SECONDS:.0f} s"

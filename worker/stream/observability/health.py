@@ -70,6 +70,8 @@ class HealthMonitor:
     ) -> None:
         self.settings, self.event_log, self._partitions, self._clock = settings, event_log, partitions, clock
         self.phase = STARTING
+        self.input_partitions = 0
+        """Number of partitions of the input; 0: not known yet."""
         self.ends: dict[int, int] = {}
         """Partition -> end of its log at the last query."""
         self.shares_partitions = 0
@@ -176,7 +178,9 @@ class HealthMonitor:
         reader = self._make_reader()
         while not self._ended.wait(CHECK_SECONDS):
             try:
-                self.record_brokers(reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS).brokers)
+                found = reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
+                self.record_brokers(found.brokers)
+                self.input_partitions = partition_counts(found).get(self.settings.input, 0)
             except KafkaException as error:
                 self.record_unreachable(error.args[0].str())
             else:

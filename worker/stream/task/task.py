@@ -77,7 +77,9 @@ class Task:
         self.state, self.model = State.CREATED, self.new_model()
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
-        self._saved: SavedState = self.model.save()
+        self.saved: SavedState = (
+            self.model.save()
+        )  # of the last commit; replaced whole, so that other threads may read it
         self.interval_began_at = time.monotonic()
         """When the commit interval began: with the worker's last commits, whether or not this task was among them."""
         self._schedule = SnapshotSchedule(settings)
@@ -133,7 +135,7 @@ class Task:
         """Apply a restore's result; the loop then seeks to the next row and resumes the partition."""
         self.count.restart(found.read, found.expected, found.counted_at)
         if found.model is None:
-            self.model.load(self._saved)
+            self.model.load(self.saved)
         else:
             self.model, self.in_memory_offset = found.model, None
             self._schedule.restart()
@@ -267,7 +269,7 @@ class Task:
     @property
     def state_bytes(self) -> int:
         """Bytes of state at the last commit."""
-        return self._saved.nbytes
+        return self.saved.nbytes
 
     @property
     def snapshot_age(self) -> float:
@@ -277,7 +279,7 @@ class Task:
     def begin_commit(self, closing: bool = False) -> PendingCommit:
         """Capture what is to be committed: everything up to `position`."""
         self._take_plans(self.position, committing=True)
-        saved = self.model.save()
+        saved = self.model.save(self.position)
         read, aside = self.count.read, self.model.decoder.set_aside_from
         due = self._snapshot_due(saved, closing)
         blob = snapshot.write(self.model, saved, self.position, read=read) if due else None
@@ -299,7 +301,7 @@ class Task:
         KafkaException, TaskError
             The buffered outputs cannot be produced.
         """
-        self._saved, self.committed, self._pointer = commit.saved, commit.position, pointer
+        self.saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         self.in_memory_offset, self._decided, self.count.committed = commit.position, False, commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")
         self.changes.committed(commit.request.places, commit.position)
@@ -333,8 +335,8 @@ class Task:
         self.count.require(max(self.position, self.committed))
         self.emission.go_on(max(self.position, self.committed), self.model)
         self.move(State.RUNNING)
-        self._saved, self.count.committed = self.model.save(), self.count.read
         self.position = self.committed = self.in_memory_offset = max(self.position, self.committed)
+        self.saved, self.count.committed = self.model.save(self.position), self.count.read
 
     def _learn(self, records: Records, emit: bool) -> Outputs:
         """Learn records, and take each plan at its place among them."""

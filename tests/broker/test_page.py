@@ -1,0 +1,143 @@
+"""The page of a real group: what it shows equals the accuracy topic, also for partitions of other workers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftway.worker.wire.codec import encode_events, read_json
+from tests.broker.test_endpoint import event, get
+from tests.support.kafka import await_until, create_topic, produce, read_all, unique
+from tests.support.process import Driftway
+
+pytestmark = pytest.mark.broker
+
+BROWSERS = "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"
+FIELDS = "window_accuracy", "no_change_accuracy", "majority_accuracy", "labels"
+
+
+@pytest.fixture(scope="module")
+def pages(kafka: str) -> Iterator[tuple[str, str, list[int]]]:
+    """Topic, group and the HTTP ports of two workers that have one of its two partitions each."""
+    topic = unique("page")
+    create_topic(kafka, topic, 2)
+    X = np.random.default_rng(7).normal(size=(1000, 3))
+    events = encode_events(X, (X[:, 0] > 0).astype(float), 0)
+    produce(kafka, topic, [*events, b"?"], 0)
+    produce(kafka, topic, events[:700], 1)
+    options = (
+        "worker", "--input", topic, "--group", "g", "--bootstrap", kafka, "--learner", "pa1", "--learner", "auto",
+        "--window", "300", "--accuracy-every", "100", "--http-port", "0", "--log-format", "json",
+    )  # fmt: skip
+    with contextlib.ExitStack() as running:
+        ports = [event(running.enter_context(Driftway(*options)), "listening")["port"] for _ in range(2)]
+
+        def shared_out() -> bool:
+            owned = [json.loads(get(port, "/v1/status")[2])["worker"]["partitions"] for port in ports]
+            return [len(each) for each in owned] == [1, 1]
+
+        await_until(shared_out, 60, "each worker has a partition")
+        yield topic, "g", ports
+
+
+def newest_points(kafka: str, topic: str) -> dict[tuple[int, str], dict[str, Any]]:
+    points = (read_json(record.value or b"") for record in read_all(kafka, topic))
+    return {(one["partition"], one["learner"]): one for one in points}
+
+
+def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
+    topic, group, ports = pages
+
+    def status() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(get(ports[1], "/v1/status")[2])
+        return found
+
+    def everything() -> bool:
+        found = status()
+        ends = {model["partition"]: model["offset"] for model in found["models"] if "offset" in model}
+        return found["complete"] and ends == {0: 999, 1: 699} and {m["lag"] for m in found["models"]} == {0}
+
+    await_until(everything, 60, "all points")
+    found, points = status(), newest_points(kafka, f"{topic}.{group}.accuracy")
+    assert (found["group"], found["topic"], found["error"]) == (group, topic, None)
+    assert {(m["partition"], m["learner"], m["champion"]) for m in found["models"]} == {
+        (p, learner, learner == "pa1") for p in (0, 1) for learner in ("pa1", "auto")
+    }
+    for model in found["models"]:
+        point = points[model["partition"], model["learner"]]
+        assert {name: model[name] for name in point if name != "reliability"} == {
+            name: value for name, value in point.items() if name != "reliability"
+        }
+    assert sum(sum(m["rejected"].values()) for m in found["models"] if m["champion"]) == 1
+    for series in found["series"]:
+        assert series["offset"] == list(range(99, 1000 if series["partition"] == 0 else 700, 100))
+    assert len(found["series"]) == 4
+    (own,) = found["worker"]["partitions"].values()
+    assert own["state"] == "running"
+    assert own["restores"] == {"log": 1}
+    assert found["worker"]["cluster"] == "answers"
+    again = json.loads(get(ports[1], f"/v1/status?view={found['view']}&since={found['cursor']}")[2])
+    assert again["series"] == []
+    assert get(ports[1], "/v1/status?since=all")[0] == 400
+    kinds = [get(ports[1], "/")[:2], get(ports[1], "/v1/nothing")[:2]]
+    assert kinds == [(200, "text/html; charset=utf-8"), (404, "application/json")]
+
+
+class Cells(HTMLParser):
+    """Collects (row's attributes, field) -> value of the cells that say both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.row: dict[str, str | None] = {}
+        self.found: dict[tuple[int, str], dict[str, str | None]] = {}
+        self.labels: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "tr":
+            self.row = given
+        if tag == "td" and "data-field" in given and "data-learner" in self.row:
+            place = int(self.row["data-partition"] or -1), self.row["data-learner"] or ""
+            self.found.setdefault(place, {})[given["data-field"] or ""] = given["data-value"]
+        if tag == "div" and given.get("role") == "img":
+            self.labels.append(given.get("aria-label") or "")
+
+
+def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, list[int]], tmp_path: Path) -> None:
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)}")
+    topic, group, ports = pages
+    points = newest_points(kafka, f"{topic}.{group}.accuracy")
+
+    def shown(*options: str) -> tuple[Cells, str]:
+        done = subprocess.run(
+            [browser, "--no-sandbox", "--headless", "--disable-gpu", f"--user-data-dir={tmp_path}",
+             "--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom", *options,
+             f"http://127.0.0.1:{ports[0]}/"],
+            check=True, capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        cells = Cells()
+        cells.feed(done.stdout)
+        assert not re.search("CONSOLE", done.stderr), done.stderr
+        return cells, done.stdout
+
+    cells, dom = shown("--window-size=1280,900")
+    assert cells.found.keys() == points.keys()
+    for place, fields in cells.found.items():
+        assert {name: float(fields[name] or "nan") for name in FIELDS} == {name: points[place][name] for name in FIELDS}
+    assert any(label.startswith("Rolling accuracy, newest: pa1") for label in cells.labels)
+    assert 'role="status"' in dom
+    assert ">live<" in dom
+    narrow, _ = shown("--window-size=390,844", "--blink-settings=preferredColorScheme=0")
+    assert narrow.found.keys() == points.keys()

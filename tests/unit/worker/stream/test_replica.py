@@ -1,0 +1,108 @@
+"""A replica answers what the worker would emit, bit for bit, and learns nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.state.model import Model, SavedState
+from driftway.worker.stream.endpoint.replica import Replica
+from driftway.worker.wire.codec import PACKED
+from driftway.worker.wire.events import LATE_LABEL, Target
+from driftway.worker.wire.packed import encode_events as encode_packed
+from driftway.worker.wire.schema.feature import MissingPolicy
+from tests.unit.worker.rows import drifting, events, model_settings, records
+
+THREE = Target("classification", 3, ("low", "mid", "high"))
+SETTINGS = {
+    "linear": model_settings("dfop:mu=0.01", "arow"),
+    "coverage": model_settings("arow", coverage=0.9),
+    "regression": model_settings("rls", task="regression", coverage=0.8),
+    "classes": model_settings("mc_arow", target=THREE, coverage=0.7),
+    "random": model_settings("adaptive_random_forest"),
+    "delayed": model_settings("pa1", wait=LabelWait(50), coverage=0.9),
+    "missing": model_settings("arow", missing=MissingPolicy("mean")),
+    "kernels": model_settings("fogd"),
+    "unlabelled": model_settings("omr", wait=LabelWait(20)),
+}
+
+
+def stream(settings: ModelSettings, n: int = 200) -> list[bytes]:
+    found = events(n, regression=settings.target.task == "regression")
+    if settings.target is THREE:
+        found = [
+            json.dumps({**(one := json.loads(text)), "y": None if one["y"] is None else THREE.labels[i % 3]}).encode()
+            for i, text in enumerate(found)
+        ]
+    if settings.missing.word == "mean":
+        found = [text.replace(b'"x":[', b'"x":[null,', 1) if i % 7 == 0 else text.replace(b'"x":[', b'"x":[1.5,', 1)
+                 for i, text in enumerate(found)]  # fmt: skip
+    return found
+
+
+def learned(settings: ModelSettings, values: list[bytes]) -> tuple[Model, SavedState]:
+    model = Model(settings, 3, "g")
+    model.advance(records(values))
+    return model, model.save(len(values))
+
+
+def emitted(model: Model, saved: SavedState, event: bytes) -> bytes:
+    """What the worker emits for an event at the state's offset; the model is as before."""
+    model.load(saved)
+    assert saved.basis is not None
+    outputs = model.advance(records([event], first=saved.basis.offset or 0))
+    model.load(saved)
+    (only,) = outputs.predictions.to_list()
+    return only or b""
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_answers_are_those_that_the_worker_would_emit(name: str) -> None:
+    settings = SETTINGS[name]
+    values = stream(settings)
+    replica = Replica(3, "g")
+    for n in (1, 120, 150):
+        model, saved = learned(settings, values[:n])
+        expected = [emitted(model, saved, event) for event in values[150:180]]
+        assert len(set(expected)) > 20
+        one_by_one = [replica.ask(saved, [event]).answers[0] for event in values[150:180]]
+        assert one_by_one == expected
+        asked = replica.ask(saved, values[150:180])
+        assert (asked.offset, asked.plan, asked.answers) == (n, 1, expected)
+        assert replica.ask(saved, values[150:180]).answers == expected  # nothing has changed
+
+
+def test_rejections_stand_in_their_places() -> None:
+    _, saved = learned(SETTINGS["linear"], stream(SETTINGS["linear"], 50))
+    good = b'{"x":[1,2,3,4],"y":7,"id":12345678901234567890123}'  # the label is set aside, the id is kept
+    asked = Replica(3, "g").ask(saved, [b"?", good, b'{"x":[1]}', b"null", good])
+    assert [one if isinstance(one, str) else json.loads(one)["offset"] for one in asked.answers] == [
+        "not JSON", 50, "x has 1 features, expected 4", "not a JSON object", 50,
+    ]  # fmt: skip
+    assert b'"id":12345678901234567890123,' in asked.answers[1]  # type: ignore[operator]
+    _, waiting = learned(SETTINGS["delayed"], stream(SETTINGS["delayed"], 50))
+    assert Replica(3, "g").ask(waiting, [b'{"id":3,"y":1}']).answers == [LATE_LABEL]
+
+
+def test_packed_events_are_answered_in_json() -> None:
+    settings = model_settings("arow", form=PACKED, output_form=PACKED)
+    X, y = drifting(60)
+    values: list[Any] = list(encode_packed(X, y))
+    _, saved = learned(settings, values[:40])
+    answer = json.loads(Replica(3, "g").ask(saved, [values[40]]).answers[0])
+    as_json = Model(model_settings("arow", form=PACKED), 3, "g")
+    as_json.advance(records(values[:40]))
+    assert answer == json.loads(as_json.advance(records([values[40]], first=40)).predictions.to_list()[0] or b"")
+
+
+def test_a_state_that_stands_nowhere_is_refused() -> None:
+    model = Model(SETTINGS["linear"], 3, "g")
+    model.advance(records(stream(SETTINGS["linear"], 5)))
+    with pytest.raises(ValueError, match="not told where it stands"):
+        Replica(3, "g").ask(model.save(), [b"{}"])
+    assert np.isfinite(model.rows)

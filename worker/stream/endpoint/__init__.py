@@ -1,0 +1,1 @@
+"""The worker's HTTP port: the server, its routes, and predictions on request."""

@@ -1,0 +1,237 @@
+"""`/v1/predict` and `/v1/model`: predictions on request, from the last committed state of a worker's partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.settings import WorkerSettings
+from driftway.worker.state.model import SavedState
+from driftway.worker.stream.endpoint import description
+from driftway.worker.stream.endpoint.access import require_token
+from driftway.worker.stream.endpoint.key_hash import partition_of
+from driftway.worker.stream.endpoint.replica import Asked, Replica
+from driftway.worker.stream.endpoint.routes import JSON, Answer, Refused, Request, Route, as_json
+from driftway.worker.stream.task.task import Task
+from driftway.worker.stream.worker import Worker
+from driftway.worker.wire.codec import PACKED, encode_events, parse_exactly, write_json
+from driftway.worker.wire.events import MAX_KEY, Reject
+
+BYTES = "application/octet-stream"
+MOST_BYTES, MOST_EVENTS = 1 << 20, 1000
+SOON = (("Retry-After", "1"),)
+
+
+class Question(NamedTuple):
+    """What a request asks."""
+
+    events: list[bytes]
+    several: bool
+    """Whether they came as a list."""
+    key: bytes | None
+    partition: int
+
+
+def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
+    """Return the routes for asking a worker's models; `token` as of `require_token`.
+
+    Raises
+    ------
+    UsageFailure
+        The events of the group are in a format that no request can have.
+    """
+    settings = worker.settings
+    if settings.model.loads() is not None:
+        raise UsageFailure(f"--serve-predictions: requests have events in JSON or packed, not {settings.model.form}")
+    if settings.model.output_form == PACKED:  # the loop does not compile what writes JSON
+        encode_events(np.zeros((1, 1)), np.zeros(1), 0)
+    asking = Asking(worker)
+
+    def predict(request: Request) -> Answer:
+        require_token(request, token)
+        return asking.predict(request)
+
+    def model(request: Request) -> Answer:
+        require_token(request, token)
+        return as_json(asking.model())
+
+    def describe(_: Request) -> Answer:
+        return as_json(described)
+
+    about = description.operations(settings, MOST_BYTES, MOST_EVENTS)
+    routes = (
+        Route("POST", "/v1/predict", predict, MOST_BYTES, keeps=True, described=about["predict"]),
+        Route("GET", "/v1/model", model, keeps=True, described=about["model"]),
+        Route("GET", "/v1/openapi.json", describe, described=about["openapi"]),
+    )
+    described = description.document(routes, settings, token is not None)
+    return routes
+
+
+class Asking:
+    """Answers questions to a worker's models.
+
+    Parameters
+    ----------
+    worker : Worker
+        The worker.
+    """
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._replicas: dict[int, Replica] = {}
+
+    def predict(self, request: Request) -> Answer:
+        """Answer `/v1/predict`.
+
+        Raises
+        ------
+        Refused
+            The question is none, or no partition of this worker answers it.
+        """
+        partitions = self._worker.reporter.health.input_partitions
+        question = parse_question(request, self._worker.settings, partitions)
+        saved = self._state(question.partition)
+        try:
+            asked = self._replica(question.partition).ask(saved, question.events, question.key)
+        except (Failure, ValueError) as error:
+            raise Refused(503, f"partition {question.partition} cannot predict now: {error}", SOON) from None
+        return answer_of(asked, question)
+
+    def model(self) -> dict[str, Any]:
+        """Answer `/v1/model`: what this worker's partitions predict with."""
+        settings = self._worker.settings
+        target = settings.model.target
+        tasks = sorted(self._worker.tasks.values(), key=lambda task: task.partition)
+        return {
+            "group": settings.group,
+            "topic": settings.input,
+            "partitions_of_topic": self._worker.reporter.health.input_partitions or None,
+            "task": target.task,
+            "classes": None if not target.n_classes else [word.decode() for word in target.words()[:-1]],
+            "format": settings.model.form,
+            "partitions": [_of_task(task) for task in tasks],
+        }
+
+    def _state(self, partition: int) -> SavedState:
+        task = self._worker.tasks.get(partition)
+        if task is None:
+            raise Refused(421, f"partition {partition} is not this worker's: ask the one that has it")
+        if not task.running:
+            raise Refused(503, f"partition {partition} is being restored", SOON)
+        if task.saved.schema is None or task.saved.basis is None or task.saved.basis.offset is None:
+            raise Refused(503, f"partition {partition} has committed no event yet: there is no model", SOON)
+        return task.saved
+
+    def _replica(self, partition: int) -> Replica:
+        for other in [p for p in list(self._replicas) if p not in self._worker.tasks]:
+            self._replicas.pop(other, None)
+        return self._replicas.setdefault(partition, Replica(partition, self._worker.settings.group))
+
+
+def _of_task(task: Task) -> dict[str, Any]:
+    model, saved = task.model, task.saved
+    names = dict.fromkeys(model.columns)
+    digests = model.digests or [""] * len(model.settings.names)
+    return {
+        "partition": task.partition,
+        "state": task.state.value,
+        "offset": None if saved.basis is None else saved.basis.offset,
+        "rows": saved.rows,
+        "plan": model.plan.number,
+        "champion": model.settings.names[0],
+        "models": [
+            {"learner": name, "model_digest": digest or None}
+            for name, digest in zip(model.settings.names, digests, strict=True)
+        ],
+        "features": list(names),
+        "coverage": model.settings.coverage or None,
+    }
+
+
+def parse_question(request: Request, settings: WorkerSettings, partitions: int) -> Question:
+    """Read a request; `partitions` of the input, 0: not known.
+
+    Raises
+    ------
+    Refused
+        It is not understood.
+    """
+    unknown = [name for name in request.query if name not in ("key", "partition")]
+    if unknown:
+        raise Refused(400, f"there is no parameter {unknown[0][:40]}: only key and partition")
+    partition = chosen_partition(request.query, partitions)
+    key = request.query["key"].encode() if "key" in request.query else None
+    if key is not None and len(key) > MAX_KEY:
+        raise Refused(400, f"the key has {len(key):,} bytes, more than {MAX_KEY:,}")
+    expected = BYTES if settings.model.form == PACKED else JSON
+    kind = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    if kind != expected:
+        raise Refused(415, f"the events of this group are sent as Content-Type: {expected}")
+    if not request.body:
+        raise Refused(400, "the body is empty: it holds an event as on the topic")
+    if expected == BYTES or request.body.lstrip()[:1] != b"[":
+        return Question([request.body], False, key, partition)
+    return Question(split_list(request.body), True, key, partition)
+
+
+def split_list(body: bytes) -> list[bytes]:
+    """Return the events of a JSON list, each as JSON.
+
+    Raises
+    ------
+    Refused
+        It is no list of events, or too long.
+    """
+    try:
+        events = parse_exactly(body)
+        if not events:
+            raise Refused(400, "the list has no events")
+        if len(events) > MOST_EVENTS:
+            raise Refused(413, f"the list has {len(events):,} events, more than {MOST_EVENTS:,}")
+        return [write_json(event) for event in events]
+    except (Reject, TypeError) as error:
+        raise Refused(400, f"the body is a list that cannot be read: {error}") from None
+
+
+def chosen_partition(query: Mapping[str, str], partitions: int) -> int:
+    """Return the partition that the query names, or that of its key.
+
+    Raises
+    ------
+    Refused
+        It names none, or one that there is not.
+    """
+    if partitions < 1:
+        raise Refused(503, "the number of partitions is not known yet", SOON)
+    if "partition" in query:
+        text = query["partition"]
+        if not (text.isascii() and text.isdigit() and len(text) < 10):
+            raise Refused(400, "partition is a number")
+        if int(text) >= partitions:
+            raise Refused(404, f"there is no partition {int(text)}: the topic has {partitions}")
+        return int(text)
+    if "key" in query:
+        return partition_of(query["key"].encode(), partitions)
+    if partitions == 1:
+        return 0
+    raise Refused(400, f"the topic has {partitions} partitions: say ?key=KEY of the event, or ?partition=N")
+
+
+def answer_of(asked: Asked, question: Question) -> Answer:
+    """Return the predictions as JSON.
+
+    Raises
+    ------
+    Refused
+        The only event cannot be used.
+    """
+    (first, *_) = asked.answers
+    if not question.several and isinstance(first, str):
+        raise Refused(422, f"the event would be rejected: {first}")
+    texts = [write_json({"error": one}) if isinstance(one, str) else one for one in asked.answers]
+    place = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (question.partition, asked.offset, asked.plan)
+    return Answer(200, place + b",".join(texts) + b"]}")

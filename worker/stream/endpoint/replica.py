@@ -1,0 +1,161 @@
+"""A second model of a partition, which predicts from the last committed state and never learns.
+
+A commit leaves a copy of the state with the task, so that this costs the loop nothing. The copy is loaded here when
+somebody asks, at most once for each commit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from driftway.learners.engine.state import Bytes
+from driftway.learners.engine.update_loop import NOT_DELAYED, DelayedRows
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.worker.state.model import Basis, Model, SavedState
+from driftway.worker.state.monitoring.confidence import Emitted, as_written
+from driftway.worker.wire.codec import encode_predictions
+from driftway.worker.wire.columns import ListColumn
+from driftway.worker.wire.events import LATE_LABEL, Batch, Records
+
+
+class Asked(NamedTuple):
+    """The answers to some events, in their order."""
+
+    offset: int
+    """Where the state stands: the prediction is that of an event at this offset."""
+    plan: int
+    answers: list[bytes | str]
+    """Of each event its prediction as JSON, as the predictions topic has it, or the reason of its rejection."""
+
+
+class Replica:
+    """Predicts as a partition's worker would.
+
+    Parameters
+    ----------
+    partition : int
+        The partition.
+    group : str
+        The consumer group.
+    """
+
+    def __init__(self, partition: int, group: str) -> None:
+        self._partition, self._group = partition, group
+        self._lock = threading.Lock()
+        self._loaded: SavedState | None = None
+        self._model: Model | None = None
+        self._copied: list[tuple[int, Bytes]] = []
+        """What predictions depend on: its place in a saved state, and where the model has it."""
+
+    def ask(self, saved: SavedState, events: Sequence[bytes], key: bytes | None = None) -> Asked:
+        """Predict events, each as if it came next.
+
+        Parameters
+        ----------
+        saved : SavedState
+            A task's, with a schema and a basis.
+        events : sequence of bytes
+            n events, as on the topic.
+        key : bytes or None
+            Their key.
+
+        Raises
+        ------
+        ValueError
+            The state has no basis, or does not fit it.
+        """
+        with self._lock:
+            model, basis = self._at(saved)
+            # What fills in missing values learns from each event, so several at once would see one another.
+            parts = [[event] for event in events] if model.imputer is not None else [list(events)]
+            answers = [answer for part in parts for answer in _predicted(model, basis, part, key)]
+            return Asked(basis.offset or 0, basis.plan.number, answers)
+
+    def _at(self, saved: SavedState) -> tuple[Model, Basis]:
+        basis = saved.basis
+        if basis is None or basis.offset is None:
+            raise ValueError("a state from which nothing can be predicted: it is not told where it stands")
+        if self._model is None or not self._goes_on(saved, basis):
+            self._model = Model(basis.settings, self._partition, self._group, basis.plan)
+            self._model.load(saved)
+            self._copied = _used(self._model)
+        elif self._loaded is not saved:
+            for place, memory in self._copied:
+                memory[:] = saved.parts[place]
+        self._loaded = saved
+        return self._model, basis
+
+    def _goes_on(self, saved: SavedState, basis: Basis) -> bool:
+        """Whether a state is of the model that is loaded: then its bytes are all that differs."""
+        last = self._loaded
+        if last is None or last.basis is None or last.basis.settings is not basis.settings:
+            return False
+        sizes = [[one.parts[place].nbytes for place, _ in self._copied] for one in (last, saved)]
+        return (last.schema, last.calibration, len(last.parts), sizes[0]) == (
+            saved.schema, saved.calibration, len(saved.parts), sizes[1],
+        )  # fmt: skip
+
+
+def _used(model: Model) -> list[tuple[int, Bytes]]:
+    """Return the states that a champion's predictions depend on, with their places in a saved one."""
+    used = [model.champion.state.memory, *(one.state.memory for one in model.monitors.confidence.models[0].stateful)]
+    if model.imputer is not None:
+        used.append(model.imputer.state.memory)
+    return [(place, part) for place, part in enumerate(model.parts()) if any(part is one for one in used)]
+
+
+def _predicted(model: Model, basis: Basis, events: list[bytes], key: bytes | None) -> list[bytes | str]:
+    n, first = len(events), basis.offset or 0
+    times = np.full(n, int(1000 * time.time()))
+    # Each event gets an offset of its own, by which it is found again: that of the state, and those after it.
+    records = Records(model.partition, np.arange(first, first + n), ListColumn(events), ListColumn([key] * n), times)
+    batch, emitted = ask(model, records)
+    found: list[bytes | str] = [LATE_LABEL] * n
+    for bad in batch.rejected:
+        found[bad.offset - first] = bad.reason
+    rows = batch.offsets - first
+    batch.offsets = np.full(len(rows), first)
+    settings = model.settings
+    score, kind = emitted.score, model.champion.kind
+    predicted, confidence = predicted_class(score, kind), as_written(emitted, settings.target.n_classes)
+    name, plan = settings.names[0], basis.plan.number
+    encoded = encode_predictions(batch, score, predicted, settings.target, name, plan, confidence)
+    for row, text in zip(rows.tolist(), encoded.to_list(), strict=True):
+        found[row] = text or b""
+    encoded.release()  # its buffer is the loop's, too
+    return found
+
+
+def ask(model: Model, records: Records) -> tuple[Batch, Emitted]:
+    """Return decoded records, and what the champion emits for them; the model's state stays as it is.
+
+    Parameters
+    ----------
+    model : Model
+        A model with a schema; nobody else uses it meanwhile.
+    records : Records
+        n events; only one if the model fills in missing values.
+    """
+    champion, sure = model.champion, model.monitors.confidence.models[0]
+    touched = [] if model.imputer is None else [model.imputer.state.memory]
+    if sure.covering is not None:  # counts how many thresholds it has emitted
+        touched.append(sure.covering.conformal.state.memory)
+    before = [memory.copy() for memory in touched]
+    try:
+        batch = model.decode(records)
+        score, unknown = np.empty((len(batch), champion.n_scores)), np.full(len(batch), np.nan)
+        if model.settings.wait is None:
+            champion.predict(batch.X, score)
+        else:  # by the kernel that the worker has compiled
+            delayed = DelayedRows(np.full(len(batch), NOT_DELAYED), champion.prediction_cache(1))
+            champion.predict_then_update_delayed(batch.X, unknown, score, delayed)
+        emitted, _ = sure.emit(score, unknown)
+    finally:
+        for memory, own in zip(touched, before, strict=True):
+            memory[:] = own
+    return batch, emitted

@@ -1,0 +1,117 @@
+"""Requests, answers and routes of the worker's HTTP port. No sockets here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from driftway.worker.wire.codec import write_json
+
+JSON = "application/json"
+MOST_PARAMETERS = 20
+
+
+class Request(NamedTuple):
+    """A request whose route was found."""
+
+    query: Mapping[str, str]
+    """Name -> last value of the query's parameters."""
+    headers: Mapping[str, str]
+    """By name, each word of which begins with a capital."""
+    body: bytes = b""
+
+
+class Answer(NamedTuple):
+    """What is sent back."""
+
+    status: int
+    body: bytes
+    kind: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Route(NamedTuple):
+    """A method and a path, and the function that answers."""
+
+    method: str
+    path: str
+    answer: Callable[[Request], Answer]
+    most_bytes: int = 0
+    """Largest body that is read."""
+    keeps: bool = False
+    """Whether the connection stays open for the next request."""
+    described: Mapping[str, Any] | None = None
+    """Its OpenAPI operation; None: it is not part of the described interface."""
+
+
+class Refused(Exception):
+    """A request that cannot be answered as asked.
+
+    Parameters
+    ----------
+    status : int
+        The HTTP status, 400 to 599.
+    sentence : str
+        Why, for whoever asks.
+    headers : tuple
+        Further headers of the answer.
+    """
+
+    def __init__(self, status: int, sentence: str, headers: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.headers = status, sentence, headers
+
+    @property
+    def answer(self) -> Answer:
+        """The refusal as JSON with one sentence."""
+        return Answer(self.status, write_json({"error": self.sentence}), headers=self.headers)
+
+
+def as_json(value: Any, status: int = 200) -> Answer:
+    """Return an answer of JSON."""
+    return Answer(status, write_json(value))
+
+
+def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Mapping[str, str]]:
+    """Return the route of a request, and its query.
+
+    Raises
+    ------
+    Refused
+        There is no such path, or it is not asked for with this method.
+    """
+    try:
+        parts = urlsplit(target)
+        query = parse_qs(parts.query, keep_blank_values=True, max_num_fields=MOST_PARAMETERS)
+    except ValueError as error:
+        raise Refused(400, f"the address cannot be read: {error}") from None
+    path = unquote(parts.path)
+    methods = [route.method for route in routes if route.path == path]
+    if not methods:
+        known = ", ".join(dict.fromkeys(route.path for route in routes))
+        raise Refused(404, f"there is no {path[:100]}; try {known}")
+    for route in routes:
+        if (route.method, route.path) == (method, path):
+            return route, {name: values[-1] for name, values in query.items()}
+    allowed = ", ".join(methods)
+    raise Refused(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
+
+
+def body_length(headers: Mapping[str, str], most: int) -> int:
+    """Return how many bytes of body follow.
+
+    Raises
+    ------
+    Refused
+        They are not told, or are more than `most`.
+    """
+    told = headers.get("Content-Length")
+    if headers.get("Transfer-Encoding") is not None or told is None:
+        raise Refused(411, "send the length of the body in a header Content-Length")
+    if not re.fullmatch("[0-9]{1,18}", told):
+        raise Refused(400, "the header Content-Length is no number")
+    if int(told) > most:
+        raise Refused(413, f"the body has {int(told):,} bytes, more than {most:,}")
+    return int(told)
