@@ -115,11 +115,11 @@ def measure(kafka: str, rows: int, rate: float, rounds: int) -> dict[str, Any]:
                     time.sleep(QUIET_SECONDS)
                     quiet_until = time.time()
                     change(place, "add", CHALLENGER, "--relearned")
-                    await_until(lambda n=number: len(told(worker, "relearned")) == n, WAIT_SECONDS, "it has caught up")
+                    taken = 2 * number - 1
+                    # Rows that come meanwhile are relearned in further passes.
+                    await_until(lambda n=taken: len(told(worker, "plan taken")) >= n, WAIT_SECONDS, "it has joined")
                     begun, done = (logged_at(told(worker, event)[-1]) for event in ("relearning", "relearned"))
                     spans.append((quiet_until, begun, done))
-                    taken = 2 * number - 1
-                    await_until(lambda n=taken: len(told(worker, "plan taken")) == n, WAIT_SECONDS, "the plan is taken")
                     change(place, "drop", CHALLENGER)
                     await_until(lambda n=taken: len(told(worker, "plan taken")) > n, WAIT_SECONDS, "it is dropped")
                 time.sleep(1.0)

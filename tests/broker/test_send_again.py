@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
-from driftway.worker.admin.send_again import AGAIN
+from driftway.worker.admin.rejections.send_again import AGAIN
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.kafka.deadline import Deadline

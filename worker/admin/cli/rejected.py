@@ -39,7 +39,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
       driftway rejected --input EVENTS --kind label --samples 5
       driftway rejected --input EVENTS --kind label --send-again
     """
-    from driftway.worker.admin import rejected as topic
+    from driftway.worker.admin.rejections import rejected as topic
     from driftway.worker.admin.watch.watcher import chosen
     from driftway.worker.stream.observability.progress_log import example
     from driftway.worker.wire.codec import write_json
@@ -51,7 +51,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     if send_again:
         if not kinds:
             raise UsageFailure("--send-again needs at least one --kind")
-        from driftway.worker.admin.send_again import Resender
+        from driftway.worker.admin.rejections.send_again import Resender
 
         done = Resender(*place).send(topic.read(*place, counts[topics.rejected]), kinds)
         click.echo(str(done), err=True)

@@ -77,9 +77,7 @@ class Task:
         self.state, self.model = State.CREATED, self.new_model()
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
-        self.saved: SavedState = (
-            self.model.save()
-        )  # of the last commit; replaced whole, so that other threads may read it
+        self.saved: SavedState = self.model.save()  # read by other threads: only ever replaced whole
         self.interval_began_at = time.monotonic()
         """When the commit interval began: with the worker's last commits, whether or not this task was among them."""
         self._schedule = SnapshotSchedule(settings)

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
-from driftway.worker.admin.rejected import RejectedRecord
+from driftway.worker.admin.rejections.rejected import RejectedRecord
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure, Fenced, Unreachable
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership

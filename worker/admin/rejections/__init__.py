@@ -1,0 +1,1 @@
+"""The topic of rejections: read and grouped by kind, and sent again."""
