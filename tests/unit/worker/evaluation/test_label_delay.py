@@ -44,7 +44,13 @@ def replayed(X: np.ndarray, y: np.ndarray, delay: str) -> list[bytes]:
 @pytest.mark.parametrize("delay", [1, 7, 1000])
 @pytest.mark.parametrize(
     ("task", "learner"),
-    [("classification", "auto"), ("classification", "arow"), ("classification", "omr:tau=30"), ("regression", "auto")],
+    [
+        ("classification", "auto"),
+        ("classification", "arow"),
+        ("classification", "omr:tau=30"),
+        ("regression", "arow_regressor"),
+        pytest.param("regression", "auto", marks=pytest.mark.slow),  # a kernel that takes long to compile
+    ],
 )
 def test_evaluate_equals_a_worker(task: str, learner: str, delay: int) -> None:
     X, y = rows(task)
