@@ -85,6 +85,9 @@ def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tupl
     (own,) = found["worker"]["partitions"].values()
     assert own["state"] == "running"
     assert own["restores"] == {"log": 1}
+    for timed in ("prediction_latency_seconds", "commit_duration_seconds"):
+        assert own[timed]["count"] > 0
+        assert 0.0 < own[timed]["p50"] <= own[timed]["p99"]
     assert found["worker"]["cluster"] == "answers"
     again = json.loads(get(ports[1], f"/v1/status?view={found['view']}&since={found['cursor']}")[2])
     assert again["series"] == []

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from driftway.worker.stream.observability.metrics import lags
 from driftway.worker.stream.worker import Worker
 
-COUNTERS = (
-    "records", "predictions", "restores", "restore_failures", "output_repairs", "commit_failures", "aborts", "fences",
-    "rejections", "labels_set_aside", "drifts", "replayed",
-)  # fmt: skip
-OF_WORKER = "rebalances", "promotions", "client_errors", "throttled"
-HISTOGRAMS = "latency_seconds", "commit_seconds", "restore_seconds"
+if TYPE_CHECKING:
+    from prometheus_client import Counter, Histogram
+    from prometheus_client.samples import Sample
+
 QUANTILES = 0.5, 0.99
 RECENT_SECONDS = 60.0
 """Quantiles are those of what came about this long ago or later; of all since the start while that is younger."""
@@ -38,6 +36,14 @@ class OwnFigures:
 
     def __init__(self, worker: Worker, clock: Callable[[], float] = time.monotonic) -> None:
         self._worker, self._clock = worker, clock
+        metrics = worker.metrics
+        self._counters = (
+            metrics.records, metrics.predictions, metrics.restores, metrics.restore_failures, metrics.output_repairs,
+            metrics.commit_failures, metrics.transaction_aborts, metrics.producer_fences, metrics.rejections,
+            metrics.labels_set_aside, metrics.drift_alarms, metrics.replayed_records, metrics.rebalances,
+            metrics.promotions, metrics.client_errors, metrics.throttled_requests,
+        )  # fmt: skip
+        self._histograms = metrics.latency, metrics.commit_duration, metrics.restore_duration
         self._seen: deque[tuple[float, dict[tuple[str, str], Buckets]]] = deque()
         """When it was looked, and (histogram, partition) -> its buckets then."""
         self._known: dict[str, Any] = {}
@@ -67,17 +73,13 @@ class OwnFigures:
             for task in tasks
         }
         buckets: dict[tuple[str, str], list[tuple[float, float]]] = {}
-        for family in worker.metrics.registry.collect():
-            name = family.name.removeprefix("driftway_")
-            for sample in family.samples:
-                place = partitions.get(sample.labels.get("partition", ""))
-                if name in HISTOGRAMS and sample.name.endswith("_bucket") and place is not None:
-                    key = name, sample.labels["partition"]
-                    buckets.setdefault(key, []).append((float(sample.labels["le"]), sample.value))
-                elif name in COUNTERS and sample.name.endswith("_total") and place is not None:
-                    _count(place, name, sample.labels, sample.value)
-                elif name in OF_WORKER and sample.name.endswith("_total"):
-                    _count(own, name, sample.labels, sample.value)
+        for name, sample in _samples(self._counters, "_total"):
+            place = partitions.get(sample.labels["partition"]) if "partition" in sample.labels else own
+            if place is not None:
+                _count(place, name, sample.labels, sample.value)
+        for name, sample in _samples(self._histograms, "_bucket"):
+            if (partition := sample.labels["partition"]) in partitions:
+                buckets.setdefault((name, partition), []).append((float(sample.labels["le"]), sample.value))
         now = {key: tuple(sorted(found)) for key, found in buckets.items()}
         before = self._a_minute_ago(now)
         for (name, partition), found in now.items():
@@ -98,6 +100,15 @@ class OwnFigures:
         while len(self._seen) > 1 and self._seen[1][0] <= at - RECENT_SECONDS:
             self._seen.popleft()
         return self._seen[0][1] if len(self._seen) > 1 else {}
+
+
+def _samples(metrics: Iterable[Counter | Histogram], kind: str) -> Iterator[tuple[str, Sample]]:
+    """Yield the samples whose names end with `kind`, each with its metric's name without the prefix of all."""
+    for metric in metrics:
+        for family in metric.collect():
+            for sample in family.samples:
+                if sample.name.endswith(kind):
+                    yield family.name.removeprefix("driftway_"), sample
 
 
 def _count(into: dict[str, Any], name: str, labels: dict[str, str], value: float) -> None:

@@ -42,7 +42,7 @@ function showNow() {
   if (accuracies.length) pairs.push(["Accuracy now, mean", percent(sum(accuracies) / accuracies.length)]);
   pairs.push(["Rejected", number(sum(first.flatMap((one) => Object.values(one.rejected))))]);
   pairs.push(["Drift alarms", number(sum(first.flatMap((one) => Object.values(one.drifts))))]);
-  const worst = Object.values(own.partitions).map((one) => one.latency_seconds?.p99).filter((value) => value);
+  const worst = Object.values(own.partitions).map((one) => one.prediction_latency_seconds?.p99).filter((value) => value);
   pairs.push(["Latency p99, this worker", worst.length ? seconds(Math.max(...worst)) : "–"]);
   facts(byId("tiles"), pairs);
 }
@@ -137,13 +137,13 @@ function showWorker() {
   facts(byId("worker-facts"), [
     ["State", own.phase, own.ready ? "good" : "bad"], ["Cluster", own.cluster, own.cluster === "answers" ? "good" : "bad"],
     ["Rebalances", number(own.rebalances ?? 0)], ["Client errors", number(sum(Object.values(own.client_errors || {})))],
-    ["Throttled requests", number(own.throttled ?? 0)], ["Promotions", number(own.promotions ?? 0)],
+    ["Throttled requests", number(own.throttled_requests ?? 0)], ["Promotions", number(own.promotions ?? 0)],
   ]);
   const times = (found) => found?.count ? seconds(found.p50) + ", " + seconds(found.p99) : "–";
   const total = (value) => typeof value === "object" && value ? sum(Object.values(value)) : value ?? 0;
   const columns = [
     ["State", (one) => one.state], ["Lag", (one) => number(one.lag)], ["Predictions", (one) => number(one.predictions ?? 0)],
-    ["Latency p50, p99", (one) => times(one.latency_seconds)], ["Commit p50, p99", (one) => times(one.commit_seconds)],
+    ["Latency p50, p99", (one) => times(one.prediction_latency_seconds)], ["Commit p50, p99", (one) => times(one.commit_duration_seconds)],
     ["State bytes", (one) => number(one.state_bytes)], ["Snapshot age", (one) => seconds(one.snapshot_age_seconds)],
     ["Restores", (one) => Object.entries(one.restores || {}).map(([source, count]) => count + " from " + source).join(", ") || "0"],
     ["Failed restores", (one) => number(total(one.restore_failures))], ["Failed commits", (one) => number(total(one.commit_failures))],

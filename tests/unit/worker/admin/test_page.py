@@ -5,17 +5,20 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from driftway.worker.admin.page.group_view import IDLE_SECONDS, GroupView
 from driftway.worker.admin.page.history import DRAWN, MOST_ALARMS, MOST_POINTS, GroupDashboard, Series
-from driftway.worker.admin.page.own_figures import quantiles
+from driftway.worker.admin.page.own_figures import OwnFigures, quantiles
 from driftway.worker.admin.page.routes import page
 from driftway.worker.admin.watch.dashboard import DashboardRow
 from driftway.worker.errors import Failure
+from driftway.worker.kafka.error_handling import ErrorAction
 from tests.support.kafka import await_until
+from tests.unit.scraped_worker import ScrapedWorker
 
 
 def point(offset: int, learner: str = "pa1", partition: int = 0, **fields: Any) -> dict[str, Any]:
@@ -132,3 +135,22 @@ def test_the_page_is_one_file() -> None:
     assert "uPlot" in text
     assert '<html lang="en">' in text
     assert ".innerHTML" not in text.split("// Charts over input offsets")[1]  # topics' texts are never markup
+
+
+def test_the_page_names_only_figures_that_there_are() -> None:
+    scraped = ScrapedWorker()
+    metrics, task, health = scraped.metrics, scraped.task, scraped.health
+    for what in ("restore", "commit"):
+        metrics.failed(task, what, ErrorAction.RETRY)
+    metrics.client_error("timed out")
+    health.readiness = lambda tasks: (True, {"cluster": "answers"})
+    worker: Any = SimpleNamespace(metrics=metrics, tasks={3: task}, reporter=SimpleNamespace(health=health))
+    found = OwnFigures(worker).get()
+    script = page().decode()
+    script = script[script.index("function showWorker()") :]
+    script = script[: script.index("\n}\n")]
+    assert set(re.findall(r"\bown\.(\w+)", script)) <= set(found)
+    assert set(re.findall(r"\bone\.(\w+)", script)) <= set(found["partitions"]["3"])
+    latency = found["partitions"]["3"]["prediction_latency_seconds"]
+    assert latency["count"] > 0
+    assert latency["p50"] <= latency["p99"]
