@@ -390,9 +390,9 @@ class WorkerSettings:
         if self.guarantee != EXACTLY_ONCE:
             raise UsageFailure("--label-topic needs --guarantee exactly-once: the order of both topics is committed")
 
-    def transactional_id(self, partition: int) -> str:
-        """A partition's transactional id, the same for every owner; unique, since topic names have no slash."""
-        return f"{self.transactional_prefix}{self.group}/{self.input}/{partition}"
+    def transactional_id(self, suffix: int | str) -> str:
+        """The transactional id of a partition, the same for every owner; unique, since topic names have no slash."""
+        return f"{self.transactional_prefix}{self.group}/{self.input}/{suffix}"
 
     @property
     def protocol(self) -> str:

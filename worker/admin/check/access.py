@@ -16,11 +16,16 @@ from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, Finding, fai
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import ErrorAction, TimedOut, classify, query, refused_properties
+from driftway.worker.kafka.error_handling import TimedOut, query, refused_properties
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
 from driftway.worker.settings import EXACTLY_ONCE, OFFSET_LOST, REFUSE, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner, require_own
-from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS, refused_timeout, transaction_timeout_ms
+from driftway.worker.stream.task.exactly_once import (
+    TRANSACTION_TIMEOUT_MS,
+    not_yet,
+    refused_timeout,
+    transaction_timeout_ms,
+)
 
 _admin: Any = untyped  # its stubs do not export everything
 GROUP, EVENTS = "access", "events"
@@ -110,11 +115,9 @@ def check_transactions(settings: WorkerSettings, commands: Commands, replicas: i
     check = "transactions"
     if settings.guarantee != EXACTLY_ONCE:
         return Finding(GROUP, check, OK, f"not used with --guarantee {settings.guarantee}")
-    prefix, timeout_ms = (
-        f"{settings.transactional_prefix}{settings.group}/{settings.input}/",
-        transaction_timeout_ms(settings),
-    )
-    own = {"transactional.id": f"{prefix}{PROBE}", "transaction.timeout.ms": timeout_ms}
+    probe, timeout_ms = settings.transactional_id(PROBE), transaction_timeout_ms(settings)
+    prefix = probe.removesuffix(PROBE)
+    own = {"transactional.id": probe, "transaction.timeout.ms": timeout_ms}
     given = without_membership(base_properties(settings.bootstrap, settings.passthrough))
     try:
         with refused_properties():
@@ -147,10 +150,7 @@ def _initialise(producer: Producer, deadline: Deadline) -> None:
         try:
             producer.init_transactions(min(TRY_SECONDS, deadline.left))
         except KafkaException as error:
-            if deadline.passed or not (
-                error.args[0].code() in (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
-                or classify(error.args[0]) is ErrorAction.RETRY
-            ):
+            if deadline.passed or not not_yet(error.args[0]):
                 raise
             time.sleep(0.1)
         else:

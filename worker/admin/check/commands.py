@@ -68,12 +68,8 @@ class Commands:
         line = shlex.quote(f"{key}={value}")
         return f"echo {line} >> config/server.properties  # of each broker, then start it again"
 
-    def create_input(self, topic: str, partitions: int) -> str:
-        """Create a topic of events or labels."""
-        return self._ours("topics", "create", "--input", topic, "--partitions", str(partitions))
-
-    def create_outputs(self, input_topic: str, partitions: int, *more: str) -> str:
-        """Create a group's outputs; `more` are further options."""
+    def create_topics(self, input_topic: str, partitions: int, *more: str) -> str:
+        """Create a topic of events or labels, and with ``--group`` among `more` a group's outputs."""
         return self._ours("topics", "create", "--input", input_topic, "--partitions", str(partitions), *more)
 
     def add_partitions(self, topic: str, partitions: int) -> str:

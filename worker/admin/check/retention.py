@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import OK, WARNING, Finding
+from driftway.worker.kafka.cluster import CLEANUP
 from driftway.worker.settings import WorkerSettings
 
 GROUP = "retention"
-RETENTION_MS, RETENTION_BYTES, CLEANUP = "retention.ms", "retention.bytes", "cleanup.policy"
+RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 HOUR_MS = 3_600_000
 SLOW_SNAPSHOTS = 10
 """Large states are written up to so many times more rarely than --snapshot-interval."""

@@ -39,7 +39,7 @@ def check_input(state: ClusterState, settings: WorkerSettings, commands: Command
     except UsageFailure as error:
         return Finding(GROUP, "input", ERROR, str(error), exit_code=error.exit_code)
     if name not in state.topics:
-        command = commands.create_input(name, max(1, len(state.brokers)))
+        command = commands.create_topics(name, max(1, len(state.brokers)))
         sentence = f"there is no topic {name}, {HIDDEN}"
         return Finding(GROUP, "input", ERROR, sentence, command, UsageFailure.exit_code)
     return Finding(GROUP, "input", OK, f"{name} has {state.partitions[name]} partitions")
@@ -55,7 +55,7 @@ def check_label_topic(state: ClusterState, settings: WorkerSettings, commands: C
         yield Finding(GROUP, "label topic", OK, f"{name} has {wanted} partitions, as many as {settings.input}")
         return
     if name not in here:
-        command = commands.create_input(name, wanted)
+        command = commands.create_topics(name, wanted)
     elif here[name] < wanted:
         command = commands.add_partitions(name, wanted)
     else:
@@ -105,7 +105,7 @@ def _create(settings: WorkerSettings, commands: Commands, partitions: int, refus
     more = ["--group", settings.group, *(flag for flag, given in flags.items() if given)]
     more += ["--outputs", settings.outputs] * bool(settings.outputs)
     more += ["--replication", "1"] * any("replica" in why for why in refused.values())
-    return commands.create_outputs(settings.input, partitions, *more)
+    return commands.create_topics(settings.input, partitions, *more)
 
 
 def planned_outputs(state: ClusterState, settings: WorkerSettings) -> dict[str, tuple[int, dict[str, str]]]:

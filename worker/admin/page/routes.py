@@ -8,7 +8,7 @@ from importlib.resources import files
 from driftway import __version__
 from driftway.worker.admin.page.group_view import GroupReading, GroupView
 from driftway.worker.admin.page.own_figures import OwnFigures
-from driftway.worker.stream.endpoint.routes import Answer, Refused, Request, Route, as_json
+from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json
 from driftway.worker.stream.worker import Worker
 
 HTML = "text/html; charset=utf-8"
@@ -34,10 +34,10 @@ def page_routes(worker: Worker) -> tuple[Route, ...]:
     settings = worker.settings
     view, own = GroupView(lambda dashboard: GroupReading(settings, dashboard)), OwnFigures(worker)
 
-    def show(_: Request) -> Answer:
-        return Answer(200, page(), HTML, (("Content-Security-Policy", POLICY), ("Cache-Control", "no-cache")))
+    def show(_: Request) -> Response:
+        return Response(200, page(), HTML, (("Content-Security-Policy", POLICY), ("Cache-Control", "no-cache")))
 
-    def status(request: Request) -> Answer:
+    def status(request: Request) -> Response:
         view_number, since = (_number(request, name) for name in ("view", "since"))
         return as_json(
             {

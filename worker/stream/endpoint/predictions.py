@@ -12,9 +12,9 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import SavedState
 from driftway.worker.stream.endpoint import description
 from driftway.worker.stream.endpoint.access import require_token
+from driftway.worker.stream.endpoint.committed_model import CommittedModel, Predicted
 from driftway.worker.stream.endpoint.key_hash import partition_of
-from driftway.worker.stream.endpoint.replica import Asked, Replica
-from driftway.worker.stream.endpoint.routes import JSON, Answer, Refused, Request, Route, as_json
+from driftway.worker.stream.endpoint.routes import JSON, Refused, Request, Response, Route, as_json
 from driftway.worker.stream.task.task import Task
 from driftway.worker.stream.worker import Worker
 from driftway.worker.wire.codec import PACKED, encode_events, parse_exactly, write_json
@@ -25,7 +25,7 @@ MOST_BYTES, MOST_EVENTS = 1 << 20, 1000
 SOON = (("Retry-After", "1"),)
 
 
-class Question(NamedTuple):
+class PredictionRequest(NamedTuple):
     """What a request asks."""
 
     events: list[bytes]
@@ -50,15 +50,15 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
         encode_events(np.zeros((1, 1)), np.zeros(1), 0)
     asking = Asking(worker)
 
-    def predict(request: Request) -> Answer:
+    def predict(request: Request) -> Response:
         require_token(request, token)
         return asking.predict(request)
 
-    def model(request: Request) -> Answer:
+    def model(request: Request) -> Response:
         require_token(request, token)
         return as_json(asking.model())
 
-    def describe(_: Request) -> Answer:
+    def describe(_: Request) -> Response:
         return as_json(described)
 
     about = description.operations(settings, MOST_BYTES, MOST_EVENTS)
@@ -72,7 +72,7 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
 
 
 class Asking:
-    """Answers questions to a worker's models.
+    """Answers requests to a worker's models.
 
     Parameters
     ----------
@@ -82,24 +82,24 @@ class Asking:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._replicas: dict[int, Replica] = {}
+        self._models: dict[int, CommittedModel] = {}
 
-    def predict(self, request: Request) -> Answer:
+    def predict(self, request: Request) -> Response:
         """Answer `/v1/predict`.
 
         Raises
         ------
         Refused
-            The question is none, or no partition of this worker answers it.
+            The request is not understood, or no partition of this worker answers it.
         """
         partitions = self._worker.reporter.health.input_partitions
-        question = parse_question(request, self._worker.settings, partitions)
-        saved = self._state(question.partition)
+        wanted = parse_request(request, self._worker.settings, partitions)
+        saved = self._state(wanted.partition)
         try:
-            asked = self._replica(question.partition).ask(saved, question.events, question.key)
+            found = self._model_of(wanted.partition).predict(saved, wanted.events, wanted.key)
         except (Failure, ValueError) as error:
-            raise Refused(503, f"partition {question.partition} cannot predict now: {error}", SOON) from None
-        return answer_of(asked, question)
+            raise Refused(503, f"partition {wanted.partition} cannot predict now: {error}", SOON) from None
+        return response_of(found, wanted)
 
     def model(self) -> dict[str, Any]:
         """Answer `/v1/model`: what this worker's partitions predict with."""
@@ -126,10 +126,10 @@ class Asking:
             raise Refused(503, f"partition {partition} has committed no event yet: there is no model", SOON)
         return task.saved
 
-    def _replica(self, partition: int) -> Replica:
-        for other in [p for p in list(self._replicas) if p not in self._worker.tasks]:
-            self._replicas.pop(other, None)
-        return self._replicas.setdefault(partition, Replica(partition, self._worker.settings.group))
+    def _model_of(self, partition: int) -> CommittedModel:
+        for other in [p for p in list(self._models) if p not in self._worker.tasks]:
+            self._models.pop(other, None)
+        return self._models.setdefault(partition, CommittedModel(partition, self._worker.settings.group))
 
 
 def _of_task(task: Task) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _of_task(task: Task) -> dict[str, Any]:
     }
 
 
-def parse_question(request: Request, settings: WorkerSettings, partitions: int) -> Question:
+def parse_request(request: Request, settings: WorkerSettings, partitions: int) -> PredictionRequest:
     """Read a request; `partitions` of the input, 0: not known.
 
     Raises
@@ -174,8 +174,8 @@ def parse_question(request: Request, settings: WorkerSettings, partitions: int) 
     if not request.body:
         raise Refused(400, "the body is empty: it holds an event as on the topic")
     if expected == BYTES or request.body.lstrip()[:1] != b"[":
-        return Question([request.body], False, key, partition)
-    return Question(split_list(request.body), True, key, partition)
+        return PredictionRequest([request.body], False, key, partition)
+    return PredictionRequest(split_list(request.body), True, key, partition)
 
 
 def split_list(body: bytes) -> list[bytes]:
@@ -221,7 +221,7 @@ def chosen_partition(query: Mapping[str, str], partitions: int) -> int:
     raise Refused(400, f"the topic has {partitions} partitions: say ?key=KEY of the event, or ?partition=N")
 
 
-def answer_of(asked: Asked, question: Question) -> Answer:
+def response_of(found: Predicted, wanted: PredictionRequest) -> Response:
     """Return the predictions as JSON.
 
     Raises
@@ -229,9 +229,9 @@ def answer_of(asked: Asked, question: Question) -> Answer:
     Refused
         The only event cannot be used.
     """
-    (first, *_) = asked.answers
-    if not question.several and isinstance(first, str):
+    (first, *_) = found.answers
+    if not wanted.several and isinstance(first, str):
         raise Refused(422, f"the event would be rejected: {first}")
-    texts = [write_json({"error": one}) if isinstance(one, str) else one for one in asked.answers]
-    place = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (question.partition, asked.offset, asked.plan)
-    return Answer(200, place + b",".join(texts) + b"]}")
+    texts = [write_json({"error": one}) if isinstance(one, str) else one for one in found.answers]
+    place = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (wanted.partition, found.offset, found.plan)
+    return Response(200, place + b",".join(texts) + b"]}")

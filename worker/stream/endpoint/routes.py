@@ -23,7 +23,7 @@ class Request(NamedTuple):
     body: bytes = b""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What is sent back."""
 
     status: int
@@ -37,7 +37,7 @@ class Route(NamedTuple):
 
     method: str
     path: str
-    answer: Callable[[Request], Answer]
+    answer: Callable[[Request], Response]
     most_bytes: int = 0
     """Largest body that is read."""
     keeps: bool = False
@@ -64,14 +64,14 @@ class Refused(Exception):
         self.status, self.sentence, self.headers = status, sentence, headers
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> Response:
         """The refusal as JSON with one sentence."""
-        return Answer(self.status, write_json({"error": self.sentence}), headers=self.headers)
+        return Response(self.status, write_json({"error": self.sentence}), headers=self.headers)
 
 
-def as_json(value: Any, status: int = 200) -> Answer:
+def as_json(value: Any, status: int = 200) -> Response:
     """Return an answer of JSON."""
-    return Answer(status, write_json(value))
+    return Response(status, write_json(value))
 
 
 def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Mapping[str, str]]:

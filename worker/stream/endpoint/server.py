@@ -16,7 +16,7 @@ from typing import Any
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
-from driftway.worker.stream.endpoint.routes import Answer, Refused, Request, Route, as_json, body_length, find
+from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json, body_length, find
 from driftway.worker.stream.worker import Worker
 
 MAX_CONNECTIONS = 64
@@ -132,18 +132,18 @@ def _hang_up(connection: socket.socket) -> None:
 def worker_routes(worker: Worker) -> tuple[Route, ...]:
     """Return what monitoring and orchestrators ask for."""
 
-    def metrics(_: Request) -> Answer:
+    def metrics(_: Request) -> Response:
         worker.reporter.refresh()
-        return Answer(200, generate_latest(worker.metrics.registry), CONTENT_TYPE_LATEST)
+        return Response(200, generate_latest(worker.metrics.registry), CONTENT_TYPE_LATEST)
 
-    def alive(_: Request) -> Answer:
+    def alive(_: Request) -> Response:
         health = worker.reporter.health
         living = health.alive
         ages = {"turn": round(health.idle_seconds, 1), "commit": round(health.uncommitted_seconds, 1)}
         answer = {"alive": living, "state": health.phase, "seconds_since": ages}
         return as_json(answer, 200 if living else 503)
 
-    def ready(_: Request) -> Answer:
+    def ready(_: Request) -> Response:
         found, facts = worker.reporter.health.readiness(list(worker.tasks.values()))
         return as_json(facts, 200 if found else 503)
 
@@ -187,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         while left > 0 and (part := self.rfile.read(min(left, 1 << 16))):
             left -= len(part)
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Response) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.kind)
         self.send_header("Content-Length", str(len(answer.body)))

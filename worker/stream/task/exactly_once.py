@@ -34,6 +34,11 @@ UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
 """Errors of `init_transactions` that only mean "not yet"."""
 
 
+def not_yet(error: KafkaError) -> bool:
+    """Whether `init_transactions` may succeed when it is called again."""
+    return error.code() in UNDECIDED or classify(error) is ErrorAction.RETRY
+
+
 def transaction_timeout_ms(settings: WorkerSettings) -> int:
     """Return how long the broker is asked to let a transaction stay open, in ms."""
     return max(TRANSACTION_TIMEOUT_MS, int(2000 * settings.commit_interval))
@@ -90,7 +95,7 @@ class ExactlyOnceCheckpoint(Checkpoint):
             code = int(error.args[0].code())
             if code == KafkaError.INVALID_TRANSACTION_TIMEOUT:
                 raise refused_timeout(self._timeout_ms) from None
-            if deadline.passed or not (code in UNDECIDED or classify(error.args[0]) is ErrorAction.RETRY):
+            if deadline.passed or not not_yet(error.args[0]):
                 raise
             return code
         return None

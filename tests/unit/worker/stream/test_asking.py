@@ -12,10 +12,16 @@ from driftway.worker.cli.serve_options import checked_token
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.endpoint.access import is_loopback, read_token, require_token
+from driftway.worker.stream.endpoint.committed_model import Predicted
 from driftway.worker.stream.endpoint.description import STATUSES, document, operations
 from driftway.worker.stream.endpoint.key_hash import murmur2, partition_of
-from driftway.worker.stream.endpoint.predictions import MOST_BYTES, MOST_EVENTS, Question, answer_of, parse_question
-from driftway.worker.stream.endpoint.replica import Asked
+from driftway.worker.stream.endpoint.predictions import (
+    MOST_BYTES,
+    MOST_EVENTS,
+    PredictionRequest,
+    parse_request,
+    response_of,
+)
 from driftway.worker.stream.endpoint.routes import Refused, Request, Route, as_json, body_length, find
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import Target
@@ -29,8 +35,8 @@ def worker_settings(**rest: Any) -> WorkerSettings:
     return WorkerSettings("localhost:9092", "EVENTS", "g", model_settings("arow", **rest))
 
 
-def asked(query: dict[str, str], body: bytes, partitions: int = 4, **headers: str) -> Question:
-    return parse_question(Request(query, {**JSON_KIND, **headers}, body), worker_settings(), partitions)
+def asked(query: dict[str, str], body: bytes, partitions: int = 4, **headers: str) -> PredictionRequest:
+    return parse_request(Request(query, {**JSON_KIND, **headers}, body), worker_settings(), partitions)
 
 
 def refusal(*given: Any, **named: Any) -> tuple[int, str]:
@@ -60,9 +66,9 @@ def test_keys_hash_as_in_the_java_clients(key: bytes, hashed: int) -> None:
 
 def test_one_event_is_taken_as_it_came_and_a_list_is_split() -> None:
     one = b' {"x":[1.10, 2],"id":12345678901234567890123}'
-    assert asked({"partition": "2"}, one) == Question([one], False, None, 2)
+    assert asked({"partition": "2"}, one) == PredictionRequest([one], False, None, 2)
     both = b'[{"x":[0.1],"id":12345678901234567890123}, 5]'
-    assert asked({"key": "caf\u00e9"}, both) == Question(
+    assert asked({"key": "caf\u00e9"}, both) == PredictionRequest(
         [b'{"id":12345678901234567890123,"x":[0.1]}', b"5"], True, "caf\u00e9".encode(),
         partition_of("caf\u00e9".encode(), 4),
     )  # fmt: skip
@@ -97,16 +103,16 @@ def test_other_content_types_and_unknown_partitions() -> None:
     assert refusal({"partition": "1"}, b"{}", 0)[0] == 503
     packed = WorkerSettings("localhost:9092", "E", "g", model_settings("arow", form=PACKED))
     raw = Request({}, {"Content-Type": "application/octet-stream"}, b"[\x01")
-    assert parse_question(raw, packed, 1) == Question([b"[\x01"], False, None, 0)
+    assert parse_request(raw, packed, 1) == PredictionRequest([b"[\x01"], False, None, 0)
     with pytest.raises(Refused, match="application/octet-stream"):
-        parse_question(Request({}, JSON_KIND, b"{}"), packed, 1)
+        parse_request(Request({}, JSON_KIND, b"{}"), packed, 1)
 
 
 def test_an_event_that_would_be_rejected() -> None:
-    one = Asked(5, 2, ["not JSON"])
+    one = Predicted(5, 2, ["not JSON"])
     with pytest.raises(Refused, match="the event would be rejected: not JSON"):
-        answer_of(one, Question([b"?"], False, None, 0))
-    several = answer_of(Asked(5, 2, ["not JSON", b'{"id":1.0}']), Question([b"?", b""], True, None, 3))
+        response_of(one, PredictionRequest([b"?"], False, None, 0))
+    several = response_of(Predicted(5, 2, ["not JSON", b'{"id":1.0}']), PredictionRequest([b"?", b""], True, None, 3))
     assert several.body == b'{"partition":3,"offset":5,"plan":2,"predictions":[{"error":"not JSON"},{"id":1.0}]}'
 
 

@@ -1,4 +1,4 @@
-"""A replica answers what the worker would emit, bit for bit, and learns nothing."""
+"""A committed answers what the worker would emit, bit for bit, and learns nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model, SavedState
-from driftway.worker.stream.endpoint.replica import Replica
+from driftway.worker.stream.endpoint.committed_model import CommittedModel
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import LATE_LABEL, Target
 from driftway.worker.wire.packed import encode_events as encode_packed
@@ -65,28 +65,28 @@ def emitted(model: Model, saved: SavedState, event: bytes) -> bytes:
 def test_answers_are_those_that_the_worker_would_emit(name: str) -> None:
     settings = SETTINGS[name]
     values = stream(settings)
-    replica = Replica(3, "g")
+    committed = CommittedModel(3, "g")
     for n in (1, 120, 150):
         model, saved = learned(settings, values[:n])
         expected = [emitted(model, saved, event) for event in values[150:180]]
         assert len(set(expected)) > 20
-        one_by_one = [replica.ask(saved, [event]).answers[0] for event in values[150:180]]
+        one_by_one = [committed.predict(saved, [event]).answers[0] for event in values[150:180]]
         assert one_by_one == expected
-        asked = replica.ask(saved, values[150:180])
+        asked = committed.predict(saved, values[150:180])
         assert (asked.offset, asked.plan, asked.answers) == (n, 1, expected)
-        assert replica.ask(saved, values[150:180]).answers == expected  # nothing has changed
+        assert committed.predict(saved, values[150:180]).answers == expected  # nothing has changed
 
 
 def test_rejections_stand_in_their_places() -> None:
     _, saved = learned(SETTINGS["linear"], stream(SETTINGS["linear"], 50))
     good = b'{"x":[1,2,3,4],"y":7,"id":12345678901234567890123}'  # the label is set aside, the id is kept
-    asked = Replica(3, "g").ask(saved, [b"?", good, b'{"x":[1]}', b"null", good])
+    asked = CommittedModel(3, "g").predict(saved, [b"?", good, b'{"x":[1]}', b"null", good])
     assert [one if isinstance(one, str) else json.loads(one)["offset"] for one in asked.answers] == [
         "not JSON", 50, "x has 1 features, expected 4", "not a JSON object", 50,
     ]  # fmt: skip
     assert b'"id":12345678901234567890123,' in asked.answers[1]  # type: ignore[operator]
     _, waiting = learned(SETTINGS["delayed"], stream(SETTINGS["delayed"], 50))
-    assert Replica(3, "g").ask(waiting, [b'{"id":3,"y":1}']).answers == [LATE_LABEL]
+    assert CommittedModel(3, "g").predict(waiting, [b'{"id":3,"y":1}']).answers == [LATE_LABEL]
 
 
 def test_packed_events_are_answered_in_json() -> None:
@@ -94,7 +94,7 @@ def test_packed_events_are_answered_in_json() -> None:
     X, y = drifting(60)
     values: list[Any] = list(encode_packed(X, y))
     _, saved = learned(settings, values[:40])
-    answer = json.loads(Replica(3, "g").ask(saved, [values[40]]).answers[0])
+    answer = json.loads(CommittedModel(3, "g").predict(saved, [values[40]]).answers[0])
     as_json = Model(model_settings("arow", form=PACKED), 3, "g")
     as_json.advance(records(values[:40]))
     assert answer == json.loads(as_json.advance(records([values[40]], first=40)).predictions.to_list()[0] or b"")
@@ -104,5 +104,5 @@ def test_a_state_that_stands_nowhere_is_refused() -> None:
     model = Model(SETTINGS["linear"], 3, "g")
     model.advance(records(stream(SETTINGS["linear"], 5)))
     with pytest.raises(ValueError, match="not told where it stands"):
-        Replica(3, "g").ask(model.save(), [b"{}"])
+        CommittedModel(3, "g").predict(model.save(), [b"{}"])
     assert np.isfinite(model.rows)

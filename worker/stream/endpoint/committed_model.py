@@ -23,7 +23,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import LATE_LABEL, Batch, Records
 
 
-class Asked(NamedTuple):
+class Predicted(NamedTuple):
     """The answers to some events, in their order."""
 
     offset: int
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     """Of each event its prediction as JSON, as the predictions topic has it, or the reason of its rejection."""
 
 
-class Replica:
+class CommittedModel:
     """Predicts as a partition's worker would.
 
     Parameters
@@ -52,7 +52,7 @@ class Replica:
         self._copied: list[tuple[int, Bytes]] = []
         """What predictions depend on: its place in a saved state, and where the model has it."""
 
-    def ask(self, saved: SavedState, events: Sequence[bytes], key: bytes | None = None) -> Asked:
+    def predict(self, saved: SavedState, events: Sequence[bytes], key: bytes | None = None) -> Predicted:
         """Predict events, each as if it came next.
 
         Parameters
@@ -74,7 +74,7 @@ class Replica:
             # What fills in missing values learns from each event, so several at once would see one another.
             parts = [[event] for event in events] if model.imputer is not None else [list(events)]
             answers = [answer for part in parts for answer in _predicted(model, basis, part, key)]
-            return Asked(basis.offset or 0, basis.plan.number, answers)
+            return Predicted(basis.offset or 0, basis.plan.number, answers)
 
     def _at(self, saved: SavedState) -> tuple[Model, Basis]:
         basis = saved.basis
@@ -114,7 +114,7 @@ def _predicted(model: Model, basis: Basis, events: list[bytes], key: bytes | Non
     times = np.full(n, int(1000 * time.time()))
     # Each event gets an offset of its own, by which it is found again: that of the state, and those after it.
     records = Records(model.partition, np.arange(first, first + n), ListColumn(events), ListColumn([key] * n), times)
-    batch, emitted = ask(model, records)
+    batch, emitted = predict_without_learning(model, records)
     found: list[bytes | str] = [LATE_LABEL] * n
     for bad in batch.rejected:
         found[bad.offset - first] = bad.reason
@@ -131,7 +131,7 @@ def _predicted(model: Model, basis: Basis, events: list[bytes], key: bytes | Non
     return found
 
 
-def ask(model: Model, records: Records) -> tuple[Batch, Emitted]:
+def predict_without_learning(model: Model, records: Records) -> tuple[Batch, Emitted]:
     """Return decoded records, and what the champion emits for them; the model's state stays as it is.
 
     Parameters
