@@ -55,20 +55,22 @@ def newest_points(kafka: str, topic: str) -> dict[tuple[int, str], dict[str, Any
     return {(one["partition"], one["learner"]): one for one in points}
 
 
+def status(port: int) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(get(port, "/v1/status")[2])
+    return found
+
+
+def everything(port: int) -> bool:
+    """Whether a worker shows all rows of both partitions, learned and committed."""
+    found = status(port)
+    ends = {model["partition"]: model["offset"] for model in found["models"] if "offset" in model}
+    return found["complete"] and ends == {0: 999, 1: 699} and {m["lag"] for m in found["models"]} == {0}
+
+
 def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
     topic, group, ports = pages
-
-    def status() -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(get(ports[1], "/v1/status")[2])
-        return found
-
-    def everything() -> bool:
-        found = status()
-        ends = {model["partition"]: model["offset"] for model in found["models"] if "offset" in model}
-        return found["complete"] and ends == {0: 999, 1: 699} and {m["lag"] for m in found["models"]} == {0}
-
-    await_until(everything, 60, "all points")
-    found, points = status(), newest_points(kafka, f"{topic}.{group}.accuracy")
+    await_until(lambda: everything(ports[1]), 60, "all points")
+    found, points = status(ports[1]), newest_points(kafka, f"{topic}.{group}.accuracy")
     assert (found["group"], found["topic"], found["error"]) == (group, topic, None)
     assert {(m["partition"], m["learner"], m["champion"]) for m in found["models"]} == {
         (p, learner, learner == "pa1") for p in (0, 1) for learner in ("pa1", "auto")
@@ -121,6 +123,8 @@ def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, 
     if browser is None:
         pytest.skip(f"no browser: none of {', '.join(BROWSERS)}")
     topic, group, ports = pages
+    # The browser's time is virtual: on a busy machine it is over before the worker has read the topics.
+    await_until(lambda: everything(ports[0]), 60, "all points")
     points = newest_points(kafka, f"{topic}.{group}.accuracy")
 
     def shown(*options: str) -> tuple[Cells, str]:
@@ -135,12 +139,6 @@ def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, 
         assert not re.search("CONSOLE", done.stderr), done.stderr
         return cells, done.stdout
 
-    # The browser's time is virtual: on a busy machine it is over before the worker has read the topics.
-    def whole() -> bool:
-        status = json.loads(get(ports[0], "/v1/status")[2])
-        return bool(status["complete"]) and len(status["models"]) == len(points)
-
-    await_until(whole, 60, "the worker has read the topics")
     cells, dom = shown("--window-size=1280,900")
     assert cells.found.keys() == points.keys()
     for place, fields in cells.found.items():
