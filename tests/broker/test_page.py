@@ -33,21 +33,24 @@ def pages(kafka: str) -> Iterator[tuple[str, str, list[int]]]:
     create_topic(kafka, topic, 2)
     X = np.random.default_rng(7).normal(size=(1000, 3))
     events = encode_events(X, (X[:, 0] > 0).astype(float), 0)
-    produce(kafka, topic, [*events, b"?"], 0)
-    produce(kafka, topic, events[:700], 1)
     options = (
         "worker", "--input", topic, "--group", "g", "--bootstrap", kafka, "--learner", "pa1", "--learner", "auto",
         "--window", "300", "--accuracy-every", "100", "--http-port", "0", "--log-format", "json",
     )  # fmt: skip
     with contextlib.ExitStack() as running:
-        ports = [event(running.enter_context(Driftway(*options)), "listening")["port"] for _ in range(2)]
-
-        def shared_out() -> bool:
-            owned = [json.loads(get(port, "/v1/status")[2])["worker"]["partitions"] for port in ports]
-            return [len(each) for each in owned] == [1, 1]
-
-        await_until(shared_out, 60, "each worker has a partition")
+        ports = list[int]()
+        for owned in ([2], [1, 1]):  # the second worker joins a group that is at rest, and restores its partition once
+            ports.append(event(running.enter_context(Driftway(*options)), "listening")["port"])
+            await_until(lambda owned=owned: running_partitions(ports) == owned, 60, f"partitions are owned as {owned}")
+        produce(kafka, topic, [*events, b"?"], 0)
+        produce(kafka, topic, events[:700], 1)
         yield topic, "g", ports
+
+
+def running_partitions(ports: list[int]) -> list[int]:
+    """Number of running partitions of each worker."""
+    found = [status(port)["worker"]["partitions"].values() for port in ports]
+    return [sum(one["state"] == "running" for one in each) for each in found]
 
 
 def newest_points(kafka: str, topic: str) -> dict[tuple[int, str], dict[str, Any]]:
