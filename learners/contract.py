@@ -1,6 +1,6 @@
 """Everything that a learner's module imports: the base class, parameters, state fields and fragments."""
 
-from driftway.learners.engine.jit import fragment, kernel
+from driftway.learners.engine.jit import fragment, kernel, separate_kernel
 from driftway.learners.engine.parameters import (
     ParameterError,
     Parameters,
@@ -35,4 +35,5 @@ __all__ = [
     "number",
     "part",
     "scratch",
+    "separate_kernel",
 ]

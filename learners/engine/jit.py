@@ -18,9 +18,9 @@ import numba
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import linalg
-from numba.np.arrayobj import populate_array
 
-from driftway.learners.engine.subroutines import CompiledFunction
+from driftway.learners.engine.memory_types import indexed, item
+from driftway.learners.engine.subroutines import CompiledFunction, SeparateKernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +55,15 @@ def kernel(function: F) -> F:
     Another kernel may call it; it is then compiled as a part of that kernel, and LLVM decides whether to inline it.
     """
     return cast(F, kept(_compiled(function, inline=False)))
+
+
+def separate_kernel(function: F) -> F:
+    """As `kernel`, but other kernels call it by its address: it is compiled once, whichever kernels call it.
+
+    For parts of a learner that take seconds to compile: several processes compile them side by side. It returns None,
+    an int or a float, as its annotation says.
+    """
+    return cast(F, kept(function if numba.config.DISABLE_JIT else SeparateKernel(function)))  # type: ignore[attr-defined]
 
 
 def fragment(function: F) -> F:
@@ -103,36 +112,11 @@ def _store8(typing_context: Any, array: Any, position: Any, word: Any) -> Any:
     return (numba.types.void(array, word_type, word_type), generate) if is_text(array) and array.mutable else None
 
 
-def _parts_of(stacked: Any) -> Any:
-    """Return the numba type of a member: that of `stacked`, with one axis less in each array."""
-    if isinstance(stacked, numba.types.Array):
-        return stacked.copy(ndim=stacked.ndim - 1, layout="C")
-    make: Any = numba.types.BaseTuple.from_types  # a tuple of arrays of one type has a type of its own
-    return make([_parts_of(one) for one in stacked.types], stacked.instance_class)
-
-
-def _part(context: Any, builder: Any, stacked: Any, value: Any, i: Any) -> Any:
-    """Return item i along the first axis; the other axes are contiguous, and the caller keeps the array alive."""
-    part_type = _parts_of(stacked)
-    if isinstance(stacked, numba.types.Array):
-        array = context.make_array(stacked)(context, builder, value)
-        unpacked: Any = cgutils.unpack_tuple
-        added: Any = cgutils.pointer_add
-        populate: Any = populate_array
-        shape, strides = unpacked(builder, array.shape), unpacked(builder, array.strides)
-        start = added(builder, array.data, builder.mul(i, strides[0]))
-        view = context.make_array(part_type)(context, builder)
-        populate(view, start, shape[1:], strides[1:], array.itemsize, None)
-        return view._getvalue()  # noqa: SLF001
-    inside = [_part(context, builder, one, builder.extract_value(value, k), i) for k, one in enumerate(stacked.types)]
-    return context.make_tuple(builder, part_type, inside)
-
-
 def _member(typing_context: Any, stacked: Any, i: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _part(context, builder, stacked, *arguments)
+        return item(context, builder, stacked, *arguments)
 
-    return _parts_of(stacked)(stacked, numba.types.intp), generate
+    return indexed(stacked)(stacked, numba.types.intp), generate
 
 
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:

@@ -28,6 +28,7 @@ from driftway.learners.engine.dependencies import digest_of
 # Set before numba is imported: the vector library's functions return different bits (docs/decisions/0021).
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
+import llvmlite.binding as llvm
 import numba
 import numba.core.config
 from numba.core.compiler import CompileResult
@@ -39,7 +40,7 @@ from numba.core.types import BaseTuple
 # A process that imported numba before must read the variable above.
 numba.core.config.reload_config()  # type: ignore[no-untyped-call]
 
-FORMAT = 1
+FORMAT = 2
 """Raised whenever the same function would be compiled to other machine code, or stored in another way."""
 DIGEST_BYTES = 16
 """Length of the digest at the end of each file in the cache."""
@@ -153,6 +154,57 @@ def _machine() -> str:
     return hashlib.blake2b(facts.encode(), digest_size=4).hexdigest()
 
 
+def name_of(function: Any, kinds: Any) -> str:
+    """Return the name in the cache of a kernel for types of arguments; it says all that its machine code depends on."""
+    # What is stored names the kernel's module, which must exist when it is read.
+    key = f"{function.__module__} {[_type_text(one) for one in kinds]} {digest_of(function)}"
+    digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+    name = re.sub(r"\W+", "_", ".".join(function.__qualname__.split(".")[-3:]))
+    return f"{name[:80]}-{_machine()}-{digest}"
+
+
+def _path(function: Any, kinds: Any) -> Path:
+    return _path_of(name_of(function, kinds))
+
+
+def _path_of(name: str) -> Path:
+    return FOLDER / f"{name}.kernel"
+
+
+def _load(path: Path, target: Any) -> Any:
+    """Load a kernel, and first those that it calls; None if one of them is not in the cache."""
+    content = _read(path)
+    if content is None:
+        return None
+    called, reduced = pickle.loads(content)  # noqa: S301
+    for name in called:
+        if not is_linked(name):
+            other = _load(_path_of(name), target)
+            if other is None:
+                return None
+            link(name, other)
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return CompileResult._rebuild(target, *reduced)  # type: ignore[no-untyped-call] # noqa: SLF001
+
+
+PREFIX = "driftway kernel "
+"""Of the symbols by which kernels call others; the name in the cache follows."""
+_LINKED: dict[str, Any] = {}
+"""Name -> compiled kernel whose address the symbol has, which must not be deleted."""
+
+
+def is_linked(name: str) -> bool:
+    """Whether kernels that are loaded from now on can call the kernel of that name."""
+    return name in _LINKED
+
+
+def link(name: str, compiled: Any) -> None:
+    """Let kernels that are loaded from now on call a compiled one."""
+    llvm.add_symbol(PREFIX + name, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+    _LINKED[name] = compiled
+
+
 class _Cache:
     """The cached machine code of one kernel, as numba's dispatcher asks for it.
 
@@ -174,38 +226,28 @@ class _Cache:
         """
         # numba's own cache refreshes the target here, in 0.2 s; only the compiler needs that, and does it itself.
         rtsys.initialize(target)
-        path = self._path(signature, target)
-        content = _read(path)
-        if content is None:
+        path = _path(self._function, getattr(signature, "args", signature))
+        compiled = _load(path, target)
+        if compiled is None:
             if _CACHED_ONLY:
                 raise NotCached(self._function.__qualname__)
             self._lock(path)
-            content = _read(path)
-        if content is None:
+            compiled = _load(path, target)
+        if compiled is None:
             return None
         self._unlock(path)
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return CompileResult._rebuild(target, *pickle.loads(content))  # type: ignore[no-untyped-call] # noqa: S301, SLF001
+        return compiled
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a kernel that was just compiled."""
-        path = self._path(signature, compiled.target_context)
+        path = _path(self._function, getattr(signature, "args", signature))
         try:
-            _write(path, dumps(compiled._reduce()))  # type: ignore[no-untyped-call] # noqa: SLF001
+            _write(path, dumps((compiled.library.called, compiled._reduce())))  # type: ignore[no-untyped-call] # noqa: SLF001
             _delete_unused()
         except OSError as error:
             _warn(error.strerror)
         finally:
             self._unlock(path)
-
-    def _path(self, signature: Any, target: Any) -> Path:
-        types = [_type_text(one) for one in getattr(signature, "args", signature)]
-        # What is stored names the kernel's module, which must exist when it is read.
-        key = f"{self._function.__module__} {types} {digest_of(self._function)}"
-        digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-        name = re.sub(r"\W+", "_", ".".join(self._function.__qualname__.split(".")[-3:]))
-        return FOLDER / f"{name[:80]}-{_machine()}-{digest}.kernel"
 
     def _lock(self, path: Path) -> None:
         """Wait while another process compiles the kernel, and let others wait for this one."""

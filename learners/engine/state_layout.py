@@ -147,6 +147,8 @@ def group_views(memory: type[N], views: Mapping[str, NDArray[Any]]) -> N:
             if isinstance(one, SubState):
                 inside = {key.partition(".")[2]: view for key, view in views.items() if key.startswith(f"{name}.")}
                 own[name] = group_views(one.memory, inside)
+    from driftway.learners.engine.memory_types import pass_by_address
+    pass_by_address(memory)
     return memory(**own)
 
 

@@ -5,6 +5,7 @@ deep it does so four times. Here a helper is typed and lowered once for its type
 (docs/decisions/0048).
 """
 
+import inspect
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,9 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
+
+from driftway.learners.engine.array_items import Lowering
+from driftway.learners.engine.separate_kernels import KernelLibrary, call_type
 
 OPTIONS = {
     "nopython": True,
@@ -39,7 +43,26 @@ class _Module(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
 class _Lowering(NativeLowering):
+    _name = "driftway_lowering"
+
+    @property
+    def lowering_class(self) -> Any:
+        return Lowering
+
+    def run_pass(self, state: Any) -> bool:
+        """Lower a kernel; its library knows which other ones it calls."""
+        state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+class _SubroutineLowering(NativeLowering):
     _name = "driftway_subroutine"
+
+    @property
+    def lowering_class(self) -> Any:
+        return Lowering
 
     def run_pass(self, state: Any) -> bool:
         """Lower the function into a `_Module`; it gets no address, so only kernels can call it."""
@@ -55,13 +78,19 @@ class _Lowering(NativeLowering):
         return True
 
 
-class _Compiler(CompilerBase):
+class _KernelCompiler(CompilerBase):
+    lowering: Any = _Lowering
+
     def define_pipelines(self) -> Any:
         """Return numba's passes, but for the lowering."""
         manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
-        manager.passes = [(_Lowering if one is NativeLowering else one, why) for one, why in manager.passes]
+        manager.passes = [(self.lowering if one is NativeLowering else one, why) for one, why in manager.passes]
         manager.finalize()
         return [manager]
+
+
+class _SubroutineCompiler(_KernelCompiler):
+    lowering = _SubroutineLowering
 
 
 class CompiledFunction(CPUDispatcher):
@@ -76,15 +105,30 @@ class CompiledFunction(CPUDispatcher):
     """
 
     def __init__(self, function: Any, inline: bool) -> None:
-        super().__init__(function, targetoptions=OPTIONS)
+        super().__init__(function, targetoptions=OPTIONS, pipeline_class=_KernelCompiler)
         self.inline = inline
 
     @cached_property
     def subroutine(self) -> Any:
         """What kernels call; most processes find their kernels in the cache and need none."""
         options = OPTIONS | {"no_cpython_wrapper": True, "forceinline": self.inline}
-        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=_Compiler)
+        return CPUDispatcher(self.py_func, targetoptions=options, pipeline_class=_SubroutineCompiler)
 
     @property
     def _numba_type_(self) -> Any:
         return types.Dispatcher(self.subroutine)
+
+
+class SeparateKernel(CompiledFunction):
+    """A kernel that others call by its address, see `driftway.learners.engine.separate_kernels`.
+
+    The type that it returns must be annotated: None, int or float.
+    """
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function, inline=False)
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        returned = inspect.get_annotations(self.py_func, eval_str=True)["return"]
+        return call_type(self, {None: types.none, int: types.int64, float: types.float64}[returned])

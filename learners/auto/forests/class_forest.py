@@ -19,7 +19,7 @@ from driftway.learners.auto.forests.trees import (
     power,
     split,
 )
-from driftway.learners.contract import Array, field, fragment, kernel, part, scratch
+from driftway.learners.contract import Array, field, fragment, kernel, part, scratch, separate_kernel
 from driftway.learners.numeric.elementary.logarithm import log
 
 TREES = 16
@@ -79,7 +79,7 @@ def cost(n: int, K: int) -> int:
     return TREES * (100 + 8 * min(n, OBSERVED) + 8 * K) + n
 
 
-@kernel
+@separate_kernel
 def predict(forest: ClassForest, bins: Array, out: Array) -> None:
     """Write the logarithm of each class's probability. Shapes: bins f8[w], out f8[K]."""
     find_leaves(forest.trees, bins)
@@ -101,7 +101,7 @@ def predict(forest: ClassForest, bins: Array, out: Array) -> None:
         out[c] = log(out[c] / total) if out[c] > 0.0 else 0.0
 
 
-@kernel
+@separate_kernel
 def learn(forest: ClassForest, bins: Array, y: int, growth: Growth) -> None:
     """Learn the row for which `predict` has just found the leaves. Shapes: bins f8[w]."""
     columns = Columns(0, bins.shape[0])

@@ -19,7 +19,7 @@ from driftway.learners.auto.forests.trees import (
     power,
     split,
 )
-from driftway.learners.contract import Array, field, fragment, kernel, part
+from driftway.learners.contract import Array, field, fragment, kernel, part, separate_kernel
 
 TREES = 15
 BINS = 48
@@ -69,7 +69,7 @@ def cost() -> int:
     return TREES * (100 + 8 * OBSERVED)
 
 
-@kernel
+@separate_kernel
 def forecast(forest: TargetForest, bins: Array) -> float:
     """Return the forest's forecast. Shapes: bins f8[c]."""
     find_leaves(forest.trees, bins)
@@ -81,7 +81,7 @@ def forecast(forest: TargetForest, bins: Array) -> float:
     return total / weights
 
 
-@kernel
+@separate_kernel
 def learn(forest: TargetForest, bins: Array, y: float, columns: Columns) -> None:
     """Learn the row for which `forecast` has just found the leaves. Shapes: bins f8[c]."""
     for t in range(forest.rows.shape[0]):

@@ -1,0 +1,63 @@
+"""Kernels that other kernels call by their address: compiled by themselves, once, whichever kernels call them.
+
+What a kernel calls is otherwise a part of it, and compiled with it by one process. A large learner that is made of
+separate kernels is compiled by several processes side by side, and shares them with other kernels that call them.
+"""
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import cgutils, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.imputils import lower_builtin
+from numba.core.typing.templates import AbstractTemplate, signature
+
+from driftway.learners.engine.kernel_cache import link, is_linked, name_of, PREFIX
+
+_CALLED: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+"""Symbol -> the kernel and the types of its arguments, for each call that this process has compiled."""
+
+
+class KernelLibrary(JITCodeLibrary):
+    """The machine code of a kernel, and the names of the separate kernels that it calls."""
+
+    called: tuple[str, ...] = ()
+
+    def _finalize_final_module(self) -> None:
+        declared = [one.name for one in self._final_module.functions if one.is_declaration]
+        self.called = tuple(name.removeprefix(PREFIX) for name in declared if name.startswith(PREFIX))
+        for name in self.called:
+            if not is_linked(name):
+                kernel, arguments = _CALLED[name]
+                kernel.compile(arguments)
+                link(name, kernel.overloads[arguments])
+        super()._finalize_final_module()  # type: ignore[no-untyped-call]
+
+
+def call_type(kernel: Any, result: Any) -> Any:
+    """Return the type of a separate kernel in others: a function that is called by its symbol.
+
+    `kernel` is a `driftway.learners.engine.subroutines.CompiledFunction`, `result` the type that it returns. It is not
+    compiled, nor typed, until the caller is linked.
+    """
+
+    class Call(AbstractTemplate):
+        key = kernel
+
+        def generic(self, args: Any, _kws: Any) -> Any:
+            return signature(result, *map(types.unliteral, args))
+
+    def generate(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+        name = name_of(kernel.py_func, called.args)
+        _CALLED[name] = kernel, called.args
+        kind = context.call_conv.get_function_type(called.return_type, called.args)
+        function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + name)
+        status, value = context.call_conv.call_function(
+            builder, function, called.return_type, called.args, arguments
+        )
+        with cgutils.if_unlikely(builder, status.is_error):
+            context.call_conv.return_status_propagate(builder, status)
+        return value
+
+    lower_builtin(kernel, types.VarArg(types.Any))(generate)
+    return types.Function(Call)
