@@ -1,59 +1,87 @@
-"""How kernels read and write items of contiguous arrays: a tenth of the code that numba would write for each.
+"""How kernels read and write items and rows of contiguous arrays, in a fraction of the code that numba makes for each.
 
-numba stores the array's description to memory for each access and loads each part of it again, which LLVM then has to
-undo. Most lines of a kernel are such accesses.
+numba stores the array's struct to memory for each access and loads its parts again, which LLVM then undoes. Most lines
+of a kernel are such accesses.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba.core import cgutils, types
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
-FIELDS = "meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides"
-"""Of numba's struct of an array, in order."""
-DATA, SHAPE = FIELDS.index("data"), FIELDS.index("shape")
+_, _, NITEMS, ITEMSIZE, DATA, SHAPE, STRIDES = range(7)
+"""Places in numba's struct of an array; meminfo and parent come first."""
+
+
+def array_value(context: Any, builder: Any, kind: Any, data: Any, shape: list[Any], strides: list[Any]) -> Any:
+    """Return the struct of an array; whatever it is a view of must outlive it."""
+    items, itemsize = context.get_constant(types.intp, 1), context.get_abi_sizeof(context.get_data_type(kind.dtype))
+    for length in shape:
+        items = builder.mul(items, length, flags=["nsw"])
+    value = context.get_constant_null(kind)
+    value = builder.insert_value(value, items, NITEMS)
+    value = builder.insert_value(value, context.get_constant(types.intp, itemsize), ITEMSIZE)
+    value = builder.insert_value(value, data, DATA)
+    for axis, (length, stride) in enumerate(zip(shape, strides, strict=True)):
+        value = builder.insert_value(value, length, [SHAPE, axis])
+        value = builder.insert_value(value, stride, [STRIDES, axis])
+    return value
+
+
+class _Access(NamedTuple):
+    """An item or a part of an array."""
+
+    kind: Any
+    """The array's type."""
+    array: Any
+    address: Any
+    indices: int
 
 
 class Lowering(Lower):  # type: ignore[misc]
-    """numba's lowering, but for one item of a contiguous array."""
+    """numba's lowering, but for whole indices of contiguous arrays."""
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
-        """Load an item; whatever else is read is left to numba."""
-        kind = self.typeof(value.name)
-        address = self._item(kind, value, index)
-        if address is None:
+        """Load an item, or return the array that one index leaves of several axes; numba does whatever else."""
+        if (found := self._access(value, index)) is None:
             return super().lower_getitem(resty, expr, value, index, signature)
-        item = load_item(self.context, self.builder, kind, address)
-        return self.context.cast(self.builder, item, kind.dtype, resty)
+        if found.indices == found.kind.ndim:
+            item = load_item(self.context, self.builder, found.kind, found.address)
+            return self.context.cast(self.builder, item, found.kind.dtype, resty)
+        left = range(found.indices, found.kind.ndim)
+        shape, strides = (
+            [self.builder.extract_value(found.array, [place, axis]) for axis in left] for place in (SHAPE, STRIDES)
+        )
+        view = array_value(self.context, self.builder, signature.return_type, found.address, shape, strides)
+        return self.context.cast(self.builder, view, signature.return_type, resty)
 
     def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
-        """Store an item; whatever else is written is left to numba."""
-        kind, given = self.typeof(target_var.name), self.typeof(value_var.name)
-        address = None if isinstance(given, types.Array) else self._item(kind, target_var, index_var)
-        if address is None:
+        """Store an item; numba does whatever else."""
+        found, given = self._access(target_var, index_var), self.typeof(value_var.name)
+        if found is None or found.indices < found.kind.ndim or not isinstance(given, types.Number | types.Boolean):
             return super().lower_setitem(target_var, index_var, value_var, signature)
-        value = self.context.cast(self.builder, self.loadvar(value_var.name), given, kind.dtype)
-        store_item(self.context, self.builder, kind, value, address)
+        value = self.context.cast(self.builder, self.loadvar(value_var.name), given, found.kind.dtype)
+        store_item(self.context, self.builder, found.kind, value, found.address)
         return None
 
-    def _item(self, kind: Any, array: Any, index: Any) -> Any:
-        """Return the address of an item; None if it is none of a contiguous array, or bounds are to be checked."""
-        place = self.typeof(index.name)
+    def _access(self, array: Any, index: Any) -> _Access | None:
+        """Return where whole indices of a contiguous array lead; None for other ones, and if bounds are to be checked."""
+        kind, place = self.typeof(array.name), self.typeof(index.name)
         places = place.types if isinstance(place, types.BaseTuple) else (place,)
         if (
             self.context.enable_boundscheck
-            or not (isinstance(kind, types.Array) and kind.layout == "C" and kind.ndim == len(places))
+            or not (isinstance(kind, types.Array) and kind.layout == "C" and 0 < len(places) <= kind.ndim)
             or not all(isinstance(one, types.Integer) for one in places)
         ):
             return None
-        builder, index_value = self.builder, self.loadvar(index.name)
-        is_tuple = isinstance(place, types.BaseTuple)
-        indices = cgutils.unpack_tuple(builder, index_value, len(places)) if is_tuple else [index_value]
-        struct = self.loadvar(array.name)
+        builder, struct, given = self.builder, self.loadvar(array.name), self.loadvar(index.name)
+        indices = cgutils.unpack_tuple(builder, given, len(places)) if isinstance(place, types.BaseTuple) else [given]
         at = None
-        for axis, (one, value) in enumerate(zip(places, indices, strict=True)):
+        for axis in range(kind.ndim):
             length = builder.extract_value(struct, [SHAPE, axis])
-            step = fix_integer_index(self.context, builder, one, value, length)
-            at = step if at is None else builder.add(builder.mul(at, length), step)
-        return builder.gep(builder.extract_value(struct, DATA), [at])
+            at = None if at is None else builder.mul(at, length)
+            if axis < len(places):
+                step = fix_integer_index(self.context, builder, places[axis], indices[axis], length)
+                at = step if at is None else builder.add(at, step)
+        return _Access(kind, struct, builder.gep(builder.extract_value(struct, DATA), [at]), len(places))

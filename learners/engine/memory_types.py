@@ -14,7 +14,8 @@ from numba.core.datamodel import models
 from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, register_model, typeof_impl, unbox
-from numba.np.arrayobj import populate_array
+
+from driftway.learners.engine.array_items import DATA, SHAPE, STRIDES, array_value
 
 
 
@@ -96,20 +97,14 @@ def _field(context: Any, builder: Any, memory: Memory, value: Any, place: int) -
 
 def _array(context: Any, builder: Any, kind: Any, start: Any, indices: list[Any]) -> Any:
     """Load an array, or that of an item by indices of its first axes."""
-    found = indexed(kind, len(indices))
-    view = context.make_array(found)(context, builder)
-    places = {name: place for place, name in enumerate(view._datamodel._fields)}
-    data = _load(builder, _inside(builder, start, places["data"]))
+    data = _load(builder, _inside(builder, start, DATA))
     shape, strides = (
-        [_load(builder, _inside(builder, start, places[name], axis)) for axis in range(kind.ndim)]
-        for name in ("shape", "strides")
+        [_load(builder, _inside(builder, start, place, axis)) for axis in range(kind.ndim)] for place in (SHAPE, STRIDES)
     )
     for index, stride in zip(indices, strides, strict=False):
         data = cgutils.pointer_add(builder, data, builder.mul(index, stride))
     n = len(indices)
-    itemsize = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    populate_array(view, data, shape[n:], strides[n:], itemsize, None)
-    return view._getvalue()
+    return array_value(context, builder, indexed(kind, n), data, shape[n:], strides[n:])
 
 
 def _indexed(context: Any, builder: Any, kind: Memory, address: Any, indices: list[Any]) -> Any:
@@ -135,12 +130,11 @@ def item(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
     if isinstance(kind, Memory):
         parts = [builder.extract_value(value, place) for place in range(1 + kind.indices)]
         return _indexed(context, builder, indexed(kind), parts[0], [*parts[1:], i])
-    array = context.make_array(kind)(context, builder, value)
-    shape, strides = (cgutils.unpack_tuple(builder, one) for one in (array.shape, array.strides))
-    view = context.make_array(indexed(kind))(context, builder)
-    start = cgutils.pointer_add(builder, array.data, builder.mul(i, strides[0]))
-    populate_array(view, start, shape[1:], strides[1:], array.itemsize, None)
-    return view._getvalue()
+    shape, strides = (
+        [builder.extract_value(value, [place, axis]) for axis in range(kind.ndim)] for place in (SHAPE, STRIDES)
+    )
+    data = cgutils.pointer_add(builder, builder.extract_value(value, DATA), builder.mul(i, strides[0]))
+    return array_value(context, builder, indexed(kind), data, shape[1:], strides[1:])
 
 
 @unbox(Memory)

@@ -23,6 +23,10 @@ class KernelLibrary(JITCodeLibrary):
 
     called: tuple[str, ...] = ()
 
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave it to the optimisation of the whole, which takes no longer for it."""
+        module.data_layout = self._codegen._data_layout
+
     def _finalize_final_module(self) -> None:
         declared = [one.name for one in self._final_module.functions if one.is_declaration]
         self.called = tuple(name.removeprefix(PREFIX) for name in declared if name.startswith(PREFIX))

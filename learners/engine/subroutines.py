@@ -15,7 +15,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 from driftway.learners.engine.array_items import Lowering
 from driftway.learners.engine.separate_kernels import KernelLibrary, call_type
@@ -31,8 +32,14 @@ OPTIONS = {
 }
 
 
+SKIPPED = InlineClosureLikes, NopythonRewrites
+"""Passes of numba for what kernels have not: functions within functions, and expressions of whole arrays."""
+
+
 class _Module(JITCodeLibrary):
     """The LLVM module of a function, linked into those of its callers."""
+
+    _optimize_functions = KernelLibrary._optimize_functions
 
     def finalize(self) -> None:
         """Link what the function calls; the kernel that it is linked into is optimised as a whole."""
@@ -84,7 +91,9 @@ class _KernelCompiler(CompilerBase):
     def define_pipelines(self) -> Any:
         """Return numba's passes, but for the lowering."""
         manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
-        manager.passes = [(self.lowering if one is NativeLowering else one, why) for one, why in manager.passes]
+        manager.passes = [
+            (self.lowering if one is NativeLowering else one, why) for one, why in manager.passes if one not in SKIPPED
+        ]
         manager.finalize()
         return [manager]
 
