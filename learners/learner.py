@@ -16,6 +16,8 @@ import numpy as np
 
 from driftway.learners.averaging.shared_model import SharedModel, from_information, to_information
 from driftway.learners.engine import state_layout as layout
+from driftway.learners.engine.array_checks import as_behaved, check_array, check_labels
+from driftway.learners.engine.jit import compile_for
 from driftway.learners.engine.parameters import ParameterError, Parameters
 from driftway.learners.engine.shared_fields import SharedFields
 from driftway.learners.engine.state import Array, Bytes, Fields, State
@@ -30,28 +32,6 @@ CLASSIFICATION, REGRESSION = "classification", "regression"
 
 class SnapshotMismatch(ValueError):
     """A snapshot is damaged, or belongs to another learner, shape or format; the state is unchanged."""
-
-
-def as_behaved(array: Array) -> Array:
-    """Return `array`, or a copy if it is read-only or unaligned: numba would compile another specialisation for it."""
-    return array if array.flags.behaved else array.copy()
-
-
-def check_labels(y: Array, n_classes: int) -> None:
-    """Reject labels that are neither a class index nor NaN: kernels use them as indices without a bounds check.
-
-    Raises
-    ------
-    ValueError
-        A label in y f8[n] is outside 0..n_classes - 1 or not a whole number.
-    """
-    if len(y) == 0:
-        return
-    outside = np.fmin.reduce(y) < 0.0 or np.fmax.reduce(y) > n_classes - 1  # these ignore NaN
-    whole = y == np.rint(y)
-    if outside or not (whole.all() or (whole | np.isnan(y)).all()):
-        label = next(one for one in y.tolist() if not math.isnan(one) and one not in range(n_classes))
-        raise ValueError(f"label {label:g} is not one of {', '.join(map(str, range(n_classes)))}")
 
 
 class Learner:
@@ -223,9 +203,9 @@ class Learner:
             A shape, dtype or memory layout is wrong, or a label is not a class index.
         """
         n = len(X)
-        self._check(X, (n, self.n_features), "X")
-        self._check(y, (n,), "y")
-        self._check(score, (n, self.n_scores), "score")
+        check_array(X, (n, self.n_features), "X")
+        check_array(y, (n,), "y")
+        check_array(score, (n, self.n_scores), "score")
         if n == 0:
             return
         if self.n_classes:
@@ -347,6 +327,12 @@ class Learner:
         scratch = self.clone_empty()
         scratch.predict_then_update(np.zeros((1, self.n_features)), np.zeros(1), np.empty((1, scratch.n_scores)))
 
+    def compile_separate_kernels(self) -> None:
+        """Compile (or load) the kernels that its kernels call by address, while another process compiles these."""
+        self._bind_kernels()
+        for call in self.rule().separate_calls(self._constants, self._memory):
+            compile_for(*call)
+
     def clone_empty(self) -> "Learner":
         """Create an untrained learner with the same parameters and shape."""
         return type(self)(self.n_features, self.n_classes or 2, self.task, **self.parameters.as_dict())
@@ -390,11 +376,3 @@ class Learner:
         if len(self._rows) < n:
             self._rows = np.ones((n, self.width), np.float64)
         return self._rows[:n]
-
-    @staticmethod
-    def _check(array: Array, shape: tuple[int, ...], name: str) -> None:
-        if array.shape != shape:
-            raise ValueError(f"{name} has shape {array.shape}, expected {shape}")
-        # Any other dtype or layout would silently compile one more specialisation of the kernel.
-        if array.dtype != np.float64 or not array.flags.c_contiguous:
-            raise ValueError(f"{name} must be C-contiguous float64")

@@ -27,7 +27,7 @@ from driftway.learners.auto.naive_bayes import DiagonalGaussians
 from driftway.learners.auto.neighbours import NearestNeighbours
 from driftway.learners.auto.random_fourier import FourierFeatures
 from driftway.learners.auto.second_order import Filters
-from driftway.learners.contract import Array, UpdateRule, field, fragment, kernel, part, scratch
+from driftway.learners.contract import Array, UpdateRule, field, fragment, part, scratch, separate_kernel
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
 from driftway.learners.numeric.random import seed as seed_words
@@ -106,7 +106,13 @@ def rule_for(n: int, K: int, budget: float) -> UpdateRule:
         cached_prediction="f4[o]",
         cache_prediction=cache_prediction,
         learn_delayed=learn_delayed,
+        separate_calls=separate_calls,
     )
+
+
+def separate_calls(p: ClassificationNumbers, memory: ClassificationState) -> tuple[tuple[Any, ...], ...]:
+    """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
+    return (teach, 0, p, memory), *(of_classes.separate_calls(memory.forests) if p.forests else ())
 
 
 def begin(state: State, seed: int) -> None:
@@ -176,7 +182,7 @@ def learn(
     teach(y, p, memory)
 
 
-@kernel
+@separate_kernel
 def teach(y: int, p: ClassificationNumbers, memory: ClassificationState) -> None:
     """Update each expert on features, using the scores that `score` has just computed."""
     z, raw = memory.z, memory.mixing.raw

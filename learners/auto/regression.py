@@ -38,6 +38,7 @@ from driftway.learners.contract import (
     kernel,
     part,
     scratch,
+    separate_kernel,
 )
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import Sizes
@@ -140,7 +141,13 @@ def rule_for(n: int, budget: float) -> UpdateRule:
         cached_prediction="f4[o]",
         cache_prediction=cache_prediction,
         learn_delayed=learn_delayed,
+        separate_calls=separate_calls,
     )
+
+
+def separate_calls(p: RegressionNumbers, memory: RegressionState) -> tuple[tuple[Any, ...], ...]:
+    """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
+    return (teach, 0.0, p, memory), *(of_targets.separate_calls(memory.forests) if p.forests else ())
 
 
 def begin(state: State, seed: int) -> None:
@@ -299,7 +306,7 @@ def in_deviations(y: float, memory: RegressionState) -> float:
     return bounded((y - memory.history.mean[NOW]) / of_level, FAR)
 
 
-@kernel
+@separate_kernel
 def teach(y: float, p: RegressionNumbers, memory: RegressionState) -> None:
     """Update all experts."""
     forecasts, z, u, skipped = memory.stacking.forecasts, memory.z, memory.history.u, memory.skipped

@@ -18,6 +18,7 @@ from driftway.learners.contract import (
     number,
     scratch,
 )
+from driftway.learners.engine.array_checks import check_array
 from driftway.learners.linear.weights import product
 from driftway.learners.numeric.symmetric import clamp_diagonal, downdate, matvec
 from driftway.learners.numeric.vectors import axpy_guarded
@@ -83,7 +84,7 @@ class BayesLinear(Learner):
         ValueError
             The shape, dtype or memory layout is wrong.
         """
-        self._check(X, (len(X), self.n_features), "X")
+        check_array(X, (len(X), self.n_features), "X")
         rows = self._prepare(X)
         variance = np.empty(len(rows))
         predict_variance(rows, self.parameters.noise_var, self.state["P"], np.empty(self.width), variance)

@@ -8,9 +8,10 @@ from driftway.learners.conformal.intervals import run_intervals
 from driftway.learners.conformal.sets import fill_members, run_sets
 from driftway.learners.conformal.thresholds import CACHED, PLACES, ROWS, SIZES, THRESHOLD, Thresholds, level_of
 from driftway.learners.contract import Array, Counts
+from driftway.learners.engine.array_checks import as_behaved, check_labels
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
-from driftway.learners.learner import REGRESSION, Learner, as_behaved, check_labels
+from driftway.learners.learner import REGRESSION, Learner
 from driftway.learners.metrics.classification import NO_SLOTS
 
 NONE_WAITS = np.zeros((0, CACHED))

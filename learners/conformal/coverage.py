@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from driftway.learners.conformal.sets import behind, size_of, two_best
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.engine.array_checks import as_behaved, check_labels
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
-from driftway.learners.learner import REGRESSION, Learner, as_behaved, check_labels
+from driftway.learners.learner import REGRESSION, Learner
 from driftway.learners.metrics.classification import WORD_BITS, ratio, window_rows
 from driftway.learners.metrics.rolling import WINDOW
 

@@ -39,7 +39,7 @@ class _Access(NamedTuple):
     indices: int
 
 
-class Lowering(Lower):  # type: ignore[misc]
+class Lowering(Lower):
     """numba's lowering, but for whole indices of contiguous arrays."""
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
@@ -66,9 +66,10 @@ class Lowering(Lower):  # type: ignore[misc]
         return None
 
     def _access(self, array: Any, index: Any) -> _Access | None:
-        """Return where whole indices of a contiguous array lead; None for other ones, and if bounds are to be checked."""
-        kind, place = self.typeof(array.name), self.typeof(index.name)
-        places = place.types if isinstance(place, types.BaseTuple) else (place,)
+        """Return where whole indices of a contiguous array lead; None for others, and if bounds are to be checked."""
+        kind: Any = self.typeof(array.name)
+        place: Any = self.typeof(index.name)
+        places = tuple(place) if isinstance(place, types.BaseTuple) else (place,)
         if (
             self.context.enable_boundscheck
             or not (isinstance(kind, types.Array) and kind.layout == "C" and 0 < len(places) <= kind.ndim)

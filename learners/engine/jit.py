@@ -66,6 +66,12 @@ def separate_kernel(function: F) -> F:
     return cast(F, kept(function if numba.config.DISABLE_JIT else SeparateKernel(function)))  # type: ignore[attr-defined]
 
 
+def compile_for(function: Callable[..., Any], *arguments: Any) -> None:
+    """Compile a kernel, or load it, for arguments of the types of these, without a call."""
+    if not numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        cast(Any, function).compile(tuple(map(numba.typeof, arguments)))
+
+
 def fragment(function: F) -> F:
     """Mark a small function that becomes part of every kernel that calls it, e.g. once per row, byte or number."""
     return cast(F, _compiled(function, inline=True))

@@ -5,8 +5,9 @@ in each function, half of all that LLVM got to read. Here Python's call writes t
 struct, once per batch, and functions pass its address (docs/decisions/0067).
 """
 
-from functools import cache
 from typing import Any
+
+from driftway.learners.engine.kernel_cache import kept  # isort: skip # noqa: F401 - sets numba's environment first
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -18,8 +19,7 @@ from numba.extending import NativeValue, register_model, typeof_impl, unbox
 from driftway.learners.engine.array_items import DATA, SHAPE, STRIDES, array_value
 
 
-
-class Memory(types.BaseTuple):  # type: ignore[misc]
+class Memory(types.BaseTuple):
     """The numba type of a NamedTuple of arrays and of other memories.
 
     Parameters
@@ -38,8 +38,8 @@ class Memory(types.BaseTuple):  # type: ignore[misc]
         where = f"{instance_class.__module__}.{instance_class.__qualname__}"
         super().__init__(f"{where}({', '.join(map(str, stacked))})[{indices}]")
 
-    def __getitem__(self, place: int) -> Any:
-        return self.types[place]
+    def __getitem__(self, args: Any) -> Any:
+        return self.types[args]
 
     def __iter__(self) -> Any:
         return iter(self.types)
@@ -59,7 +59,7 @@ def indexed(kind: Any, indices: int = 1) -> Any:
 class _Model(models.StructModel):
     def __init__(self, manager: Any, kind: Memory) -> None:
         parts = [("address", types.voidptr), *((f"index{k}", types.intp) for k in range(kind.indices))]
-        super().__init__(manager, kind, parts)  # type: ignore[no-untyped-call]
+        super().__init__(manager, kind, parts)
 
 
 def _struct(context: Any, kind: Memory) -> ir.Type:
@@ -70,7 +70,7 @@ def _struct(context: Any, kind: Memory) -> ir.Type:
 class _Fields(AttributeTemplate):
     key = Memory
 
-    def generic_resolve(self, memory: Memory, name: str) -> Any:
+    def generic_resolve(self, memory: Memory, name: str) -> Any:  # type: ignore[override]
         return memory.types[memory.fields.index(name)] if name in memory.fields else None
 
 
@@ -86,7 +86,10 @@ def _unpacked(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
 
 def _field(context: Any, builder: Any, memory: Memory, value: Any, place: int) -> Any:
     address, *indices = [builder.extract_value(value, k) for k in range(1 + memory.indices)]
-    kind, start = memory.stacked[place], _inside(builder, builder.bitcast(address, _struct(context, memory).as_pointer()), place)
+    kind, start = (
+        memory.stacked[place],
+        _inside(builder, builder.bitcast(address, _struct(context, memory).as_pointer()), place),
+    )
     if isinstance(kind, types.Array):
         return _array(context, builder, kind, start, indices)
     if isinstance(kind, Memory):
@@ -99,7 +102,8 @@ def _array(context: Any, builder: Any, kind: Any, start: Any, indices: list[Any]
     """Load an array, or that of an item by indices of its first axes."""
     data = _load(builder, _inside(builder, start, DATA))
     shape, strides = (
-        [_load(builder, _inside(builder, start, place, axis)) for axis in range(kind.ndim)] for place in (SHAPE, STRIDES)
+        [_load(builder, _inside(builder, start, place, axis)) for axis in range(kind.ndim)]
+        for place in (SHAPE, STRIDES)
     )
     for index, stride in zip(indices, strides, strict=False):
         data = cgutils.pointer_add(builder, data, builder.mul(index, stride))
@@ -163,11 +167,11 @@ def _unbox(memory: Memory, given: Any, c: Any) -> NativeValue:
     )
 
 
-@cache
-def pass_by_address(memory: type[Any]) -> None:
+def pass_by_address(memory: Any) -> None:
     """Let kernels take NamedTuples of a class as a `Memory`."""
 
     def kind_of(value: Any, why: Any) -> Memory:
         return Memory(tuple(typeof_impl(one, why) for one in value), memory)
 
-    typeof_impl.register(memory)(kind_of)
+    if memory not in typeof_impl.registry:
+        typeof_impl.register(memory)(kind_of)

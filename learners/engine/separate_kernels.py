@@ -6,26 +6,28 @@ separate kernels is compiled by several processes side by side, and shares them 
 
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba.core import cgutils, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.imputils import lower_builtin
 from numba.core.typing.templates import AbstractTemplate, signature
 
-from driftway.learners.engine.kernel_cache import link, is_linked, name_of, PREFIX
+from driftway.learners.engine.kernel_cache import PREFIX, is_linked, link, name_of
 
 _CALLED: dict[str, tuple[Any, tuple[Any, ...]]] = {}
 """Symbol -> the kernel and the types of its arguments, for each call that this process has compiled."""
 
 
-class KernelLibrary(JITCodeLibrary):
+class Library(JITCodeLibrary):
+    """Code whose functions are not optimised before they are linked: that of the whole takes no longer for it."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout  # noqa: SLF001
+
+
+class KernelLibrary(Library):
     """The machine code of a kernel, and the names of the separate kernels that it calls."""
 
     called: tuple[str, ...] = ()
-
-    def _optimize_functions(self, module: Any) -> None:
-        """Leave it to the optimisation of the whole, which takes no longer for it."""
-        module.data_layout = self._codegen._data_layout
 
     def _finalize_final_module(self) -> None:
         declared = [one.name for one in self._final_module.functions if one.is_declaration]
@@ -35,7 +37,7 @@ class KernelLibrary(JITCodeLibrary):
                 kernel, arguments = _CALLED[name]
                 kernel.compile(arguments)
                 link(name, kernel.overloads[arguments])
-        super()._finalize_final_module()  # type: ignore[no-untyped-call]
+        super()._finalize_final_module()
 
 
 def call_type(kernel: Any, result: Any) -> Any:
@@ -56,9 +58,7 @@ def call_type(kernel: Any, result: Any) -> Any:
         _CALLED[name] = kernel, called.args
         kind = context.call_conv.get_function_type(called.return_type, called.args)
         function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + name)
-        status, value = context.call_conv.call_function(
-            builder, function, called.return_type, called.args, arguments
-        )
+        status, value = context.call_conv.call_function(builder, function, called.return_type, called.args, arguments)
         with cgutils.if_unlikely(builder, status.is_error):
             context.call_conv.return_status_propagate(builder, status)
         return value

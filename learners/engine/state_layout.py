@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from driftway.learners.engine.memory_types import pass_by_address
 from driftway.learners.engine.state import Array, Fields, State
 
 N = TypeVar("N")
@@ -147,7 +148,6 @@ def group_views(memory: type[N], views: Mapping[str, NDArray[Any]]) -> N:
             if isinstance(one, SubState):
                 inside = {key.partition(".")[2]: view for key, view in views.items() if key.startswith(f"{name}.")}
                 own[name] = group_views(one.memory, inside)
-    from driftway.learners.engine.memory_types import pass_by_address
     pass_by_address(memory)
     return memory(**own)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from numba import types
 from numba._dynfunc import make_function
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
@@ -19,7 +18,7 @@ from numba.core.typed_passes import NativeLowering, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
 from driftway.learners.engine.array_items import Lowering
-from driftway.learners.engine.separate_kernels import KernelLibrary, call_type
+from driftway.learners.engine.separate_kernels import KernelLibrary, Library, call_type
 
 OPTIONS = {
     "nopython": True,
@@ -36,10 +35,8 @@ SKIPPED = InlineClosureLikes, NopythonRewrites
 """Passes of numba for what kernels have not: functions within functions, and expressions of whole arrays."""
 
 
-class _Module(JITCodeLibrary):
+class _Module(Library):
     """The LLVM module of a function, linked into those of its callers."""
-
-    _optimize_functions = KernelLibrary._optimize_functions
 
     def finalize(self) -> None:
         """Link what the function calls; the kernel that it is linked into is optimised as a whole."""
@@ -48,7 +45,7 @@ class _Module(JITCodeLibrary):
         self._finalized = True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+@register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(NativeLowering):
     _name = "driftway_lowering"
 
@@ -58,12 +55,12 @@ class _Lowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Lower a kernel; its library knows which other ones it calls."""
-        state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
-        return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
+        return bool(super().run_pass(state))
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+@register_pass(mutates_CFG=True, analysis_only=False)
 class _SubroutineLowering(NativeLowering):
     _name = "driftway_subroutine"
 
@@ -73,9 +70,9 @@ class _SubroutineLowering(NativeLowering):
 
     def run_pass(self, state: Any) -> bool:
         """Lower the function into a `_Module`; it gets no address, so only kernels can call it."""
-        state.library = _Module(state.targetctx.codegen(), state.func_id.func_qualname)  # type: ignore[no-untyped-call]
+        state.library = _Module(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
-        super().run_pass(state)  # type: ignore[no-untyped-call]
+        super().run_pass(state)
         lowered, described = state.cr, state.cr.fndesc
         never_called = make_function(
             described.lookup_module(), described.qualname, "", 0, lowered.env, (state.library,)
@@ -90,7 +87,7 @@ class _KernelCompiler(CompilerBase):
 
     def define_pipelines(self) -> Any:
         """Return numba's passes, but for the lowering."""
-        manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)  # type: ignore[no-untyped-call]
+        manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.passes = [
             (self.lowering if one is NativeLowering else one, why) for one, why in manager.passes if one not in SKIPPED
         ]

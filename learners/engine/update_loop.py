@@ -42,6 +42,11 @@ def ignore_unlabelled(_x: Any, _margin: Any, _parameters: Any, _memory: Any) -> 
     """Ignore a row whose label never arrived; the default of `UpdateRule.learn_unlabelled`."""
 
 
+def calls_none(_parameters: Any, _memory: Any) -> tuple[()]:
+    """Return that no separate kernel is called; the default of `UpdateRule.separate_calls`."""
+    return ()
+
+
 class UpdateRule(NamedTuple):
     """How a learner scores a row and learns from it, and the state that it needs."""
 
@@ -70,6 +75,9 @@ class UpdateRule(NamedTuple):
     """As `learn`, called after the row was scored again; its last argument is the cached prediction."""
     learn_unlabelled: Fragment = ignore_unlabelled
     """``learn_unlabelled(x, margin, parameters, memory)``, called after a row without a label was scored again."""
+    separate_calls: Callable[[Any, Any], tuple[tuple[Any, ...], ...]] = calls_none
+    """``separate_calls(parameters, memory)`` returns the separate kernels (`driftway.learners.engine.jit`) that the
+    fragments call, each with arguments of the types that they call it with, for a process that compiles them."""
 
     @property
     def uses_unlabelled(self) -> bool:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.engine.array_checks import as_behaved, check_labels
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
-from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.prequential import predicted_class
 
 WORD_BITS = 64

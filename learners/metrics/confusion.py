@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.contract import Array, Counts, kernel
-from driftway.learners.learner import as_behaved, check_labels
+from driftway.learners.engine.array_checks import as_behaved, check_labels
 from driftway.learners.metrics.classification import ratio
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.numeric.elementary.exponential import exp

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from driftway.learners.contract import Array, Counts, kernel
-from driftway.learners.learner import as_behaved
+from driftway.learners.engine.array_checks import as_behaved
 from driftway.learners.metrics.probabilities import HALF_ROOT, LINKS
 from driftway.learners.numeric.elementary.error_function import erfc
 from driftway.learners.numeric.elementary.exponential import exp

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.engine.array_checks import as_behaved, check_labels
 from driftway.learners.engine.state import State
 from driftway.learners.engine.state_layout import as_views, fields_of
-from driftway.learners.learner import as_behaved, check_labels
 from driftway.learners.metrics.classification import check_memory, kappa, ratio
 from driftway.learners.metrics.prequential import predicted_class
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.contract import Array, Counts, kernel
-from driftway.learners.learner import as_behaved
+from driftway.learners.engine.array_checks import as_behaved
 from driftway.learners.metrics.classification import ratio
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.contract import Array, Learner, kernel
-from driftway.learners.learner import REGRESSION, as_behaved
+from driftway.learners.engine.array_checks import as_behaved
+from driftway.learners.learner import REGRESSION
 from driftway.learners.metrics.classification import check_memory, kappa
 from driftway.learners.metrics.confusion import ConfusionMetrics
 from driftway.learners.metrics.kappas import KappaMetrics

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.contract import Array, Counts, Learner, kernel
-from driftway.learners.learner import as_behaved
+from driftway.learners.engine.array_checks import as_behaved
 from driftway.learners.metrics.classification import ratio
 from driftway.learners.numeric.elementary.error_function import erfc
 from driftway.learners.numeric.elementary.exponential import exp

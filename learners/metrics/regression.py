@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftway.learners.contract import Array, Counts, field, kernel
+from driftway.learners.engine.array_checks import as_behaved
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of
-from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import NO_GUESSES, NO_SLOTS, Guesses, check_memory, ratio, window_rows
 
 TINY = 1e-300

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.contract import Array, Counts, field, fragment, kernel
+from driftway.learners.engine.array_checks import as_behaved
 from driftway.learners.engine.state import Bytes, State
 from driftway.learners.engine.state_layout import as_views, check_ranges, fields_of, write_defaults
-from driftway.learners.learner import as_behaved
 from driftway.learners.metrics.classification import check_memory, window_rows
 from driftway.learners.numeric.elementary.logarithm import log
 

@@ -54,6 +54,9 @@ class Wrapper(Learner):
         """Whether its only inner learner does; False with several."""
         return len(self.behind) == 1 and self.inner.uses_unlabelled
 
+    def compile_separate_kernels(self) -> None:
+        self.inner.compile_separate_kernels()
+
     def _set_delayed(self, late: DelayedRows | None) -> None:
         self.inner._set_delayed(late)  # noqa: SLF001 - its kernel scores the rows
 

@@ -142,15 +142,23 @@ def _compile_parts(job: Job) -> None:
 
 
 def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
-    """Return functions that compile parts of the kernels, independent of one another."""
+    """Return functions that compile parts of the kernels.
+
+    A learner is linked to its separate kernels: the process from the other end has compiled them by then.
+    """
     stand_in = replace(settings, specs=(Spec.parse(STAND_IN),), warm=None, share=None)
     return [
-        partial(_compile_model, stand_in),
-        partial(warm_client, client),
-        *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
-        *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
         *(partial(_compile_learner, spec, settings) for spec in settings.specs),
+        *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
+        *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
+        partial(warm_client, client),
+        *(partial(_compile_separate_kernels, spec, settings) for spec in reversed(settings.specs)),
+        partial(_compile_model, stand_in),
     ]
+
+
+def _compile_separate_kernels(spec: Spec, settings: ModelSettings) -> None:
+    make_learner(spec, settings, _n_features(settings)).compile_separate_kernels()
 
 
 def _compile_learner(spec: Spec, settings: ModelSettings) -> None:

@@ -61,6 +61,12 @@ def sizes(n: int, K: int, used: bool) -> Sizes:
     }
 
 
+def separate_calls(forests: ClassForests) -> tuple[tuple[Any, ...], ...]:
+    """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
+    learned = class_forest.learn, forests.careful, forests.bins, 0, CAREFUL
+    return learned, (class_forest.predict, forests.careful, forests.bins, forests.first)
+
+
 @kernel
 def add(forests: ClassForests, z: Array, S: Array) -> None:
     """Replace S, the score of all other experts, by the second mixture. Shapes: z f8[n or more], S f8[K]."""

@@ -54,6 +54,12 @@ def sizes(n: int, used: bool) -> Sizes:
     }
 
 
+def separate_calls(forests: TargetForests) -> tuple[tuple[Any, ...], ...]:
+    """Return the calls of separate kernels, see `UpdateRule.separate_calls`."""
+    learned = target_forest.learn, forests.level, forests.bins, 0.0, Columns(0, 1)
+    return learned, (target_forest.forecast, forests.level, forests.bins)
+
+
 @kernel
 def add(forests: TargetForests, first: float, last: float, z: Array, history: TargetHistory) -> float:
     """Return the forecast with the forests if they are used, else `first`, the forecast of the other experts.
