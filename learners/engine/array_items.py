@@ -69,7 +69,7 @@ class Lowering(Lower):
         """Return where whole indices of a contiguous array lead; None for others, and if bounds are to be checked."""
         kind: Any = self.typeof(array.name)
         place: Any = self.typeof(index.name)
-        places = tuple(place) if isinstance(place, types.BaseTuple) else (place,)
+        places = place.types if isinstance(place, types.BaseTuple) else (place,)  # type: ignore[attr-defined]
         if (
             self.context.enable_boundscheck
             or not (isinstance(kind, types.Array) and kind.layout == "C" and 0 < len(places) <= kind.ndim)

@@ -242,7 +242,7 @@ class _Cache:
         """Keep a kernel that was just compiled."""
         path = _path(self._function, getattr(signature, "args", signature))
         try:
-            _write(path, dumps((compiled.library.called, compiled._reduce())))  # type: ignore[no-untyped-call] # noqa: SLF001
+            _write(path, dumps((getattr(compiled.library, "called", ()), compiled._reduce())))  # type: ignore[no-untyped-call] # noqa: SLF001
             _delete_unused()
         except OSError as error:
             _warn(error.strerror)
