@@ -20,6 +20,7 @@ import numpy as np
 
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.engine.update_loop import NOT_DELAYED, DelayedRows
+from driftway.learners.learner import REGRESSION
 from driftway.learners.metrics.e_process import EProcess
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
@@ -30,6 +31,7 @@ from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
 from driftway.worker.state.factory import make_learner
 from driftway.worker.state.model import Model
+from driftway.worker.state.monitoring.calibration import Calibrated
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
@@ -152,9 +154,16 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
         *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
         *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
         partial(warm_client, client),
+        *([] if settings.target.task == REGRESSION else [partial(_compile_calibration, stand_in)]),
         *(partial(_compile_separate_kernels, spec, settings) for spec in reversed(settings.specs)),
         partial(_compile_model, stand_in),
     ]
+
+
+def _compile_calibration(settings: ModelSettings) -> None:
+    calibrated = Calibrated(make_learner(settings.specs[0], settings, _n_features(settings)), settings.window)
+    calibrated.calibrator.compile_kernels()
+    calibrated.reliability.compile_kernels()
 
 
 def _compile_separate_kernels(spec: Spec, settings: ModelSettings) -> None:
