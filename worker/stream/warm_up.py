@@ -35,6 +35,7 @@ from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import MAX_FEATURES, Records, Schema
+from driftway.worker.wire.registered.framing import AVRO, PROTOBUF
 
 NO_FIELDS = b'{"schema":{},"payload":{"after":{}}}'
 """An event without any field, valid in every envelope; the schema is Kafka Connect's."""
@@ -143,11 +144,12 @@ def _compile_parts(job: Job) -> None:
 
 def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
     """Return functions that compile parts of the kernels, independent of one another."""
+    writes_json = settings.output_form not in (PACKED, AVRO, PROTOBUF)
     stand_in = replace(settings, specs=(Spec.parse(STAND_IN),), warm=None, share=None)
     return [
         partial(_compile_model, stand_in),
         partial(warm_client, client),
-        *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
+        *([partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)] if writes_json else []),
         *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
         *(partial(_compile_learner, spec, settings) for spec in settings.specs),
     ]
