@@ -168,6 +168,16 @@ def test_a_registry_that_does_not_answer_and_one_that_does(kafka: str, topic: st
         value, _ = registered.avro(registry.url)
         produce(kafka, topic, [value, b"no schema"])
         answered = Checked(*options, "--registry", registry.url)
+        binary = *options, "--registry", registry.url, "--output-format", "avro"
+        taken = Checked(*binary)
+        assert {one["check"]: one["status"] for one in taken.found}["schema registry"] == "ok"
+        assert registry.versions.keys() == {"avro-value"}, "nothing is registered"
+        registry.versions[f"{topic}.{group}.predictions-value"] = [1]
+        registry.refusal = 409, {}
+        refused = Checked(*binary)
+        (error,) = [one for one in refused.wrong() if one["status"] == "error"]
+        assert (error["check"], refused.code) == ("schema registry", 2)
+        assert "not compatible" in error["sentence"]
     checks = {one["check"]: one for one in answered.found}
     assert checks["schema registry"]["status"] == "ok"
     assert "registry 1" in checks["sample"]["sentence"]

@@ -6,14 +6,16 @@ Confluent's own registry is in no package registry. Serialized Protobuf schemas 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.schema_registry import Schema
 
-from driftway.worker.errors import Failure, Unreachable
+from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.kafka.registry.outputs import TYPES, OutputSchema, OutputSchemas
 from driftway.worker.kafka.registry.parser import FORMS, make_parser
-from driftway.worker.wire.events import Reject
+from driftway.worker.wire.events import Reject, Target
 from tests.support import registered
 from tests.support.fixtures import provided_or_skip
 from tests.support.registered import QUICK, ROUND_TRIPS
@@ -66,3 +68,38 @@ def test_what_is_known_is_read_after_the_registry_has_gone() -> None:
     assert known(value) == expected
     with pytest.raises(Unreachable, match="does not answer"):
         make_parser("json-schema", url, QUICK)(value)
+
+
+def older(schema: OutputSchema) -> str:
+    """Return a schema of predictions without its last two fields."""
+    if schema.form == "protobuf":
+        lines = schema.text.splitlines()
+        return "\n".join([*lines[:-3], lines[-1]]) + "\n"
+    found = json.loads(schema.text)
+    if schema.form == "avro":
+        return json.dumps({**found, "fields": found["fields"][:-2]})
+    found["properties"] = {name: one for name, one in found["properties"].items() if name not in ("low", "high")}
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_schemas_of_predictions_are_registered_once_and_follow_older_ones(registry: str, form: str) -> None:
+    topic, numbers = f"{form}.g.predictions", Target("regression", 0)
+    ours, subject = OutputSchema.of(form, numbers), f"{form}.g.predictions-value"
+    asking, writing = client(registry), OutputSchemas(registry, QUICK)
+    first = asking.register_schema(subject, Schema(older(ours), TYPES[form]))
+    asking.set_compatibility(subject, "BACKWARD")
+    assert writing.would_take(topic, ours)
+    number = writing.id_of(topic, ours)
+    assert number == writing.id_of(topic, ours) != first
+    assert asking.get_versions(subject) == [1, 2]
+    assert writing.recognises(number, ours)
+    assert not writing.recognises(first, ours)
+    other = OutputSchema.of(form, Target())
+    assert not writing.would_take(topic, other)
+    with pytest.raises(UsageFailure, match=f"not compatible with that of {subject}"):
+        writing.id_of(topic, other)
+    for target in (Target(), Target(n_classes=3), Target("classification", 2, ("UP", "1"))):
+        one = OutputSchema.of(form, target)
+        name = f"{form}.{target.n_classes}.{len(target.labels)}"
+        assert writing.recognises(writing.id_of(name, one), one)

@@ -14,6 +14,8 @@ from driftway import learners
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_packed
+from driftway.worker.wire.registered.framing import is_registered
+from driftway.worker.wire.registered.reading import read_fields
 from driftway.worker.wire.rejections import answered_offset, is_set_aside
 from tests.support.kafka import await_until
 
@@ -43,7 +45,10 @@ def dealt(X: Array, y: Array, partitions: int) -> dict[int, tuple[Array, Array]]
 
 
 def placed_score(value: bytes) -> tuple[tuple[int, int], Any]:
-    """((input partition, offset), score) of a prediction in either format."""
+    """((input partition, offset), score) of a prediction in any format."""
+    if is_registered(value):
+        read = read_fields(value)
+        return (read["partition"], read["offset"]), read["score"]
     if is_packed(value):
         found = decode_predictions([value])
         scores = found.scores[0].tolist()

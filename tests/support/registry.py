@@ -109,6 +109,8 @@ class Stub:
         self.body: Any = {"error_code": 50001, "message": "out of order"}
         self.hidden = 0
         """How many more lookups of a schema by id return 404."""
+        self.refusal: tuple[int, Any] | None = None
+        """Status and body of the response to a registration; None: it succeeds."""
 
     def __enter__(self) -> Self:
         stub = self
@@ -162,6 +164,9 @@ class Stub:
                 self.hidden = max(self.hidden - 1, 0)
                 return 404, {"error_code": 40403, "message": f"Schema {number} not found"}
             return 200, self.schemas[number - 1]
+        if steps[0] == "compatibility":
+            there = urllib.request.unquote(steps[2]) in self.versions
+            return (200, {"is_compatible": self.refusal is None}) if there else (404, {"error_code": 40401})
         known = self.versions.setdefault(urllib.request.unquote(steps[1]), [])
         if given is None:
             version = int(steps[3])
@@ -169,6 +174,14 @@ class Stub:
                 return 404, {"error_code": 40402, "message": "Version not found"}
             return 200, self._told(steps[1], known, version)
         schema = {key: value for key, value in given.items() if value and value != "AVRO"}
+        if len(steps) == 2:  # is it there?
+            if not known:
+                del self.versions[urllib.request.unquote(steps[1])]
+            if schema not in self.schemas or (number := self.schemas.index(schema) + 1) not in known:
+                return 404, {"error_code": 40403 if known else 40401, "message": "not found"}
+            return 200, self._told(steps[1], known, known.index(number) + 1)
+        if self.refusal is not None:
+            return self.refusal
         if schema not in self.schemas:
             self.schemas.append(schema)
         number = self.schemas.index(schema) + 1

@@ -7,6 +7,7 @@ predictions topic still holds it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -34,6 +35,8 @@ from driftway.worker.state.monitoring.covering import covering_fields
 from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import REGRESSION, Records, Target
 from driftway.worker.wire.packed import decode_predictions, is_packed
+from driftway.worker.wire.registered.framing import is_registered
+from driftway.worker.wire.registered.reading import read_fields, read_place
 
 CLOCKS_MS = 600_000
 """A prediction is searched first from this long before its event's timestamp on (clocks may differ), then elsewhere."""
@@ -300,21 +303,28 @@ def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: Progre
                         if found is None:
                             continue
                         told = confidence_for(value, wanted.target)
-                        same = np.array(found).tobytes() == wanted.score.tobytes() and told == wanted.confidence
+                        sure = _same_confidence(told, wanted.confidence)
+                        same = np.array(found).tobytes() == wanted.score.tobytes() and sure
                         if same:
                             return Emitted(SAME, found, told)
                         other = Emitted(DIFFERS, found, told)
     return other
 
 
+def _same_confidence(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Whether both say the same; not every format tells an interval without ends, or an empty set, from none."""
+    one, other = ({name: v for name, v in said.items() if v is not None and v != []} for said in (told, wanted))
+    return one == other
+
+
 def confidence_for(value: bytes, target: Target) -> dict[str, Any]:
-    """What a prediction, in either format, says of how sure it is, with labels of classes as on the wire."""
+    """What a prediction, in any format, says of how sure it is, with labels of classes as on the wire."""
     said = confidence_of(fields(value))
     return _in_words(said, target) if is_packed(value) else said
 
 
 def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:
-    """The scores of a prediction, in either format, if it is for the event at `offset`; otherwise None.
+    """The scores of a prediction, in any format, if it is for the event at `offset`; otherwise None.
 
     A packed prediction of a champion does not name its learner.
     """
@@ -324,9 +334,14 @@ def scores_for(value: bytes, offset: int, learner: str) -> list[float] | None:
         packed = decode_predictions([value])
         found: list[float] = packed.scores[0].tolist()
         return found if packed.learners[0] in ("", learner) else None
-    if b'"offset":%d,' % offset not in value:
+    if is_registered(value):
+        if read_place(value).offset != offset:
+            return None
+        record = read_fields(value)
+    elif b'"offset":%d,' % offset not in value:
         return None
-    record = read_json(value)
+    else:
+        record = read_json(value)
     if record["offset"] != offset or record["learner"] != learner:
         return None
     score = record["score"]

@@ -26,7 +26,9 @@ def registry_options(command: F) -> F:
         "checking JSON against its schema; repeatable.",
     )(command)
     return click.option(
-        "--registry", metavar="URL", help="Schema registry of events in Avro, Protobuf or JSON Schema."
+        "--registry",
+        metavar="URL",
+        help="Schema registry of events or predictions in Avro, Protobuf or JSON Schema.",
     )(command)
 
 

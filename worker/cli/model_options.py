@@ -23,6 +23,7 @@ from driftway.worker.settings.option_values import (
 )
 from driftway.worker.wire.codec import FORMATS
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
+from driftway.worker.wire.registered.framing import OUTPUT_FORMATS, REGISTERED_OUTPUTS
 
 if TYPE_CHECKING:
     from driftway.learners import Spec
@@ -102,10 +103,11 @@ def event_options(command: F) -> F:
         click.option(
             "--output-format",
             "output_form",
-            type=click.Choice(FORMATS),
-            default=FORMATS[0],
+            type=click.Choice(OUTPUT_FORMATS),
+            default=OUTPUT_FORMATS[0],
             show_default=True,
-            help="Format of the predictions; packed ones hold class indices and no learner name.",
+            help="Format of the predictions; packed ones hold class indices and no learner name; the last three need "
+            "--registry, where a worker registers their schema.",
         ),
         click.option(
             "--pass-headers",
@@ -278,12 +280,14 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     Raises
     ------
     UsageFailure
-        As `make_model_settings`, `make_target` and `warm_start_plan`.
+        As `make_model_settings`, `make_target` and `warm_start_plan`; or --registry is of no use.
     Failure
         As `warm_start_plan`.
     """
     names = "maps", "standardize", "window", "accuracy_every", "coverage", "form", "output_form", "emit", "registry"
     asked = {name: given[name] for name in names}
+    if given["registry"] is not None and not {given["form"], given["output_form"]} & {*REGISTERED, *REGISTERED_OUTPUTS}:
+        raise UsageFailure(f"--format {given['form']} needs no --registry")
     asked["registry_properties"] = tuple(parse_properties(given["registry_properties"]).items())
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     passed = given["pass_headers"]

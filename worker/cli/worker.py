@@ -223,6 +223,7 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
     from driftway.worker.stream.observability.event_log import JSON
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.observability.settings_in_force import settings_in_force
+    from driftway.worker.stream.startup import with_output_schema
     from driftway.worker.stream.worker import Worker as Loop
 
     settings, why = given_settings(given)
@@ -233,6 +234,7 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
         event_log.event("python client", note=why)
     if model.warm is not None:
         event_log.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
+    settings = with_output_schema(settings, event_log)
     metrics = WorkerMetrics(settings.group, settings.input, settings.client)
     running = Loop(settings, event_log, metrics, obj.get("probe"))
     endpoint = open_endpoint(given, running, obj["page_routes"])

@@ -10,10 +10,10 @@ from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import PYTHON
 from driftway.worker.kafka.registry.event_format import EventFormat
+from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.kafka.topics import Topics, require_prefix
 from driftway.worker.settings.option_values import (
     CHAMPION_ONLY,
-    EMITTED,
     EVERY_MODEL,
     FORBIDDEN_PROPERTIES,
     MOST_COVERAGE,
@@ -21,12 +21,12 @@ from driftway.worker.settings.option_values import (
     LabelWait,
     PromoteOption,
     SharingOption,
+    check_outputs,
 )
 from driftway.worker.warm_start import WarmStart
-from driftway.worker.wire.codec import FORMATS, JSON, PACKED, short_digest
+from driftway.worker.wire.codec import JSON, PACKED, short_digest
 from driftway.worker.wire.events import REGRESSION, Schema, Target
 from driftway.worker.wire.headers import ALL
-from driftway.worker.wire.packed import MOST_SCORES
 from driftway.worker.wire.rejections import RejectionLimit
 from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
 from driftway.worker.wire.schema.paths import HEADER
@@ -75,9 +75,11 @@ class ModelSettings:
     share : SharingOption or None
         How partitions share their learners' models; None: each learns alone.
     form, registry, registry_properties
-        Format of the events, see `EventFormat`.
+        Format of the events, see `EventFormat`; the registry may be that of the predictions, too.
     output_form : str
         Format of the predictions. Not part of the state: a group may change it from one start to the next.
+    output_schema : int
+        Id of their schema in the registry; 0: it has none, or is not registered. Not part of the state either.
     standardize : bool
         Put the online standardiser in front of every learner that uses features.
     maps : tuple of Spec
@@ -116,6 +118,7 @@ class ModelSettings:
     registry: str | None = None
     registry_properties: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     output_form: str = JSON
+    output_schema: int = 0
     standardize: bool = True
     maps: tuple[Spec, ...] = ()
     window: int = 1000
@@ -137,12 +140,7 @@ class ModelSettings:
             raise UsageFailure("the same --detector is given twice")
         if self.event_format.uses_registry and self.events is None:
             raise UsageFailure(f"--format {self.form}: name the features with --feature")
-        if self.output_form not in FORMATS:
-            raise UsageFailure(f"output-format must be one of {', '.join(FORMATS)}")
-        if self.emit not in EMITTED:
-            raise UsageFailure(f"emit must be one of {', '.join(EMITTED)}")
-        if self.output_form == PACKED and self.target.n_classes > MOST_SCORES:
-            raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
+        check_outputs(self.output_form, self.emit, self.target.n_classes)
         if self.target.n_classes > MOST_CLASSES:
             raise UsageFailure(f"classes must be <= {MOST_CLASSES:,}, got {self.target.n_classes}")
         if self.window < 1 or self.accuracy_every < 1:
@@ -178,7 +176,7 @@ class ModelSettings:
     @property
     def event_format(self) -> EventFormat:
         """The format of the events."""
-        return EventFormat(self.form, self.registry, self.registry_properties)
+        return EventFormat(self.form, self.registry if self.form in REGISTERED else None, self.registry_properties)
 
     def loads(self) -> Callable[[bytes], Any] | None:
         """As `EventFormat.loads`."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from driftway.worker.errors import UsageFailure
+from driftway.worker.wire.codec import PACKED
+from driftway.worker.wire.packed import MOST_SCORES
+from driftway.worker.wire.registered.framing import OUTPUT_FORMATS
 
 MOST_WAITING = 100_000
 """Rows that may wait for labels at once if only a time is given."""
@@ -37,6 +40,22 @@ FORBIDDEN_PROPERTIES = {
     "test.mock.broker.rtt": "a mock cluster accepts transactions and loses their offsets",
 }
 """Client properties that would break a worker's guarantees -> why."""
+
+
+def check_outputs(form: str, emit: str, n_classes: int) -> None:
+    """Check in which format predictions are written, and whose.
+
+    Raises
+    ------
+    UsageFailure
+        The format or the choice is not known, or the format does not hold scores of so many classes.
+    """
+    if form not in OUTPUT_FORMATS:
+        raise UsageFailure(f"output-format must be one of {', '.join(OUTPUT_FORMATS)}")
+    if emit not in EMITTED:
+        raise UsageFailure(f"emit must be one of {', '.join(EMITTED)}")
+    if form == PACKED and n_classes > MOST_SCORES:
+        raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
 
 
 @dataclass(frozen=True)

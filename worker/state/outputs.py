@@ -17,11 +17,13 @@ from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.state.monitoring.confidence import Emitted, as_written
 from driftway.worker.wire import columns, packed
-from driftway.worker.wire.codec import PACKED, encode_predictions
+from driftway.worker.wire.codec import JSON, PACKED, encode_predictions
 from driftway.worker.wire.columns import BytesColumn, empty_column, repeated
 from driftway.worker.wire.events import Batch, RejectedEvent
 from driftway.worker.wire.headers import Headers, chosen_headers, joined_headers
 from driftway.worker.wire.json_tokens.interleave import interleaved
+from driftway.worker.wire.registered import avro, protobuf
+from driftway.worker.wire.registered.framing import AVRO, PROTOBUF, header
 from driftway.worker.wire.rejections import TooManyRejected
 
 if TYPE_CHECKING:
@@ -114,7 +116,11 @@ def encoded(
     if settings.output_form == PACKED:
         challenger = name if number else ""
         return packed.encode_predictions(batch, score, predicted, target, plan, confidence, challenger)
-    return encode_predictions(batch, score, predicted, target, name, plan, confidence)
+    if settings.output_form in (AVRO, PROTOBUF):
+        encode = avro.encode_predictions if settings.output_form == AVRO else protobuf.encode_predictions
+        return encode(batch, score, predicted, target, name, plan, confidence, settings.output_schema)
+    begin = b"" if settings.output_form == JSON else header(settings.output_schema)
+    return encode_predictions(batch, score, predicted, target, name, plan, confidence, begin)
 
 
 def of_challengers(

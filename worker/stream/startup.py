@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from driftway.worker.errors import Failure, UsageFailure
@@ -10,6 +11,7 @@ from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.cluster import WrongSetting, broker_session_ms, require_consumer_protocol, wrong_settings
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT, compacted_topics
+from driftway.worker.kafka.registry.outputs import OutputSchema, OutputSchemas, subject_of
 from driftway.worker.kafka.topics import (
     Topics,
     create_topics,
@@ -19,12 +21,13 @@ from driftway.worker.kafka.topics import (
     partition_counts,
     require_input,
 )
-from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, WorkerSettings
+from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.task.at_least_once import IDEMPOTENT
 from driftway.worker.stream.task.checkpoint import Checkpoint
 from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 
 
 class ClusterFacts(NamedTuple):
@@ -36,6 +39,39 @@ class ClusterFacts(NamedTuple):
     """How long the cluster takes to notice that a broker is dead, in ms; 0 if there is only one."""
     has_plans: bool
     """Whether the group has a topic of plans: its models were changed while workers ran."""
+
+
+def required_registry(model: ModelSettings) -> str:
+    """Return the URL of the registry; raise a UsageFailure if there is none."""
+    if model.registry is None:
+        raise UsageFailure(f"--output-format {model.output_form} needs a schema registry: give --registry URL")
+    return model.registry
+
+
+def with_output_schema(settings: WorkerSettings, event_log: EventLog) -> WorkerSettings:
+    """Return the settings with the id of the predictions' schema, which is registered under the subjects of its topics.
+
+    Nothing is registered if there is no such input: `prepare_topics` then refuses it.
+
+    Raises
+    ------
+    UsageFailure
+        There is no --registry, or the schema is not compatible with what is registered there.
+    Failure
+        The registry does not answer, or does not let it be registered; there is no broker.
+    """
+    model, topics = settings.model, settings.topics
+    if model.output_form not in REGISTERED_OUTPUTS:
+        return settings
+    registry = OutputSchemas(required_registry(model), dict(model.registry_properties))
+    schema = OutputSchema.of(model.output_form, model.target)
+    if settings.input not in partition_counts(require_broker(settings.bootstrap, settings.passthrough)):
+        return settings
+    if topics.challenged:
+        registry.id_of(topics.challengers, schema)
+    number = registry.id_of(topics.predictions, schema)
+    event_log.event("schema of predictions", subject=subject_of(topics.predictions), id=number)
+    return replace(settings, model=replace(model, output_schema=number))
 
 
 def check_properties(settings: WorkerSettings) -> None:
@@ -68,8 +104,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     Raises
     ------
     Failure
-        There is no broker, the brokers are too old for the group's protocol, or a topic cannot be created, grown or
-        written to.
+        There is no broker, the brokers are too old for the group's protocol, a topic cannot be created, grown or
+        written to, or the schema of predictions is not registered.
     UsageFailure
         The input is missing or another program's, the label topic has other partitions, or the outputs belong to
         another group.
@@ -81,6 +117,8 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     if settings.input not in present:
         raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
     require_not_own(settings, present)
+    if settings.model.output_form in REGISTERED_OUTPUTS and not settings.model.output_schema:
+        raise Failure(f"the schema of predictions in {settings.model.output_form} is not registered")
     if settings.protocol == CONSUMER:
         require_consumer_protocol(settings.bootstrap, settings.passthrough, settings.group)
     wanted = present[settings.input]

@@ -37,6 +37,7 @@ from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import MAX_FEATURES, Records, Schema
+from driftway.worker.wire.registered.framing import AVRO, PROTOBUF
 
 NO_FIELDS = b'{"schema":{},"payload":{"after":{}}}'
 """An event without any field, valid in every envelope; the schema is Kafka Connect's."""
@@ -148,11 +149,12 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
 
     A learner is linked to its separate kernels: the process from the other end has compiled them by then.
     """
+    writes_json = settings.output_form not in (PACKED, AVRO, PROTOBUF)
     stand_in = replace(settings, specs=(Spec.parse(STAND_IN),), warm=None, share=None)
     return [
         *(partial(_compile_learner, spec, settings) for spec in settings.specs),
         *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
-        *([] if settings.output_form == PACKED else [partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)]),
+        *([partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)] if writes_json else []),
         partial(warm_client, client),
         *([] if settings.target.task == REGRESSION else [partial(_compile_calibration, stand_in)]),
         *(partial(_compile_separate_kernels, spec, settings) for spec in reversed(settings.specs)),

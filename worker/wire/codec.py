@@ -162,6 +162,7 @@ def encode_predictions(
     learner: str,
     plan: int = 1,
     confidence: Confidence = NO_CONFIDENCE,
+    header: bytes = b"",
 ) -> BytesColumn:
     """Encode predictions, one JSON record per row.
 
@@ -184,6 +185,8 @@ def encode_predictions(
         Number of the plan that it belongs to; written from the second on.
     confidence : Confidence
         What is written of how sure the predictions are.
+    header : bytes
+        Bytes in front of each record.
     """
     from driftway.worker.wire.json_tokens.class_sets import set_texts
     from driftway.worker.wire.writer import write
@@ -200,14 +203,14 @@ def encode_predictions(
         numbers = score
     sure, members = confidence.sure, confidence.members
     said = sure is not None, members is not None or confidence.ends is not None
-    layout = _row_template(target, batch.partition, learner, k, plan, *said)
+    layout = _row_template(target, batch.partition, learner, k, plan, *said, header)
     sets = None if members is None else set_texts(members, target.words()[:-1])
     return write(layout, batch.ids, batch.offsets, front, _numbers(numbers.ravel()), back, batch.t, sure, sets)
 
 
 @lru_cache(maxsize=MAX_TEMPLATES)
 def _row_template(
-    target: Target, partition: int, learner: str, k: int, plan: int, sure: bool, covering: bool
+    target: Target, partition: int, learner: str, k: int, plan: int, sure: bool, covering: bool, header: bytes
 ) -> RowTemplate:
     """Build the template of a learner's predictions with k scores; cached, since it takes microseconds per class.
 
@@ -215,7 +218,7 @@ def _row_template(
     """
     from driftway.worker.wire.writer import RowTemplate
 
-    start, middle = b'{"id":', b',"partition":%d,"offset":' % partition
+    start, middle = header + b'{"id":', b',"partition":%d,"offset":' % partition
     end = b',"learner":' + orjson.dumps(learner) + (b',"plan":%d' % plan if plan > 1 else b"") + b',"t":'
     if target.task == REGRESSION:  # a row's numbers: the score as prediction, the score, the label
         ends = [b',"low":', b',"high":'] if covering else []

@@ -29,7 +29,7 @@ def worker(**more: Any) -> WorkerSettings:
         ({"specs": ()}, "name at least one --learner"),
         ({"specs": (SPEC, Spec.parse(" dfop:mu=0.01"))}, "the same --learner is given twice"),
         ({"form": "xml"}, "format must be one of json, packed, avro, protobuf, json-schema"),
-        ({"output_form": "xml"}, "output-format must be one of json, packed"),
+        ({"output_form": "xml"}, "output-format must be one of json, packed, avro, protobuf, json-schema"),
         (
             {"output_form": "packed", "target": Target("classification", 65_536)},
             "packed predictions hold at most 65535 scores: use --output-format json",

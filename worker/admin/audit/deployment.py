@@ -6,6 +6,7 @@ from contextlib import ExitStack, closing
 
 from driftway.worker.admin.audit.diff import Mismatch
 from driftway.worker.admin.audit.first_outputs import first_outputs
+from driftway.worker.admin.audit.output_options import check_schemas
 from driftway.worker.admin.audit.partition import PartitionAudit
 from driftway.worker.admin.audit.report import AuditReport, AuditTarget, PartitionStreams, Progress
 from driftway.worker.admin.input_records import (
@@ -89,6 +90,7 @@ class Deployment:
         if all(report.empty for report in reports):
             reasons = "; ".join(sentence for report in reports for sentence in report.unchecked)
             raise Failure(reasons or f"{self.settings.input}: there is nothing to check yet")
+        check_schemas(settings, reports)
         return reports
 
     def _ask(self, partitions: range) -> None:

@@ -12,6 +12,8 @@ from driftway.worker.wire.codec import parse_exactly, read_json
 from driftway.worker.wire.events import Reject
 from driftway.worker.wire.headers import Header
 from driftway.worker.wire.packed import decode_predictions, is_packed
+from driftway.worker.wire.registered.framing import is_registered
+from driftway.worker.wire.registered.reading import read_fields
 
 NUMBERS = ("kind", "partition", "offset", "t", "y", "prediction", "scores", "probability", "low", "high", "members")
 """Columns of packed predictions, apart from the ids."""
@@ -24,7 +26,7 @@ class Mismatch(Failure):
 
 
 def input_offset(value: bytes) -> int:
-    """Input offset of a prediction, in either format, or of an accuracy point.
+    """Input offset of a prediction, in any format, or of an accuracy point.
 
     Raises
     ------
@@ -43,8 +45,10 @@ def fields(value: bytes, parse: Callable[[bytes], Any] = read_json) -> dict[str,
     Raises
     ------
     ValueError
-        It is neither a JSON object nor a packed prediction.
+        It is neither a JSON object nor a prediction in another format.
     """
+    if is_registered(value):
+        return read_fields(value, parse)
     if is_packed(value):
         columns = decode_predictions([value])
         named = {"learner": columns.learners[0]} if columns.learners[0] else {}

@@ -189,7 +189,7 @@ class TopicComparison:
 
 
 class PredictionComparison(TopicComparison):
-    """Compares the champion's predictions, JSON or packed.
+    """Compares the champion's predictions, in any format.
 
     Parameters
     ----------
@@ -202,6 +202,8 @@ class PredictionComparison(TopicComparison):
     def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int]) -> None:
         super().__init__(stream, input_name, span)
         self.columns = stream.columns
+        self.schemas = set[tuple[str, int]]()
+        """Format and id of each schema in a registry that was found."""
 
     def identity(self, message: Any) -> RecordIdentity:
         return message.key(), message.value(), tuple(message.headers())

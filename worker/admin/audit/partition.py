@@ -283,7 +283,7 @@ class PartitionAudit:
         if self._ahead is not None:
             n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
         n = cut_by_emission(self._model, rest, n, Emissions(self._snapshots.emissions))
-        return cut_by_form(self._model, rest, n, self.predictions.columns(n).values)
+        return cut_by_form(self._model, rest, n, self.predictions)
 
     def _require(self, outputs: Outputs) -> None:
         self.predictions.require_columns(outputs.keys, outputs.predictions, outputs.headers)
@@ -350,6 +350,7 @@ class PartitionAudit:
             self._ahead = self._next_snapshot()
         report = self.report
         report.predictions, report.set_aside = self.predictions.matched, self.rejections.set_aside
+        report.schemas = sorted(self.predictions.schemas)
         report.rejections = self.rejections.matched - report.set_aside
         report.rejected = dict(self._kinds.most_common())
         report.points, report.orphans = self.points.matched, self._snapshots.orphans

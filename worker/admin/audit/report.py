@@ -66,6 +66,8 @@ class AuditReport:
     predictions: int = 0
     challengers: int = 0
     """Predictions of challengers."""
+    schemas: list[tuple[str, int]] = field(default_factory=list)
+    """Format and id of each schema of the predictions in a registry."""
     rejections: int = 0
     set_aside: int = 0
     """Labels that were set aside, which are no rejections."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
 from driftway.worker.admin.check.sample import Decoded, Sample
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import WorkerSettings
+from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 from driftway.worker.wire.rejections import LABEL, format_counts
 
 GROUP = "events"
@@ -18,19 +19,32 @@ that are further ahead of the broker's clock are refused, and a worker stamps it
 
 
 def check_registry(settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
-    """Ask the schema registry for a schema, if there is one: any answer will do."""
-    form = settings.model.event_format
-    if form.registry is None:
+    """Ask the schema registry, if there is one, for a schema, or whether it takes that of the predictions."""
+    model, known = settings.model, True
+    writes = model.output_form in REGISTERED_OUTPUTS
+    if model.registry is None and not writes:
         return
-    from driftway.worker.kafka.registry.schemas import Schemas, Unusable
+    from driftway.worker.kafka.registry.outputs import OutputSchema, OutputSchemas, subject_of
+    from driftway.worker.kafka.registry.schemas import Unusable
+    from driftway.worker.stream.startup import required_registry
 
+    predictions = settings.topics.predictions
     try:
-        Schemas(form.registry, dict(form.registry_properties)).by_id(1)
+        registry = OutputSchemas(required_registry(model), dict(model.registry_properties))
+        if writes:
+            known = registry.would_take(predictions, OutputSchema.of(model.output_form, model.target))
+        else:
+            registry.by_id(1)
     except Unusable:
         pass
     except Failure as error:
         command = "pip install 'driftway[registry]'" if "additional packages" in str(error) else ""
         yield failed(GROUP, "schema registry", error, command or commands.worker("--registry", "URL"))
+        return
+    if not known:
+        sentence = f"{subject_of(predictions)} has a schema with which that of the predictions is not compatible"
+        command = commands.worker("--outputs", "PREFIX")
+        yield Finding(GROUP, "schema registry", ERROR, sentence, command, UsageFailure.exit_code)
         return
     yield Finding(GROUP, "schema registry", OK, "it answers")
 

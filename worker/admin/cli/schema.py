@@ -1,4 +1,4 @@
-"""`driftway schema`: propose a schema for events of any shape."""
+"""`driftway schema`: propose a schema for events of any shape, and print that of predictions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from driftway.worker.cli.file_options import file_options, given_file_options, t
 from driftway.worker.cli.options import client_options, reading_option
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.wire.events import CLASSIFICATION, REGRESSION
+from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 from driftway.worker.wire.schema.schema import ENVELOPES
 
 if TYPE_CHECKING:
@@ -25,11 +27,49 @@ ROWS = 1000
 def schema() -> None:
     """Schemas of events: the paths of features, label, id and time in an event, and the kind of each.
 
+    And the schema that workers register for their predictions.
+
     \b
     Examples:
       driftway schema infer SHOP
       driftway schema infer orders.jsonl --label fraud
+      driftway schema predictions --output-format avro --task regression
     """
+
+
+@schema.command()
+@click.option(
+    "--output-format",
+    "form",
+    type=click.Choice(REGISTERED_OUTPUTS),
+    default=REGISTERED_OUTPUTS[0],
+    show_default=True,
+    help="Format of the predictions.",
+)
+@click.option(
+    "--task",
+    type=click.Choice((CLASSIFICATION, REGRESSION)),
+    default=CLASSIFICATION,
+    show_default=True,
+    help="What is predicted.",
+)
+@click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]")
+@click.option("--labels", metavar="A,B,..", help="Labels as written in the data, in class order.")
+def predictions(form: str, task: str, classes: int | None, labels: str | None) -> None:
+    """Print the schema that workers with these options register for their predictions.
+
+    For registries in which workers may not register it: register it under the subject TOPIC-value of the topics of
+    predictions and, with --emit all, of challengers. A worker that finds it there registers nothing.
+
+    \b
+    Examples:
+      driftway schema predictions > prediction.avsc
+      driftway schema predictions --output-format json-schema --labels DOWN,UP
+    """
+    from driftway.worker.cli.model_options import make_target
+    from driftway.worker.kafka.registry.outputs import OutputSchema
+
+    click.echo(OutputSchema.of(form, make_target(task, classes, labels)).text)
 
 
 @schema.command()

@@ -205,7 +205,7 @@ class NewestPrediction(NamedTuple):
 
 
 def read_prediction(message: Any) -> NewestPrediction:
-    """Read a prediction, in either format; its headers are its event's.
+    """Read a prediction, in any format; its headers are its event's.
 
     Raises
     ------

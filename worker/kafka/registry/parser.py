@@ -16,8 +16,9 @@ from driftway.worker.kafka.registry import avro, json_schema, protobuf
 from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
 from driftway.worker.wire.codec import parse_exactly
 from driftway.worker.wire.events import Reject
+from driftway.worker.wire.registered.framing import AVRO, JSON_SCHEMA, PROTOBUF, REGISTERED_OUTPUTS
 
-AVRO, PROTOBUF, JSON_SCHEMA = FORMS = "avro", "protobuf", "json-schema"
+FORMS = REGISTERED_OUTPUTS
 MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
     AVRO: avro.make_reader,
     PROTOBUF: protobuf.make_reader,

@@ -183,6 +183,8 @@ class Schemas:
             if status in BUSY:
                 raise Unreachable(f"the schema registry at {self._where} does not answer: HTTP {status}") from None
             raise Failure(f"the schema registry at {self._where} refused: HTTP {status}") from None
+        except Failure:
+            raise
         except Exception as error:  # from the network, a token's issuer, or an answer that is not JSON
             raise Unreachable(
                 f"the schema registry at {self._where} does not answer: {self._scrubbed(error)}"

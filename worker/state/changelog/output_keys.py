@@ -20,6 +20,8 @@ from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.packed import decode_predictions, is_packed
+from driftway.worker.wire.registered.framing import is_registered
+from driftway.worker.wire.registered.reading import read_place
 from driftway.worker.wire.rejections import answered_offset
 
 Key = tuple[int, bytes | None]
@@ -122,6 +124,9 @@ class OutputKeys:
         if topic == self.topics.rejected:
             return answered_offset(dict(message.headers() or ()))
         value, named = message.value() or b"", topic == self.topics.challengers
+        if is_registered(value):
+            place = read_place(value)
+            return place.offset, place.learner.encode() if named else None
         if is_packed(value):
             found = decode_predictions([value])
             return int(found.offset[0]), found.learners[0].encode() if named else None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import NO_CONFIDENCE, BytesColumn, Confidence
+from driftway.worker.wire.columns import NO_CONFIDENCE, Confidence
 from driftway.worker.wire.events import REGRESSION, Batch, Target
 from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, give_buffer, runs, take_buffer
 
@@ -142,17 +142,8 @@ def encode_predictions(
 
 
 def is_packed(value: bytes) -> bool:
-    """Whether a prediction is packed rather than JSON."""
-    return value[:1] != b"{"
-
-
-def are_packed(values: BytesColumn) -> NDArray[np.bool_]:
-    """Return `is_packed` of each value, bool[n]."""
-    text, starts, lengths = values.to_buffer()
-    packed = np.ones(len(starts), np.bool_)
-    nonempty = lengths > 0
-    packed[nonempty] = text[starts[nonempty]] != ord("{")
-    return packed
+    """Whether a prediction is packed rather than JSON, or one whose schema is in a registry."""
+    return value[:1] not in (b"{", b"\0")
 
 
 def decode_predictions(values: Sequence[bytes]) -> Predictions:

@@ -1,0 +1,170 @@
+"""What Avro and Protobuf records have in common: ids as texts, texts of classes, and how a kernel writes each piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftway.learners.engine.jit import fragment, kernel, store8
+from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.columns import BytesColumn, Confidence, Flags, Floats, Integers, Text, read_only
+from driftway.worker.wire.events import Batch, Target
+from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, slices, take_buffer
+from driftway.worker.wire.json_tokens.tokens import LOWER_N, QUOTE
+from driftway.worker.wire.registered.avro_schema import MULTICLASS, NUMBER
+
+Words = NDArray[np.uint64]
+"""Numbers as the words of their bits."""
+
+MILLION = 1e6
+BACKSLASH = 92
+NUMBER_BYTES = 8
+FIXED = 128
+"""Bytes of a record, at most, apart from texts, scores and what all records have."""
+SPARE = 32
+LOW_BITS, MORE, SEVEN = np.uint64(0x7F), np.uint64(0x80), np.uint64(7)
+
+NO_NUMBERS = np.zeros(0, np.uint64)
+NO_ENDS, NO_MEMBERS = np.zeros((2, 0)), np.zeros((0, 0), np.bool_)
+Sureness = tuple[Words, tuple[Floats, Words], Flags]
+"""Probability [n], interval [2, n] as numbers and as words, members [n, K], each without rows if there is none."""
+
+
+class Constants(NamedTuple):
+    """What all records of a model have: bytes in front of the offset and of the id, and the texts of the classes."""
+
+    front: Text
+    middle: Text
+    words: Text
+    cuts: Integers
+    """i8[K + 1]: where each text begins; the last one ends at the last bound."""
+
+    @classmethod
+    def of(cls, front: bytes, middle: bytes, texts: Sequence[bytes]) -> Constants:
+        """Return them as arrays."""
+        cuts = np.cumsum([0, *map(len, texts)])
+        return cls(as_text(front), as_text(middle), as_text(b"".join(texts)), cuts)
+
+
+class Said(NamedTuple):
+    """What predictions say of n rows, and of how sure they are."""
+
+    score: Floats
+    """f8[n, k]"""
+    predicted: NDArray[np.int64] | Floats
+    """i8[n] or f8[n]: class index, or the predicted number in regression."""
+    kind: str
+    """Of the model."""
+    confidence: Confidence
+
+
+def encode_records(kernel: Callable[..., None], constants: Constants, batch: Batch, said: Said) -> BytesColumn:
+    """Write one record for each of n > 0 rows by a kernel, which gets arguments as that of `avro`."""
+    (front, middle, words, cuts), (n, k) = constants, said.score.shape
+    text, begins, ends = texts_of_ids(*batch.ids)
+    numbers = said.kind == NUMBER
+    classes = np.zeros(n, np.int64) if numbers else said.predicted.astype(np.int64, copy=False)
+    sureness, lengths = sureness_of(said.confidence), np.diff(cuts)
+    longest = max(int(lengths.max(initial=0)), NUMBER_BYTES)
+    size = n * (len(front) + len(middle) + FIXED + 2 * longest + NUMBER_BYTES * k) + int((ends - begins).sum())
+    if (members := said.confidence.members) is not None:
+        size += int((members @ (lengths + 1)).sum())
+    out, stops = take_buffer(size + SPARE), np.empty(n, np.int64)
+    offsets, t, y = (np.ascontiguousarray(column) for column in (batch.offsets, batch.t, batch.y))
+    rows = offsets, t, classes, (y, y.view(np.uint64)), np.ascontiguousarray(said.score).view(np.uint64)
+    fixed = front, middle, words, cuts, numbers, said.kind == MULTICLASS
+    kernel(fixed, (text, begins, ends), rows, sureness, out, stops)
+    return PooledColumn(out, stops, slices)
+
+
+def varint(value: int) -> bytes:
+    """Return a number of 64 bits without sign, seven bits a byte, the lowest first."""
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def sureness_of(confidence: Confidence) -> Sureness:
+    """Return the columns of what is written of how sure predictions are."""
+    sure = NO_NUMBERS if confidence.sure is None else (confidence.sure / MILLION).view(np.uint64)
+    interval = NO_ENDS if confidence.ends is None else np.stack(confidence.ends)
+    members = NO_MEMBERS if confidence.members is None else np.ascontiguousarray(confidence.members)
+    return sure, (interval, interval.view(np.uint64)), members
+
+
+def class_texts(target: Target) -> list[str]:
+    """Return the texts of the classes: labels as on the wire, without the quotes of JSON; none in regression."""
+    words = target.words()[:-1] if target.n_classes else []
+    return [str(read_json(word)) if word.startswith(b'"') else word.decode() for word in words]
+
+
+def as_text(data: bytes) -> Text:
+    """View bytes as a read-only u1[n], without a copy."""
+    return np.frombuffer(data, np.uint8)
+
+
+def texts_of_ids(text: Text, bounds: Integers) -> tuple[Text, Integers, Integers]:
+    """Return text u1[..] and where each id begins and ends in it, i8[n]; -1 and -1 for none.
+
+    JSON texts lose their quotes, and those with escapes are decoded; anything else stays as it is.
+    """
+    text, first = read_only(text), text[bounds[0]]
+    begins, ends, escaped = bounds[0].copy(), bounds[1].copy(), np.zeros(len(first), np.bool_)
+    strip_quotes(text, begins, ends, escaped)
+    if escaped.any():
+        text = _unescaped(text, begins, ends, np.flatnonzero(escaped).tolist())
+    absent = first == LOWER_N  # only null begins with an n
+    begins[absent] = ends[absent] = -1
+    return text, begins, ends
+
+
+def _unescaped(text: Text, begins: Integers, ends: Integers, rows: Sequence[int]) -> Text:
+    """Return the text with the decoded ids of some rows behind it, where these then begin and end."""
+    decoded = [str(read_json(text[begins[i] - 1 : ends[i] + 1].tobytes())).encode() for i in rows]
+    stops = len(text) + np.cumsum([len(one) for one in decoded])
+    begins[rows], ends[rows] = stops - np.array([len(one) for one in decoded]), stops
+    return read_only(np.concatenate([text, as_text(b"".join(decoded))]))
+
+
+@kernel
+def strip_quotes(text: Text, begins: Integers, ends: Integers, escaped: Flags) -> None:
+    """Leave out quotes around text[begins:ends], i8[n] each; set escaped b1[n] where there is a backslash inside."""
+    for i in range(len(begins)):
+        if text[begins[i]] == QUOTE:
+            begins[i] += 1
+            ends[i] -= 1
+            found = False
+            for p in range(begins[i], ends[i]):
+                found |= text[p] == BACKSLASH
+            escaped[i] = found
+
+
+@fragment
+def put_word(word: np.uint64, out: Text, q: int) -> int:
+    """Write eight bytes; return the position after them."""
+    store8(out, q, word)
+    return q + NUMBER_BYTES
+
+
+@fragment
+def put_bytes(text: Text, start: int, end: int, out: Text, q: int) -> int:
+    """Copy text[start:end]; return the position after it."""
+    for p in range(end - start):
+        out[q + p] = text[start + p]
+    return q + end - start
+
+
+@fragment
+def put_varint(rest: np.uint64, out: Text, q: int) -> int:
+    """Write as `varint` does; return the position after it."""
+    while rest > LOW_BITS:
+        out[q] = np.uint8(rest & LOW_BITS | MORE)
+        rest >>= SEVEN
+        q += 1
+    out[q] = np.uint8(rest)
+    return q + 1
