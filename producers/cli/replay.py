@@ -47,8 +47,9 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
 
     Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always produces the same
     partitions; with --key the partition is determined by the key's murmur2 hash, as in Kafka's Java clients. Without
-    --rate, --profile or --time-column rows are sent as fast as the client accepts them. The producer is idempotent.
-    Exits with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (queued rows are still delivered).
+    --rate, --load-profile or --time-column rows are sent as fast as the client accepts them. The producer is
+    idempotent. Exits with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (queued rows are still
+    delivered).
 
     \b
     Examples:
@@ -59,15 +60,15 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay shop.csv --raw --key customer
       driftway replay events.jsonl --rate 1000
       driftway replay sea:noise=0,rows=1000000 --format packed --json
-      driftway replay sea --profile ramp:from=100,to=50000,seconds=60 --latency
+      driftway replay sea --load-profile ramp:from=100,to=50000,seconds=60 --latency
       driftway replay trips.csv --time-column start --time-unit s --speed 60
       driftway replay sea --poison 0.01 --missing-labels 0.5 --shuffle --seed 7
       driftway replay electricity --label-delay 48
       driftway replay sea --partitions 2 --label-delay 1000 --label-topic LABELS
       driftway replay loans.csv --label repaid --label-delay column:rows_until_known
-      driftway replay sea --transactional loader:5000 --resume position.json
+      driftway replay sea --transactional-id loader:5000 --resume position.json
       driftway replay sea --dry-run rows.jsonl
-      driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
+      driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --concept-headers
     """
     from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
     from driftway.producers.messages import Encoding
@@ -146,7 +147,9 @@ def _check(given: Mapping[str, Any]) -> None:
         if given["shuffle"]:
             raise UsageFailure("--time-column does not go with --shuffle: shuffled rows are not in time order")
     if given["latency"] and not timing:
-        raise UsageFailure("--latency is measured from when a row was due: give --rate, --profile or --time-column")
+        raise UsageFailure(
+            "--latency is measured from when a row was due: give --rate, --load-profile or --time-column"
+        )
     if given["dry_run"] is not None:
         for name in ("latency", "transactional", "resume", "partition", "partitions"):
             if given[name] is not None and given[name] is not False:

@@ -40,7 +40,7 @@ NEEDED: tuple[Grant, ...] = (
 """READ and WRITE imply DESCRIBE."""
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
 """Needed in addition with detectors."""
-MORE = {"shares": ("--share", "average:rows=50"), "challengers": ("--learner", "no_change", "--emit", "all")}
+MORE = {"shares": ("--share-models", "average:rows=50"), "challengers": ("--learner", "no_change", "--emit", "all")}
 """Further topic that needs READ and WRITE -> options of workers that write to it."""
 
 

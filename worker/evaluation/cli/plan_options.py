@@ -72,9 +72,9 @@ def check_options(given: dict[str, Any]) -> None:
         raise UsageFailure("--label-delay does not go with --frozen, --detector or --regret")
     if given["share"] is not None:
         if given["partitions"] == 1:
-            raise UsageFailure("--share works between partitions: give their number with --partitions")
+            raise UsageFailure("--share-models works between partitions: give their number with --partitions")
         if given["label_delay"] or given["frozen"]:
-            raise UsageFailure("--share does not go with --label-delay or --frozen")
+            raise UsageFailure("--share-models does not go with --label-delay or --frozen")
     elsewhere = {
         "partitions": given["partitions"] > 1,
         "warm-start": given["warm_start"] is not None,
