@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from driftway.worker.cli.event_options import FeatureCount, made_events, named_features
-from driftway.worker.cli.warm_start_options import warm_start_plan
+from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED

@@ -11,10 +11,10 @@ import click
 
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
+from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
 from driftway.worker.cli.serve_options import open_endpoint, serve_options
-from driftway.worker.cli.start_option import START_PLACES, start_place
-from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS, parse_properties
 from driftway.worker.settings import (
     AT_LEAST_ONCE,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from driftway.worker.stream.worker import Worker
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events.")
 @click.option("--group", required=True, help="Consumer group; state belongs to it.")
 @target_options

@@ -12,7 +12,8 @@ from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.file_options import file_options
 from driftway.worker.cli.model_options import COVERING, SHARING, target_options
-from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.cli.option_groups import GroupedCommand
+from driftway.worker.cli.start_options import warm_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import (
     PREQUENTIAL,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from driftway.worker.evaluation.rows import RowCounts
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("streams", nargs=-1, metavar="STREAM...")
 @target_options
 @warm_options

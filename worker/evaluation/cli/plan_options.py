@@ -12,7 +12,7 @@ from driftway.worker.cli.event_options import made_events
 from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
 from driftway.worker.cli.options import was_given
-from driftway.worker.cli.warm_start_options import warm_start_plan
+from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
