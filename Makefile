@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate broker clean
+.PHONY: help setup demo docs tutorials test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,14 @@ test-cluster: setup  ## Faults of three brokers under load, slow ones included: 
 # ARGS=kafka-3.9.2 runs one row; Pythons that are not on this machine are only resolved.
 test-versions: setup  ## Chosen tests on older Kafkas, clients and Pythons: 40 minutes
 	@$(BIN)/python -m tests.versions $(ARGS)
+
+# Needs packages that nothing else here needs; they are installed when it is first called.
+docs: setup  ## Build the documents as a site in build/site; fails at a link that leads nowhere
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install $(INSTALL_QUIETLY) --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+tutorials: setup  ## Type every command of the tutorials and of pages that go on from them, on a real Kafka
+	$(PYTEST) --require-broker tests/broker/test_tutorials.py tests/unit/library/test_page.py tests/unit/test_readme.py
 
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
