@@ -8,7 +8,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[2] / "docs"
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 LISTED = {"decisions": "Decisions", "results": "Results"}
 """Folder -> title of a page that lists its pages."""
