@@ -75,6 +75,8 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{error.format_message()} {place}", error.ctx) from None
         except click.ClickException as error:
             if "say_end" not in (ctx.obj or {}):
+                for sentence in (ctx.obj or {}).pop("renamed", ()):  # the worker's log has not begun
+                    _say(sentence, error.exit_code)
                 raise  # click shows the usage, too
             say(error.format_message(), error.exit_code)
             ctx.exit(error.exit_code)

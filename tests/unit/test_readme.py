@@ -98,6 +98,16 @@ def test_the_readme_leads_to_every_page() -> None:
     assert pages <= linked
 
 
+def test_the_site_names_every_page() -> None:
+    """What `make docs` refuses, without its packages."""
+    named = re.findall(r"[\w/-]+\.md|[\w/-]+/\*", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    folders = tuple(name.removesuffix("*") for name in named if name.endswith("/*"))
+    assert {page for page in pages - set(named) if not page.startswith(folders)} == set()
+    made = {"index.md", "results/index.md", "decisions/index.md"}
+    assert {name for name in named if name.endswith(".md")} - made <= pages
+
+
 def test_the_table_of_streams_names_every_generator_and_injection() -> None:
     from driftway.producers.streams.injection.registry import KINDS
 

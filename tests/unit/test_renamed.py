@@ -51,6 +51,13 @@ def test_the_command_line_says_it_once() -> None:
     assert BAD in done.stderr
 
 
+def test_a_worker_says_it_too_if_its_log_does_not_begin() -> None:
+    done = CliRunner().invoke(main, ["worker", "--input", "E", "--group", "g", "--give-up-after", "-1"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("driftway: --give-up-after is now --unavailable-timeout; ")
+    assert "'--unavailable-timeout'" in done.stderr
+
+
 def test_the_environment_and_a_config_file_say_it_once(tmp_path: Path) -> None:
     said = evaluated(DRIFTWAY_WINDOW="0")
     assert said.startswith("driftway: DRIFTWAY_WINDOW is now DRIFTWAY_METRIC_WINDOW; ")

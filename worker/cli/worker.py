@@ -216,7 +216,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     event_log = EventLog(given["log_format"])
     if event_log.form == JSON:
         obj["say_end"] = lambda sentence, code: event_log.error("failed", error=sentence, exit_code=code)
-    for sentence in obj.get("renamed", ()):
+    for sentence in obj.pop("renamed", ()):
         event_log.warning("renamed option", note=sentence)
     with logged_as_events(event_log):  # before kernels are loaded, which may log warnings
         _work(obj, {"input": input_, "group": group, **given}, event_log)
