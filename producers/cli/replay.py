@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
+from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, flag, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
 from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.errors import UsageFailure
@@ -136,7 +136,7 @@ def _check(given: Mapping[str, Any]) -> None:
     UsageFailure
         Names the options and the reason.
     """
-    timing = [f"--{name.replace('_', '-')}" for name in ("rate", "profile", "time_column") if given[name] is not None]
+    timing = [flag(name) for name in ("rate", "profile", "time_column") if given[name] is not None]
     if len(timing) > 1:
         raise UsageFailure(f"{timing[0]} and {timing[1]} both set when rows are sent; give one of them")
     if given["speed"] is not None and given["time_column"] is None:
@@ -153,7 +153,7 @@ def _check(given: Mapping[str, Any]) -> None:
     if given["dry_run"] is not None:
         for name in ("latency", "transactional", "resume", "partition", "partitions"):
             if given[name] is not None and given[name] is not False:
-                raise UsageFailure(f"--dry-run uses no broker: remove --{name}")
+                raise UsageFailure(f"--dry-run uses no broker: remove {flag(name)}")
         if given["dry_run"] == "-" and given["json"]:
             raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
 
@@ -178,7 +178,7 @@ def _check_delayed(given: Mapping[str, Any]) -> None:
         raise UsageFailure("--label-delay needs --format json: packed messages have no ids")
     for name in ("poison", "truth", "time_column", "raw"):
         if given[name]:
-            raise UsageFailure(f"--label-delay does not go with --{name.replace('_', '-')}")
+            raise UsageFailure(f"--label-delay does not go with {flag(name)}")
     if given["label_delay"].startswith("column:") and given["inject"]:
         raise UsageFailure("--label-delay column:NAME does not go with --inject, which would change that column, too")
 
@@ -195,7 +195,7 @@ def _check_raw(ctx: click.Context, given: Mapping[str, Any], lines: bool) -> Non
         raise UsageFailure("--format packed is for rows of numbers; --raw sends rows as JSON")
     for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column"):
         if given[name]:
-            raise UsageFailure(f"--{name.replace('_', '-')} changes rows, but --raw sends them as they are: remove it")
+            raise UsageFailure(f"{flag(name)} changes rows, but --raw sends them as they are: remove it")
     for name in ("label", "labels") if lines else ():
         # A file of defaults may say it for the worker.
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

@@ -12,8 +12,16 @@ from driftway.worker.cli.file_options import file_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS
 
 FOREVER = "forever"
+FLAGS = {"profile": "--load-profile", "truth": "--concept-headers", "transactional": "--transactional-id"}
+"""Parameter -> option, where the names differ."""
 
 Decorator = Callable[[Any], Any]
+
+
+def flag(name: str) -> str:
+    """Return the option of a parameter, as it is typed."""
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+
 
 WHERE = (
     click.option(

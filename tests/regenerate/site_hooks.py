@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -39,13 +40,15 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         if "://" in target:
             return found[0]
         path = _joined(here, target)
-        up = "../" * len(here.parts)
-        if path == "../README.md":
+        up = f"{os.pardir}/" * len(here.parts)
+        if path == f"{os.pardir}/README.md":
             return f"]({up}index.md{anchor})"
         if path.removesuffix("/") in LISTED:
             return f"]({up}{path.removesuffix('/')}/index.md)"
-        if path.startswith("../") or (files.get_file_from_path(path) is None and (DOCS.parent / path).exists()):
-            return f"][in the repository: {path.removeprefix('../')}]"
+        if path.startswith(f"{os.pardir}/") or (
+            files.get_file_from_path(path) is None and (DOCS.parent / path).exists()
+        ):
+            return f"][in the repository: {path.removeprefix(os.pardir).lstrip('/')}]"
         return found[0]
 
     text = LINK.sub(lead, markdown)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
     from driftway.worker.state.plans.configuration import Configuration
 
+NUMBERS = {"window": "--metric-window", "accuracy_every": "--accuracy-every", "coverage": "--coverage"}
+"""Parameter of `configure` -> option."""
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def models() -> None:
@@ -273,10 +276,10 @@ def configure(
         named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
     except ParameterError as error:
         raise UsageFailure(f"--detector: {error}") from None
-    numbers = {name: given[name] for name in ("window", "accuracy_every", "coverage")}
+    numbers = {name: given[name] for name in NUMBERS}
     asked = Configuration(named, **numbers)
     words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
-    words += [f"--{name.replace('_', '-')} {value}" for name, value in numbers.items() if value is not None]
+    words += [f"{flag} {numbers[name]}" for name, flag in NUMBERS.items() if numbers[name] is not None]
     words += [f"--add-feature {text}" for text in added] + [f"--drop-feature {text}" for text in dropped]
     if not words:
         raise UsageFailure(
