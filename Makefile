@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate broker clean
+.PHONY: help setup demo docs tutorials test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,14 @@ test-cluster: setup  ## Faults of three brokers under load, slow ones included: 
 test-versions: setup  ## Chosen tests on older Kafkas, clients and Pythons: 40 minutes
 	@$(BIN)/python -m tests.versions $(ARGS)
 
+# Needs packages that nothing else here needs; they are installed when it is first called.
+docs: setup  ## Build the documents as a site in build/site; fails at a link that leads nowhere
+	@$(BIN)/python -c 'import material' 2>/dev/null || $(BIN)/python -m pip install $(INSTALL_QUIETLY) --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+tutorials: setup  ## Type every command of the tutorials and of pages that go on from them, on a real Kafka
+	$(PYTEST) --require-broker tests/broker/test_tutorials.py tests/unit/library/test_page.py tests/unit/test_readme.py
+
 # What `make test` leaves out; also on real streams, if DRIFTWAY_DATA names their folder.
 test-slow: setup  ## All slow tests: hours
 	@$(BIN)/python -m tests.stages slow-broker cluster slow-unit slow-examples
@@ -81,9 +89,10 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Minutes on two cores; needs real streams, in the folder that DRIFTWAY_DATA names.
-regenerate: setup  ## Regenerate docs/learners.md and the tables in docs/results
+regenerate: setup  ## Regenerate docs/learners.md, docs/reference/commands and the tables in docs/results
 	$(BIN)/python -m tests.regenerate.catalogue
 	$(BIN)/python -m tests.regenerate.asyncapi
+	$(BIN)/python -m tests.regenerate.command_line
 	$(BIN)/python -m tests.regenerate.elementary
 	$(BIN)/python -m tests.regenerate.auto_ablation
 	$(BIN)/python -m tests.regenerate.coverage

@@ -20,6 +20,7 @@ import click
 from driftway import __version__
 from driftway.commands import COMMANDS, load
 from driftway.config import read_config, require_known_variables
+from driftway.renamed import present_words
 from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure
 
 INTERRUPTED = 130
@@ -28,6 +29,8 @@ BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR
 """What is wrong with a name that was given, wherever it is used."""
 MOST_SHOWN = 200
 """Characters of a file's name in a message."""
+RENAMED = "driftway.renamed"
+"""Where a context keeps the sentences about options with former names."""
 AGAIN_SECONDS = 0.1
 """Delay before a lost Ctrl-C is raised again: by then the callback has returned."""
 
@@ -50,7 +53,8 @@ class LazyGroup(click.Group):
 
         if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
-        return super().resolve_command(ctx, args)
+        told = ctx.meta.setdefault(RENAMED, [])
+        return super().resolve_command(ctx, [*args[:1], *present_words(args[1:], told)])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -71,6 +75,8 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"{error.format_message()} {place}", error.ctx) from None
         except click.ClickException as error:
             if "say_end" not in (ctx.obj or {}):
+                for sentence in (ctx.obj or {}).pop("renamed", ()):  # the worker's log has not begun
+                    _say(sentence, error.exit_code)
                 raise  # click shows the usage, too
             say(error.format_message(), error.exit_code)
             ctx.exit(error.exit_code)
@@ -205,8 +211,14 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway evaluate sea --learner auto --learner arow
     """
     require_known_variables(os.environ)
-    ctx.default_map = read_config(config)
+    told = ctx.meta.setdefault(RENAMED, [])
+    ctx.default_map = read_config(config, os.environ, told)
     ctx.obj = ctx.obj or {}
+    if ctx.invoked_subcommand == "worker":
+        ctx.obj["renamed"] = told  # it has a log, whose lines may be JSON
+    else:
+        for sentence in told:
+            _say(sentence, 0)
     ctx.obj.setdefault("open_stream", open_stream)
     ctx.obj.setdefault("open_rows", open_rows)
     ctx.obj.setdefault("write_table", write_table)

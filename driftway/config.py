@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from driftway.commands import COMMANDS, leaves, load, options_of, plain
+from driftway.renamed import PREFIX, RENAMED, former_variables, present_keys, variable_of
 from driftway.worker.errors import UsageFailure
 
 EVENT = "event"
@@ -15,7 +16,6 @@ EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_
 """Keys of a config file's table `event`: how events are read, for every command that has all of these options."""
 EVENT_KEYS_OF_SOME = ("unknown_fields",)
 """Further keys of that table, for those of these commands that have the option."""
-PREFIX = "DRIFTWAY_"
 OTHER_VARIABLES = (
     "DRIFTWAY_CONFIG",
     "DRIFTWAY_BENCH",
@@ -27,19 +27,32 @@ OTHER_VARIABLES = (
 """Variables that belong to no command's option: those for the config file and for the local Kafka, and for tests."""
 
 
-def read_config(path: str | None) -> dict[str, Any]:
+def read_config(
+    path: str | None, environ: Mapping[str, str] | None = None, told: list[str] | None = None
+) -> dict[str, Any]:
     """Read defaults per command from a TOML file: top-level keys apply to all commands that have them, a table to one.
 
     The table of a group (`topics`) applies to its commands, and may contain a table for each. The table `event` says
-    how events are read, for every command that reads them.
+    how events are read, for every command that reads them. Variables with former names win over the file.
+
+    Parameters
+    ----------
+    path : str or None
+        The file.
+    environ : Mapping of str to str, optional
+        The environment.
+    told : list of str, optional
+        Gets a sentence for each former name of an option.
 
     Raises
     ------
     UsageFailure
         The file cannot be read or names a command or option that does not exist.
     """
+    told = [] if told is None else told
+    former = former_variables(environ or {}, told)
     if path is None:
-        return {}
+        return {} if not former else _per_command("the environment", {}, {}, {}, former)
     import tomllib
 
     try:
@@ -49,6 +62,7 @@ def read_config(path: str | None) -> dict[str, Any]:
         raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageFailure(f"config {path} is not TOML: {error}") from None
+    given = present_keys(given, f"config {path}", told)
     event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})
     if inside:
         raise UsageFailure(f"config {path}: [{EVENT}] takes keys, not tables such as {min(inside)!r}")
@@ -57,6 +71,17 @@ def read_config(path: str | None) -> dict[str, Any]:
     for name in tables:
         if name not in COMMANDS:
             raise UsageFailure(f"config {path}: no command {name!r}; tables are named after commands")
+    return _per_command(path, common, tables, event, former)
+
+
+def _per_command(
+    path: str,
+    common: dict[str, Any],
+    tables: dict[str, dict[str, Any]],
+    event: dict[str, Any],
+    former: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return each command's defaults."""
     commands = {name: leaves(load(name)) for name in COMMANDS}
     _require(path, "any command", common, [c for group in commands.values() for c in group.values()])
     defaults: dict[str, Any] = {}
@@ -68,7 +93,7 @@ def read_config(path: str | None) -> dict[str, Any]:
                 raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
             _require(path, f"{name} {sub}", inner[sub], [group[sub]])
         filled = {
-            sub: _filled(path, one, {**common, **_of_events(one, event), **own, **inner.get(sub, {})})
+            sub: _filled(path, one, {**common, **_of_events(one, event), **own, **inner.get(sub, {}), **former})
             for sub, one in group.items()
         }
         defaults[name] = filled.get("", filled)
@@ -83,7 +108,8 @@ def require_known_variables(environ: Mapping[str, str]) -> None:
     UsageFailure
         There is one; the message suggests the nearest name.
     """
-    given = [name for name in environ if name.startswith(PREFIX) and name not in OTHER_VARIABLES]
+    others = {*OTHER_VARIABLES, *map(variable_of, RENAMED)}
+    given = [name for name in environ if name.startswith(PREFIX) and name not in others]
     if not given:
         return
     from difflib import get_close_matches

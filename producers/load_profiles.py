@@ -167,7 +167,7 @@ def _ramp(read: Read) -> Schedule:
 
 def _sine(read: Read) -> Schedule:
     if read["low"] > read["high"]:
-        raise UsageFailure(f"--profile sine: low must not be above high, got {read['low']:g} and {read['high']:g}")
+        raise UsageFailure(f"--load-profile sine: low must not be above high, got {read['low']:g} and {read['high']:g}")
     return Sine(read["low"], read["high"], read["period"])
 
 
@@ -216,13 +216,15 @@ def parse_profile(text: str) -> Schedule:
     """
     name, given = parse_spec(text)
     if name not in PROFILES:
-        raise UsageFailure(f"--profile is one of {', '.join(PROFILES)}, got {name!r}")
+        raise UsageFailure(f"--load-profile is one of {', '.join(PROFILES)}, got {name!r}")
     options, make = PROFILES[name]
     known = [option.name for option in options]
     for key in given:
         if key not in known:
-            raise UsageFailure(f"--profile {name} has no parameter {key!r}; available: {', '.join(known)}")
+            raise UsageFailure(f"--load-profile {name} has no parameter {key!r}; available: {', '.join(known)}")
     missing = [key for key in known if key not in given]
     if missing:
-        raise UsageFailure(f"--profile {name} needs {', '.join(missing)}: {name}:{','.join(f'{k}=..' for k in known)}")
-    return make({option.name: option.read(f"--profile {name}", given[option.name]) for option in options})
+        raise UsageFailure(
+            f"--load-profile {name} needs {', '.join(missing)}: {name}:{','.join(f'{k}=..' for k in known)}"
+        )
+    return make({option.name: option.read(f"--load-profile {name}", given[option.name]) for option in options})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, options
+from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, flag, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
 from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.errors import UsageFailure
@@ -47,8 +47,9 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
 
     Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always produces the same
     partitions; with --key the partition is determined by the key's murmur2 hash, as in Kafka's Java clients. Without
-    --rate, --profile or --time-column rows are sent as fast as the client accepts them. The producer is idempotent.
-    Exits with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (queued rows are still delivered).
+    --rate, --load-profile or --time-column rows are sent as fast as the client accepts them. The producer is
+    idempotent. Exits with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (queued rows are still
+    delivered).
 
     \b
     Examples:
@@ -59,15 +60,15 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
       driftway replay shop.csv --raw --key customer
       driftway replay events.jsonl --rate 1000
       driftway replay sea:noise=0,rows=1000000 --format packed --json
-      driftway replay sea --profile ramp:from=100,to=50000,seconds=60 --latency
+      driftway replay sea --load-profile ramp:from=100,to=50000,seconds=60 --latency
       driftway replay trips.csv --time-column start --time-unit s --speed 60
       driftway replay sea --poison 0.01 --missing-labels 0.5 --shuffle --seed 7
       driftway replay electricity --label-delay 48
       driftway replay sea --partitions 2 --label-delay 1000 --label-topic LABELS
       driftway replay loans.csv --label repaid --label-delay column:rows_until_known
-      driftway replay sea --transactional loader:5000 --resume position.json
+      driftway replay sea --transactional-id loader:5000 --resume position.json
       driftway replay sea --dry-run rows.jsonl
-      driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --truth
+      driftway replay sea --inject sudden:at=20000,to=sea:thresholds=5 --inject label_noise:share=0.1 --concept-headers
     """
     from driftway.producers.delayed_labels import DelayColumn, DelayedLabels
     from driftway.producers.messages import Encoding
@@ -135,7 +136,7 @@ def _check(given: Mapping[str, Any]) -> None:
     UsageFailure
         Names the options and the reason.
     """
-    timing = [f"--{name.replace('_', '-')}" for name in ("rate", "profile", "time_column") if given[name] is not None]
+    timing = [flag(name) for name in ("rate", "profile", "time_column") if given[name] is not None]
     if len(timing) > 1:
         raise UsageFailure(f"{timing[0]} and {timing[1]} both set when rows are sent; give one of them")
     if given["speed"] is not None and given["time_column"] is None:
@@ -146,11 +147,13 @@ def _check(given: Mapping[str, Any]) -> None:
         if given["shuffle"]:
             raise UsageFailure("--time-column does not go with --shuffle: shuffled rows are not in time order")
     if given["latency"] and not timing:
-        raise UsageFailure("--latency is measured from when a row was due: give --rate, --profile or --time-column")
+        raise UsageFailure(
+            "--latency is measured from when a row was due: give --rate, --load-profile or --time-column"
+        )
     if given["dry_run"] is not None:
         for name in ("latency", "transactional", "resume", "partition", "partitions"):
             if given[name] is not None and given[name] is not False:
-                raise UsageFailure(f"--dry-run uses no broker: remove --{name}")
+                raise UsageFailure(f"--dry-run uses no broker: remove {flag(name)}")
         if given["dry_run"] == "-" and given["json"]:
             raise UsageFailure("--dry-run - and --json both write to stdout; give --dry-run a file")
 
@@ -175,7 +178,7 @@ def _check_delayed(given: Mapping[str, Any]) -> None:
         raise UsageFailure("--label-delay needs --format json: packed messages have no ids")
     for name in ("poison", "truth", "time_column", "raw"):
         if given[name]:
-            raise UsageFailure(f"--label-delay does not go with --{name.replace('_', '-')}")
+            raise UsageFailure(f"--label-delay does not go with {flag(name)}")
     if given["label_delay"].startswith("column:") and given["inject"]:
         raise UsageFailure("--label-delay column:NAME does not go with --inject, which would change that column, too")
 
@@ -192,7 +195,7 @@ def _check_raw(ctx: click.Context, given: Mapping[str, Any], lines: bool) -> Non
         raise UsageFailure("--format packed is for rows of numbers; --raw sends rows as JSON")
     for name in ("inject", "truth", "shuffle", "named", "missing_labels", "time_column"):
         if given[name]:
-            raise UsageFailure(f"--{name.replace('_', '-')} changes rows, but --raw sends them as they are: remove it")
+            raise UsageFailure(f"{flag(name)} changes rows, but --raw sends them as they are: remove it")
     for name in ("label", "labels") if lines else ():
         # A file of defaults may say it for the worker.
         if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:

@@ -12,8 +12,16 @@ from driftway.worker.cli.file_options import file_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS
 
 FOREVER = "forever"
+FLAGS = {"profile": "--load-profile", "truth": "--concept-headers", "transactional": "--transactional-id"}
+"""Parameter -> option, where the names differ."""
 
 Decorator = Callable[[Any], Any]
+
+
+def flag(name: str) -> str:
+    """Return the option of a parameter, as it is typed."""
+    return FLAGS.get(name, f"--{name.replace('_', '-')}")
+
 
 WHERE = (
     click.option(
@@ -79,7 +87,8 @@ WHEN = (
         "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Rows per second.  [unlimited]"
     ),
     click.option(
-        "--profile",
+        "--load-profile",
+        "profile",
         metavar="PROFILE",
         help="Varying rate: burst:every=10,rows=5000, ramp:from=100,to=50000,seconds=60, "
         "sine:low=100,high=5000,period=60, or constant:rate=100.",
@@ -120,7 +129,8 @@ HOW = (
     ),
     click.option("--named", is_flag=True, help="Write x as an object by feature name (json)."),
     click.option(
-        "--truth",
+        "--concept-headers",
+        "truth",
         is_flag=True,
         help="Add two headers to every message: `concept`, the id of its row's concept, and `changed`, the stream's "
         "last drift point at or before that row (0: none yet), both as `driftway streams` lists them. Sends messages "
@@ -155,7 +165,8 @@ HOW = (
         "id.",
     ),
     click.option(
-        "--transactional",
+        "--transactional-id",
+        "transactional",
         metavar="ID[:ROWS]",
         help="Send in transactions of ROWS rows (10000), or of 10 s if that is sooner, under this transactional id.",
     ),
@@ -163,7 +174,7 @@ HOW = (
         "--resume",
         metavar="FILE",
         help="Save the position to FILE every second and, if it exists, continue from there. After a crash some rows "
-        "are sent again (at least once), with --transactional none (exactly once).",
+        "are sent again (at least once), with --transactional-id none (exactly once).",
     ),
     click.option(
         "--dry-run",
@@ -177,8 +188,8 @@ HOW = (
         default=AUTO,
         show_default=True,
         help="Kafka client: native bypasses the Python client and calls the C library under it, two to three times as "
-        "fast; auto uses it where possible. --latency, --time-column, --truth and --transactional always use the "
-        "Python client.",
+        "fast; auto uses it where possible. --latency, --time-column, --concept-headers and --transactional-id always "
+        "use the Python client.",
     ),
     click.option("-X", "properties", multiple=True, metavar="KEY=VALUE", help="Client property; repeatable."),
     click.option("--client-properties", metavar="FILE", help="File of client properties; -X overrides it."),

@@ -46,7 +46,7 @@ class TransactionOption:
         if not colon or not rows.isdecimal():
             name, rows = text, str(ROWS)
         if not name.strip() or int(rows) < 1:
-            raise UsageFailure(f"--transactional takes ID or ID:rows with at least 1 row, got {text!r}")
+            raise UsageFailure(f"--transactional-id takes ID or ID:rows with at least 1 row, got {text!r}")
         return cls(name.strip(), int(rows))
 
 

@@ -36,13 +36,13 @@ def test_an_audit_begins_at_the_first_snapshot_whose_labels_are_left(kafka: str)
 def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
     """Before its first plan and behind several, whose options nobody remembers; options that contradict are told."""
     stage = FaultScenario(kafka, partitions=2, rows=400)
-    options = *PLAIN, "--window", "77", "--no-standardize", "--detector", "ddm"
+    options = *PLAIN, "--metric-window", "77", "--no-standardize", "--detector", "ddm"
     learn(stage, 0, 100, *options)
     place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka
     assert driftway("audit", *place).code == 0
     change(stage, "add", CHALLENGER, at=(150, 160))
     change(stage, "promote", CHALLENGER, at=(200, 200))
-    change(stage, "configure", "--window", "50", "--no-detectors", at=(250, 250))
+    change(stage, "configure", "--metric-window", "50", "--no-detectors", at=(250, 250))
     change(stage, "drop", LEARNER, at=(300, 300))
     learn(stage, 100, 400, *options)
     done = driftway("audit", *place, "--json")

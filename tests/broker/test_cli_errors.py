@@ -94,7 +94,7 @@ def test_missing_input_topic_names_the_command_that_makes_it(kafka: str, topic: 
 def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) -> None:
     create_topic(kafka, topic, 2)
     create_topic(kafka, f"{topic}.here.predictions", 3)
-    words = sentence(worker(kafka, topic, "--outputs", f"{topic}.here"), 2)
+    words = sentence(worker(kafka, topic, "--output-prefix", f"{topic}.here"), 2)
     assert words == f"driftway: topic {topic}.here.predictions has 3 partitions, not 2"
 
 
@@ -176,7 +176,7 @@ def test_audit_calls_a_coordinator_that_is_silent_a_broker_that_does_not_answer(
         assert proxy.lost[OFFSET_FETCH]
 
 
-SOON = ("--stop-at-end", "--learner", "arow", "--give-up-after", "5")
+SOON = ("--stop-at-end", "--learner", "arow", "--unavailable-timeout", "5")
 
 
 def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:

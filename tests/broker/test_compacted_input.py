@@ -95,7 +95,7 @@ def test_a_state_whose_rows_were_compacted_away_is_refused_everywhere_with_the_r
     assert check.code == 1
     assert f"{stage.topic} has cleanup.policy compact" in check.stderr
     # The way out relearns what is left, in a new history, and is needed once only.
-    for more in (("--if-unrestorable", "replay"), ()):
+    for more in (("--on-restore-failure", "replay"), ()):
         ended = driftway(*stage.worker("--stop-at-end", *more))
         assert ended.code == 0, ended
     found = read_all(kafka, f"{stage.prefix}.predictions")

@@ -52,7 +52,7 @@ def test_a_claim_that_cannot_be_read(kafka: str, value: bytes) -> None:
     put(stage, record_keys.claim_key(stage.group, stage.topic), value)
     done = driftway(*stage.worker("--stop-at-end"))
     told(done, CANNOT_RESTORE, f"the claim to the outputs at {stage.prefix}.snapshots/0@0 cannot be read: ")
-    assert done.stderr.splitlines()[-1].endswith("choose other outputs with --outputs PREFIX")
+    assert done.stderr.splitlines()[-1].endswith("choose other outputs with --output-prefix PREFIX")
 
 
 def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
@@ -69,7 +69,7 @@ def test_a_commit_record_that_cannot_be_read(kafka: str) -> None:
         ):
             told(of(stage, *command), CANNOT_RESTORE, f"the commit record at {stage.prefix}.snapshots")
     assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before)
-    ended = driftway(*stage.worker("--stop-at-end", "--if-unrestorable", "replay"))
+    ended = driftway(*stage.worker("--stop-at-end", "--on-restore-failure", "replay"))
     assert ended.code == 0, ended
     assert len(read_all(kafka, f"{stage.prefix}.predictions")) == len(before), "nothing was predicted twice"
 
@@ -87,7 +87,7 @@ def test_a_snapshot_whose_header_says_nonsense(kafka: str, n_features: object) -
     put(stage, b"0.0", body + snapshot._digest(body))
     place = max(r.offset for r in read_all(kafka, f"{stage.prefix}.snapshots") if r.key == b"0.0")
     put(stage, b"0.position", write_json({**position, "pointer": f"driftway1:{place}:1:{header['offset']}"}))
-    told(driftway(*stage.worker("--stop-at-end")), CANNOT_RESTORE, "--if-unrestorable replay")
+    told(driftway(*stage.worker("--stop-at-end")), CANNOT_RESTORE, "--on-restore-failure replay")
     assert "Traceback" not in of(stage, "snapshot", "list").stderr
 
 

@@ -121,7 +121,7 @@ def test_alarms_at_least_once_and_of_a_group_that_gives_its_detectors_up(kafka: 
     assert "the snapshot was made with detectors" in refused(stage)
     client = admin(kafka)  # keep a reference: a collected client never answers
     client.delete_topics([f"{stage.prefix}.alarms"])[f"{stage.prefix}.alarms"].result(timeout=20)
-    learn(stage, 0, 500, "--if-unrestorable", "fresh")
+    learn(stage, 0, 500, "--on-restore-failure", "reset")
     assert f"{stage.prefix}.alarms" not in partition_counts(client.list_topics(timeout=10))
 
 
@@ -135,7 +135,7 @@ def test_a_group_that_gets_detectors_later_has_alarms_from_there_on(kafka: str) 
     assert f"there is no topic {stage.prefix}.alarms" in missing.stderr
     stage.detectors = DETECTORS
     assert "the snapshot was made with detectors" in refused(stage)
-    learn(stage, 500, 1000, "--if-unrestorable", "replay")
+    learn(stage, 500, 1000, "--on-restore-failure", "replay")
     whole = expected_alarms(stage)[0]
     assert seen_alarms(stage)[0] == [alarm for alarm in whole if json.loads(alarm[1])["offset"] >= 500] != []
 

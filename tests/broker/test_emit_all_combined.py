@@ -58,7 +58,7 @@ def test_partitions_share_and_workers_die(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     near = "--input", topic, "--group", group, "--bootstrap", kafka
-    place = (*near, "--learner", "dfop:mu=0.01", "--learner", "pa1", "--share", "average:rows=20")
+    place = (*near, "--learner", "dfop:mu=0.01", "--learner", "pa1", "--share-models", "average:rows=20")
     kill_and_succeed(
         Step.FLUSHED, ("worker", *place, *QUICK), (PYTHON, NATIVE), feed(kafka, topic),
         Outputs(kafka, f"{topic}.{group}"), 24,

@@ -223,7 +223,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(planned: FaultScenario, history
         (("--learner", "pa1", "--from", "5000"), f"up to {ROWS} only"),
         (("--learner", "pa1", "--from", "x"), "write OFFSET, or PARTITION:OFFSET"),
         (("--learner", "pa1", "--partition", "2"), "there is no partition 2"),
-        (("--learner", "pa1", "--window", "5"), "--window does not go with --topic"),
+        (("--learner", "pa1", "--metric-window", "5"), "--metric-window does not go with --topic"),
         (("--plan", str(wrong)), "plan 2: no learner 'no_such_learner'"),
         ((), "name the learners"),
     ):
@@ -256,7 +256,7 @@ OTHER_OPTIONS = {
         "3",
     ),
     "regression": ("--task", "regression"),
-    "three classes behind a map": ("--classes", "3", "--map", "polynomial:degree=2", "--window", "100"),
+    "three classes behind a map": ("--classes", "3", "--map", "polynomial:degree=2", "--metric-window", "100"),
     "a schema": ("--feature", "a", "--feature", "c:missing=0", "--label", "y", "--labels", "0,1"),
     "at least once": ("--guarantee", "at-least-once"),
 }
@@ -301,7 +301,7 @@ def test_the_groups_options_are_read_from_its_snapshot(kafka: str, what: str) ->
 @pytest.mark.slow
 def test_a_group_that_shares_is_repeated_as_it_was_and_only_so(kafka: str, tmp_path: Path) -> None:
     """What its learners received is recorded; what others would have received is not."""
-    stage, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share", "average:rows=50")
+    stage, shared = FaultScenario(kafka, partitions=2, rows=ROWS), (*PLAIN, "--share-models", "average:rows=50")
     learn(stage, 0, 100, *shared)
     for words, at in zip(CHANGES[:2], PLACES[:2], strict=True):
         change(stage, *words, at=at)

@@ -94,7 +94,7 @@ def test_a_label_topic_does_not_grow_with_the_input(kafka: str, topic: str, grou
     produce(kafka, topic, EVENTS)
     options = (
         "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels, "--label-wait", "99",
-        "--give-up-after", "8", "-X", "topic.metadata.refresh.interval.ms=1000",
+        "--unavailable-timeout", "8", "-X", "topic.metadata.refresh.interval.ms=1000",
     )  # fmt: skip
     client = admin(kafka)  # keep a reference: a collected client never answers
     with Driftway("worker", *options) as worker:

@@ -145,14 +145,14 @@ def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it
 ) -> None:
     """zstd batches are decompressed up to receive.message.max.bytes; the rows before one are committed."""
     n = stage(kafka, topic, [(b"0" * 90_000_000, None)])
-    done = driftway(*worker(kafka, topic, group, "--give-up-after", "3", *SIZED))
+    done = driftway(*worker(kafka, topic, group, "--unavailable-timeout", "3", *SIZED))
     assert done.code == 1, done
     named = f"{topic}/0 cannot be read: Decompression (codec 0x4) of message at 20 of "
     assert named in done.stderr.splitlines()[-1]
     assert "raise -X receive.message.max.bytes" in done.stderr.splitlines()[-1]
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == 20
     other = f"{group}-removed"
-    assert driftway(*worker(kafka, topic, other, "--give-up-after", "3", *SIZED)).code == 1
+    assert driftway(*worker(kafka, topic, other, "--unavailable-timeout", "3", *SIZED)).code == 1
     assert driftway(*worker(kafka, topic, group)).code == 0, "the default is ten times as large"
     (one,) = accounted(kafka, topic, group, n)
     assert told(one, "length") == "90000000"
@@ -168,7 +168,7 @@ def test_a_batch_that_cannot_be_decompressed_is_named_and_there_are_ways_past_it
     for future in client.delete_records([TopicPartition(topic, 0, 21)]).values():
         future.result(20)
     assert driftway(*worker(kafka, topic, other, *SIZED)).code == 4, "rows are skipped only if asked for"
-    assert driftway(*worker(kafka, topic, other, *SIZED, "--if-offset-lost", "earliest")).code == 0
+    assert driftway(*worker(kafka, topic, other, *SIZED, "--on-offset-out-of-range", "earliest")).code == 0
     offsets = [read_json(one.value or b"")["offset"] for one in read_all(kafka, f"{topic}.{other}.predictions")]
     assert offsets == [*range(20), *range(21, n)]
 

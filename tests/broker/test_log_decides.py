@@ -246,7 +246,7 @@ def test_missing_outputs_that_cannot_be_computed_again_are_refused_until_told(ka
     sentence = refused(stage)
     assert f"from offset 500 to 600 wrote to {stage.prefix}.predictions is missing" in sentence
     assert "no snapshot or log reaches back far enough to recompute it" in sentence
-    learn(stage, 800, 1000, "--if-unrestorable", "fresh")
+    learn(stage, 800, 1000, "--on-restore-failure", "reset")
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(600, 1000)]
 
 
@@ -257,7 +257,7 @@ def test_pointer_without_a_position_is_refused(kafka: str) -> None:
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)))
     delete_before(stage, snapshots(stage), end)
     assert "offset 500 was committed by a worker, but its own log has no record of it" in refused(stage)
-    learn(stage, 500, 1000, "--if-unrestorable", "replay")
+    learn(stage, 500, 1000, "--on-restore-failure", "replay")
     require_same(stage, once=range(1000))
 
 

@@ -77,8 +77,8 @@ def test_unrecorded_outputs_that_cannot_be_computed_again_are_refused_until_told
     delete_before(stage, stage.topic, 520)
     sentence = refused(stage)
     assert f"{stage.prefix}.snapshots has lost the commits from offset 500 to 600" in sentence
-    assert "fresh starts with an empty learner at 600" in sentence
-    learn(stage, 800, 1000, "--if-unrestorable", "fresh")
+    assert "reset starts with an empty learner at 600" in sentence
+    learn(stage, 800, 1000, "--on-restore-failure", "reset")
     assert {offset: len(scores) for (_, offset), scores in predicted(stage).items()} == dict.fromkeys(range(1000), 1)
 
 

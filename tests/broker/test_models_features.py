@@ -214,7 +214,7 @@ def test_features_that_cannot_be_changed_are_refused_in_a_sentence(kafka: str) -
     for words, said in (
         (("--drop-feature", "a"), "features in lists, without names"),
         (("--begin", "empty"), "give --detector"),
-        (("--window", "10", "--begin", "empty"), "the features stay as they are"),
+        (("--metric-window", "10", "--begin", "empty"), "the features stay as they are"),
     ):
         done = models(stage, "configure", *words)
         assert done.code == 2

@@ -30,8 +30,8 @@ CHALLENGER = "arow"
 CHANGES = (
     (("configure", "--detector", DDM), (200, 250)),
     (("add", CHALLENGER), (300, 300)),
-    (("configure", "--detector", HDDM, "--detector", DDM, "--window", "100"), (400, 430)),
-    (("configure", "--accuracy-every", "20", "--window", "700"), (600, 600)),
+    (("configure", "--detector", HDDM, "--detector", DDM, "--metric-window", "100"), (400, 430)),
+    (("configure", "--accuracy-every", "20", "--metric-window", "700"), (600, 600)),
     (("promote", CHALLENGER), (700, 720)),
     (("configure", "--no-detectors"), (850, 900)),
     (("rollback", "--to", "4"), (1000, 1000)),
@@ -103,7 +103,7 @@ def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, ste
     options = stage.worker(*PLAIN)
     with stage.auditor() as auditor:
         learn(stage, 0, fed, *PLAIN)
-        change(stage, "configure", "--detector", DDM, "--detector", HDDM, "--window", "50")
+        change(stage, "configure", "--detector", DDM, "--detector", HDDM, "--metric-window", "50")
         with CrashingDriftway(step, 1, *options) as victim:
             assert victim.wait(60) == -9
         change(stage, "configure", "--detector", DDM, "--accuracy-every", "30", at=(400, 500))
@@ -112,7 +112,7 @@ def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, ste
             with CrashingDriftway(step, death, *options) as victim:
                 fed = stage.feed_until_ended(auditor, victim, fed)
         stage.fill(fed, ROWS)
-        with Driftway(*options, "--stop-at-end", "--window", "77") as worker:
+        with Driftway(*options, "--stop-at-end", "--metric-window", "77") as worker:
             assert worker.wait(60) == 0, worker.story()
             assert "the options say something else; the plan counts" in worker.stderr
         auditor.await_all(2 * ROWS)
@@ -154,7 +154,7 @@ def test_alarms_that_are_gone_are_written_again(kafka: str) -> None:
 def test_states_of_the_past_have_the_window_of_their_plan(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=ROWS)
     learn(stage, 0, 100, *PLAIN)
-    change(stage, "configure", "--window", "30", "--detector", DDM, at=(200,))
+    change(stage, "configure", "--metric-window", "30", "--detector", DDM, at=(200,))
     change(stage, "rollback", at=(350,))
     learn(stage, 100, 500, *PLAIN)
     place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
@@ -176,7 +176,7 @@ def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
         (("--detector", "ddm", "--detector", "ddm"), "twice"),
         (("--detector", "ddm", "--no-detectors"), "not both"),
         (("--no-detectors",), "already"),
-        (("--window", "100000000000000"), "cannot be allocated"),
+        (("--metric-window", "100000000000000"), "cannot be allocated"),
         ((), "give --detector"),
     )
     for words, said in refused:
@@ -186,7 +186,7 @@ def test_what_cannot_be_is_refused_and_what_is_shown(kafka: str) -> None:
         assert done.stderr.count("\n") == 1, done
     assert len(history(stage)) == 1
     assert not has_alarms(stage)
-    done = models(stage, "configure", "--detector", DDM, "--window", "50")
+    done = models(stage, "configure", "--detector", DDM, "--metric-window", "50")
     assert f"plan 2: champion {LEARNER}; detectors {DDM}; window 50, of metrics that go on" in done.stderr, done
     shown: dict[str, Any] = json.loads(models(stage, "show", "--json").stdout)
     assert (shown["detectors"], shown["window"], shown["accuracy_every"]) == ([DDM], 50, EVERY)

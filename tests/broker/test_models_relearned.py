@@ -281,7 +281,7 @@ def test_a_relearning_that_fails_is_not_tried_again_by_the_policy(kafka: str) ->
     learn(stage, 300, 500, *PLAIN, "--snapshot-rows", "1000000")
     damage(stage, 300)
     assert "learned 301 records from offset 0 to 300, the log holds 300" in refused(stage, *PLAIN)
-    story = learn(stage, 500, 700, *PLAIN, "--if-unrestorable", "replay")
+    story = learn(stage, 500, 700, *PLAIN, "--on-restore-failure", "replay")
     assert "relearning the log from offset 0, as configured" in story, story
 
 
@@ -299,7 +299,7 @@ def test_without_the_rows_that_it_learned_no_older_snapshot_is_used(kafka: str) 
     damage(stage, 300)
     sentence = refused(stage, *PLAIN)
     assert "the log begins at 60" in sentence
-    assert "--if-unrestorable" in sentence
+    assert "--on-restore-failure" in sentence
     place = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--partition", "0"
     shown = driftway("snapshot", "show", *place, "--at", "450")
     assert shown.code == CANNOT_RESTORE, shown
@@ -368,7 +368,7 @@ def test_the_commands_say_what_is_relearned_and_what_cannot_be(kafka: str) -> No
     assert f"{CHALLENGER}  (relearned)" in done.stdout
     assert "takes plan 2 at its next commit, once it has caught up: it is relearning" in done.stdout
     shared = FaultScenario(kafka, partitions=1, rows=ROWS)
-    learn(shared, 0, 200, "--share", "average")
+    learn(shared, 0, 200, "--share-models", "average")
     done = models(shared, *ADD)
     assert done.code == 2, done
     assert "would have exchanged models with those of other partitions, which never were" in done.stderr

@@ -293,7 +293,7 @@ def test_from_another_label_topic_of_that_name_nothing_is_relearned(kafka: str) 
     create_topic(kafka, stage.labels, 1)
     for _ in stage.feed(750):
         pass
-    for policy in ((), ("--if-offset-lost", "earliest")):
+    for policy in ((), ("--on-offset-out-of-range", "earliest")):
         done = driftway(*stage.work, PYTHON, "--stop-at-end", *policy)
         assert done.code == CANNOT_RESTORE, done
         assert "cannot be relearned: " in done.stderr

@@ -32,7 +32,7 @@ def test_partitions_that_share_take_plans_at_their_own_offsets(kafka: str, step:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     near = "--input", topic, "--group", group, "--bootstrap", kafka
-    place = (*near, *SHARERS, "--share", "average:rows=20")
+    place = (*near, *SHARERS, "--share-models", "average:rows=20")
     work = "worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client"
     fed = feed(kafka, topic)
     next(fed)

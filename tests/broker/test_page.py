@@ -35,7 +35,7 @@ def pages(kafka: str) -> Iterator[tuple[str, str, list[int]]]:
     events = encode_events(X, (X[:, 0] > 0).astype(float), 0)
     options = (
         "worker", "--input", topic, "--group", "g", "--bootstrap", kafka, "--learner", "pa1", "--learner", "auto",
-        "--window", "300", "--accuracy-every", "100", "--http-port", "0", "--log-format", "json",
+        "--metric-window", "300", "--accuracy-every", "100", "--http-port", "0", "--log-format", "json",
     )  # fmt: skip
     with contextlib.ExitStack() as running:
         ports = list[int]()

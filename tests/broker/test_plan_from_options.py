@@ -36,9 +36,9 @@ def test_options_become_the_next_plan_and_the_same_options_write_nothing(kafka: 
     assert not has_plans(stage), "nothing differs"
     assert "the options are the next plan plan=2" in learn(stage, 200, 300, *PLAIN, *ASKED, *CHALLENGER)
     assert "the options are" not in learn(stage, 300, 400, *PLAIN, *ASKED, *CHALLENGER)
-    said = learn(stage, 400, 500, *PLAIN, "--window", "30")
+    said = learn(stage, 400, 500, *PLAIN, "--metric-window", "30")
     assert "the options say something else; the plan counts" in said
-    more = *PLAIN, *CHALLENGER, "--window", "30", "--detector", DDM
+    more = *PLAIN, *CHALLENGER, "--metric-window", "30", "--detector", DDM
     assert "the options are the next plan plan=3" in learn(stage, 500, 600, *more, *ASKED)
     change(stage, "configure", "--no-detectors", at=(650, 700))
     learn(stage, 600, 720, *more)

@@ -101,8 +101,8 @@ def test_an_offset_without_snapshot_is_refused_and_both_ways_out_are_named(kafka
     commit(stage, 200)
     sentence = refused(stage)
     assert "committed without a snapshot" in sentence
-    assert "--if-unrestorable replay" in sentence
-    assert "fresh" in sentence
+    assert "--on-restore-failure replay" in sentence
+    assert "reset starts" in sentence
 
 
 def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka: str) -> None:
@@ -110,7 +110,7 @@ def test_replay_relearns_the_log_in_silence_and_goes_on_with_the_same_bits(kafka
     commit(stage, 500)
     stage.fill(500)
     with stage.auditor() as auditor:
-        with Driftway(*stage.worker("--stop-at-end", "--if-unrestorable", "replay")) as worker:
+        with Driftway(*stage.worker("--stop-at-end", "--on-restore-failure", "replay")) as worker:
             assert worker.wait() == 0, worker.story()
         await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
     auditor.require(stage.expected)
@@ -121,7 +121,7 @@ def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -
     commit(stage, 500)
     stage.fill(500)
     with stage.auditor() as auditor:
-        assert driftway(*stage.worker("--stop-at-end", "--if-unrestorable", "fresh")).code == 0
+        assert driftway(*stage.worker("--stop-at-end", "--on-restore-failure", "reset")).code == 0
         await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
     assert not auditor.complaints
     assert auditor.scores[0, 500] == 0.0, "the first score of an empty learner"
@@ -130,7 +130,7 @@ def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -
 def test_snapshot_of_another_learner_is_refused(kafka: str) -> None:
     sentence = refused(learned(kafka), "--learner", "arow")
     assert "the snapshot was made with learners" in sentence
-    assert "--if-unrestorable" in sentence
+    assert "--on-restore-failure" in sentence
 
 
 def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka: str) -> None:
@@ -139,8 +139,8 @@ def test_offset_that_the_log_no_longer_holds_is_refused_or_skipped_as_told(kafka
     delete_before(stage, stage.topic, 800)
     sentence = refused(stage)
     assert "the log holds 800 to 1000" in sentence
-    assert "--if-offset-lost earliest predicts from 800 on, latest predicts from 1000 on" in sentence
-    learn(stage, 0, 0, "--if-offset-lost", "earliest")
+    assert "--on-offset-out-of-range earliest predicts from 800 on, latest predicts from 1000 on" in sentence
+    learn(stage, 0, 0, "--on-offset-out-of-range", "earliest")
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
     assert predicted(stage)[0, 800] != [0.0], "the learner keeps what it has learned"
     learn(stage, 0, 0)  # the option was for one decision
@@ -151,14 +151,14 @@ def test_a_decision_on_an_idle_partition_is_committed_at_once(kafka: str) -> Non
     stage.fill(500)
     delete_before(stage, stage.topic, 1000)
     assert "the log holds 1000 to 1000" in refused(stage)
-    learn(stage, 0, 0, "--if-offset-lost", "earliest")
+    learn(stage, 0, 0, "--on-offset-out-of-range", "earliest")
     assert committed_offset(kafka, stage.group, stage.topic)[0] == 1000
     learn(stage, 0, 10)
     assert predicted(stage)[0, 1000] != [0.0], "the learner keeps what it has learned"
 
 
-REPLAY, FRESH = ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh")
-EARLIEST, LATEST = ("--if-offset-lost", "earliest"), ("--if-offset-lost", "latest")
+REPLAY, RESET = ("--on-restore-failure", "replay"), ("--on-restore-failure", "reset")
+EARLIEST, LATEST = ("--on-offset-out-of-range", "earliest"), ("--on-offset-out-of-range", "latest")
 
 
 def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(kafka: str) -> None:
@@ -167,7 +167,7 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
     commit(stage, 200)
     sentence = refused(stage)
     assert "(a reset" in sentence
-    assert "--if-unrestorable replay relearns the log from offset 0, fresh starts" in sentence
+    assert "--on-restore-failure replay relearns the log from offset 0, reset starts" in sentence
     learn(stage, 500, 1000, *REPLAY)
     require_same(stage, once=[*range(200), *range(500, 1000)], twice=range(200, 500))
 
@@ -180,7 +180,7 @@ def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_it
     learn(stage, 200, 500, "--snapshot-rows", "1")
     delete_before(stage, stage.topic, 150)
     commit(stage, 300)
-    assert "--if-unrestorable replay relearns the log from offset 150" in refused(stage)
+    assert "--on-restore-failure replay relearns the log from offset 150" in refused(stage)
     learn(stage, 500, 1000, *REPLAY)
     require_same(stage, once=[*range(300), *range(500, 1000)], twice=range(300, 500))
 
@@ -189,7 +189,7 @@ def test_group_set_back_goes_on_from_an_older_snapshot_where_the_log_has_lost_it
 def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka: str) -> None:
     stage = learned(kafka)
     commit(stage, 200)
-    learn(stage, 500, 1000, *FRESH)
+    learn(stage, 500, 1000, *RESET)
     found = predicted(stage)
     assert {len(found[0, offset]) for offset in range(200, 500)} == {2}
     assert found[0, 200][-1] == 0.0, "the first score of an empty learner"
@@ -219,7 +219,7 @@ def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> N
     stage = learned(kafka)
     stage.fill(500, 800)
     commit(stage, 700)
-    learn(stage, 800, 1000, *FRESH)
+    learn(stage, 800, 1000, *RESET)
     found = predicted(stage)
     assert sorted(offset for _, offset in found) == [*range(500), *range(700, 1000)]
     assert found[0, 700] == [0.0]
@@ -248,8 +248,8 @@ def test_group_set_behind_the_end_and_told_fresh_goes_on_where_it_is_told(
     stage = learned(kafka)
     stage.fill(500, 600)
     commit(stage, 5000)
-    assert "offsets 5000 to 5000 are needed, the log holds 0 to 600" in refused(stage, *FRESH)
-    with stage.auditor(), Driftway(*stage.worker(*FRESH, *lost)) as worker:
+    assert "offsets 5000 to 5000 are needed, the log holds 0 to 600" in refused(stage, *RESET)
+    with stage.auditor(), Driftway(*stage.worker(*RESET, *lost)) as worker:
         worker.await_text("running")
         stage.fill(600)
         await_until(lambda: committed_offset(kafka, stage.group, stage.topic)[0] == 1000, 30, "all is read")
@@ -295,9 +295,9 @@ def test_replay_of_a_log_that_has_lost_the_committed_offset_is_asked_for_once_mo
     stage.fill(500)
     commit(stage, 600)
     delete_before(stage, stage.topic, 800)
-    assert "--if-offset-lost earliest predicts from 800 on" in refused(stage, *REPLAY)
-    assert "--if-offset-lost earliest predicts from 800 on" in refused(stage, *FRESH)
-    learn(stage, 0, 0, *FRESH, *EARLIEST)
+    assert "--on-offset-out-of-range earliest predicts from 800 on" in refused(stage, *REPLAY)
+    assert "--on-offset-out-of-range earliest predicts from 800 on" in refused(stage, *RESET)
+    learn(stage, 0, 0, *RESET, *EARLIEST)
     assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(800, 1000)]
 
 

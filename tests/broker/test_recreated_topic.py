@@ -13,10 +13,10 @@ from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
 CANNOT_RESTORE = 4
-EARLIEST = ("--if-offset-lost", "earliest")
+EARLIEST = ("--on-offset-out-of-range", "earliest")
 OTHERS = (
-    (), ("--if-offset-lost", "latest"), ("--if-unrestorable", "replay"), ("--if-unrestorable", "fresh"),
-    ("--if-unrestorable", "fresh", "--if-offset-lost", "latest"),
+    (), ("--on-offset-out-of-range", "latest"), ("--on-restore-failure", "replay"), ("--on-restore-failure", "reset"),
+    ("--on-restore-failure", "reset", "--on-offset-out-of-range", "latest"),
 )  # fmt: skip
 OLD = 400
 """Rows of the old topic."""
@@ -67,7 +67,7 @@ def test_recreated_while_the_worker_was_down(kafka: str, rows: int, guarantee: s
         ended = driftway(*stage.worker("--stop-at-end", "--guarantee", guarantee, *more))
         assert ended.code == CANNOT_RESTORE, ended
         assert "was deleted and recreated" in ended.stderr
-        assert "only --if-offset-lost earliest goes on" in ended.stderr
+        assert "only --on-offset-out-of-range earliest goes on" in ended.stderr
     assert len(offsets(stage)) == OLD
     assert audited(stage)[0] == (CANNOT_RESTORE if guarantee == "exactly-once" else 1)
     for more in (EARLIEST, ()):  # the option is needed once only

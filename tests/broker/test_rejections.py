@@ -309,7 +309,7 @@ def test_a_rejected_topic_that_has_gone_stops_the_worker(kafka: str, topic: str,
     produce(kafka, topic, values)
     with Driftway(
         "worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--guarantee", guarantee,
-        "--give-up-after", "10",
+        "--unavailable-timeout", "10",
     ) as worker:  # fmt: skip
         worker.await_condition(lambda: committed_offset(kafka, group, topic)[0] == 1000, "1000 rows committed")
         client = admin(kafka)

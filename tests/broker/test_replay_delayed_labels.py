@@ -143,7 +143,7 @@ def test_a_killed_transactional_replay_goes_on_exactly_once_in_both_topics(
 ) -> None:
     kept = tmp_path / "position.json"
     late = ("--label-delay", "137", "--label-topic", labels)
-    same = ("sea:rows=3000", "--resume", str(kept), "--transactional", f"{unique('loader')}:50", *late)
+    same = ("sea:rows=3000", "--resume", str(kept), "--transactional-id", f"{unique('loader')}:50", *late)
     with Driftway("replay", *same, "--rate", "500", "--bootstrap", kafka, "--to", topic) as child:
         child.await_condition(lambda: position(kept) >= 150, "a third transaction")
         child.kill()
@@ -160,7 +160,7 @@ def test_labels_of_an_aborted_transaction_do_not_show(kafka: str, topic: str, la
     columns = ",".join(f"c{i}" for i in range(300))
     plain, random = ",".join(["1"] * 300), ",".join(map(repr, np.random.default_rng(1).uniform(size=300).tolist()))
     path.write_text(f"{columns},y\n" + f"{plain},0\n" * 50 + f"{random},0\n" + f"{plain},0\n" * 9)
-    way = ("--transactional", f"{unique('l')}:20", "-X", "compression.type=gzip")
+    way = ("--transactional-id", f"{unique('l')}:20", "-X", "compression.type=gzip")
     done = replay(kafka, topic, str(path), "--label-delay", "5", "--label-topic", labels, *way)
     assert done.code == 1
     assert json.loads(done.stdout)["delivery_errors"] == 40

@@ -104,7 +104,7 @@ PACES = "sine:low=1000,high=20000,period=1", "burst:every=0.5,rows=4000"
 @pytest.mark.parametrize("pace", slow_but(PACES[:1], PACES))
 def test_latency_percentiles_are_ordered_and_count_every_message(kafka: str, topic: str, pace: str) -> None:
     poison = ("--poison", "0.01", "--partitions", "2")
-    done = replay(kafka, topic, "sea:rows=15000", "--profile", pace, "--latency", *poison)
+    done = replay(kafka, topic, "sea:rows=15000", "--load-profile", pace, "--latency", *poison)
     found = report(done)
     latency = found["latency_ms"]
     assert isinstance(latency, dict)
@@ -143,13 +143,13 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
         child.thaw()
         return False
 
-    arguments = ("sea", "--rate", "1000", "--transactional", f"{name}:300", "--bootstrap", kafka, "--to", topic)
+    arguments = ("sea", "--rate", "1000", "--transactional-id", f"{name}:300", "--bootstrap", kafka, "--to", topic)
     with Driftway("replay", *arguments) as child:
         child.await_condition(lambda: sent() > 1000, "rows of a fourth transaction")
         child.await_condition(lambda: inside_a_transaction(child), "a transaction half sent")
         child.kill()
     # The next owner of the id aborts the open transaction of the killed one.
-    found = report(replay(kafka, topic, "sea:rows=50", "--skip", "49", "--transactional", name))
+    found = report(replay(kafka, topic, "sea:rows=50", "--skip", "49", "--transactional-id", name))
     assert found["rows"] == 1
     seen = [json.loads(record.value or b"")["id"] for record in read_all(kafka, topic)]
     seen.remove(49)
@@ -160,7 +160,9 @@ def test_transactions_show_whole_or_not_at_all(kafka: str, topic: str) -> None:
 
 
 def test_a_transactional_replay_delivers_everything_in_order(kafka: str, topic: str) -> None:
-    found = report(replay(kafka, topic, "sea:rows=20001", "--partitions", "3", "--transactional", f"{unique('l')}:999"))
+    found = report(
+        replay(kafka, topic, "sea:rows=20001", "--partitions", "3", "--transactional-id", f"{unique('l')}:999")
+    )
     assert found["rows"] == 20_001
     wanted = expected_json("sea", 20_001)
     assert {p: [r.value for r in rs] for p, rs in by_partition(read_all(kafka, topic)).items()} == {
@@ -175,7 +177,7 @@ def test_a_transaction_with_a_row_that_fails_is_aborted_whole(kafka: str, topic:
     plain, random = ",".join(["1"] * 300), ",".join(map(repr, np.random.default_rng(1).uniform(size=300).tolist()))
     path.write_text(f"{columns},y\n" + f"{plain},0\n" * 50 + f"{random},0\n" + f"{plain},0\n" * 9)
     kept = tmp_path / "position.json"
-    way = ("--transactional", f"{unique('l')}:20", "--resume", str(kept), "-X", "compression.type=gzip")
+    way = ("--transactional-id", f"{unique('l')}:20", "--resume", str(kept), "-X", "compression.type=gzip")
     done = replay(kafka, topic, str(path), *way)
     assert done.code == 1
     found = json.loads(done.stdout)
@@ -191,7 +193,7 @@ def test_a_killed_replay_goes_on_where_delivery_ended(
 ) -> None:
     create_topic(kafka, topic, 2)
     kept = tmp_path / "position.json"
-    more = ("--transactional", f"{unique('loader')}:600") if transaction else ()
+    more = ("--transactional-id", f"{unique('loader')}:600") if transaction else ()
     same = ("sea:rows=12000", "--shuffle", "--resume", str(kept), *more)
     for number in (1, 2):
         with Driftway("replay", *same, "--rate", "2500", "--bootstrap", kafka, "--to", topic) as child:
@@ -218,7 +220,7 @@ def test_a_killed_replay_goes_on_where_delivery_ended(
 def test_the_position_travels_in_the_transaction_not_in_the_file(kafka: str, topic: str, tmp_path: Path) -> None:
     """After a crash between the commit and the write of the file, the file is older than the commit."""
     kept = tmp_path / "position.json"
-    same = ("sea:rows=1000", "--transactional", f"{unique('loader')}:100", "--resume", str(kept))
+    same = ("sea:rows=1000", "--transactional-id", f"{unique('loader')}:100", "--resume", str(kept))
     report(replay(kafka, topic, *same, "--limit", "500"))
     content = json.loads(kept.read_text())
     assert content["position"] == 500
@@ -243,10 +245,10 @@ def test_an_interrupted_replay_keeps_its_last_position(kafka: str, topic: str, t
 def test_a_second_replay_of_the_same_transactional_id_fences_the_first(kafka: str, topic: str, tmp_path: Path) -> None:
     create_topic(kafka, topic, 1)
     name, kept = unique("loader"), tmp_path / "position.json"
-    way = ("--rate", "200", "--transactional", f"{name}:50", "--resume", str(kept))
+    way = ("--rate", "200", "--transactional-id", f"{name}:50", "--resume", str(kept))
     with Driftway("replay", "sea", *way, "--bootstrap", kafka, "--to", topic) as child:
         child.await_condition(lambda: position(kept) > 0, "a first transaction")
-        report(replay(kafka, topic, "sea:rows=50", "--transactional", name))
+        report(replay(kafka, topic, "sea:rows=50", "--transactional-id", name))
         assert child.wait() == 3
         assert f"another replay has taken over the transactional id {name}" in child.stderr
         assert "Traceback" not in child.stderr

@@ -1,4 +1,4 @@
-"""A worker on a secured broker: it needs exactly the ACLs of docs/how-to/operate.md and never prints secrets."""
+"""A worker on a secured broker: it needs exactly the ACLs of docs/how-to/secure.md and never prints secrets."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ NEEDED: tuple[Grant, ...] = (
 """READ and WRITE imply DESCRIBE."""
 WATCHED: tuple[Grant, ...] = (("TOPIC", "INPUT.GROUP.alarms", "READ"), ("TOPIC", "INPUT.GROUP.alarms", "WRITE"))
 """Needed in addition with detectors."""
-MORE = {"shares": ("--share", "average:rows=50"), "challengers": ("--learner", "no_change", "--emit", "all")}
+MORE = {"shares": ("--share-models", "average:rows=50"), "challengers": ("--learner", "no_change", "--emit", "all")}
 """Further topic that needs READ and WRITE -> options of workers that write to it."""
 
 
 def row(one: Grant) -> str:
-    """Format a grant as a table row of docs/how-to/operate.md."""
+    """Format a grant as a table row of docs/how-to/secure.md."""
     kind, name, operation = one
     prefix = " (prefix)" if name.endswith("*") else ""
     return f"| {kind} | `{name.removesuffix('*')}`{prefix} | {operation} |"
@@ -205,8 +205,8 @@ def test_further_outputs_need_their_topic_besides(guarded: Secured, user: str, t
 
 
 def test_the_document_lists_what_is_tested() -> None:
-    text = (ROOT / "docs" / "how-to" / "operate.md").read_text(encoding="utf-8")
-    for option, name in (("detector", "alarms"), ("emit all", "challengers"), ("share", "shares")):
+    text = (ROOT / "docs" / "how-to" / "secure.md").read_text(encoding="utf-8")
+    for option, name in (("detector", "alarms"), ("emit all", "challengers"), ("share-models", "shares")):
         assert f"- With `--{option}` also READ and WRITE on `INPUT.GROUP.{name}`." in text
     listed = re.findall(r"^\| (?:TOPIC|GROUP|TRANSACTIONAL_ID|CLUSTER) \|.*?\| [A-Z_]+ \|", text, flags=re.MULTILINE)
     assert sorted(listed) == sorted(row(one) for one in NEEDED)

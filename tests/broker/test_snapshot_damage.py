@@ -36,7 +36,7 @@ from tests.support.process import Driftway
 from tests.support.selection import slow_but
 
 EVERY_COMMIT = ("--snapshot-rows", "1")
-LONG = ("--window", "500000")
+LONG = ("--metric-window", "500000")
 """Makes two megabytes of state, so three chunks."""
 
 
@@ -184,9 +184,9 @@ def test_without_older_snapshot_and_without_the_first_rows_it_is_refused_until_t
     delete_before(stage, stage.topic, 100)
     sentence = refused(stage)
     assert "the snapshot is damaged: its checksum does not match" in sentence
-    assert "--if-unrestorable replay relearns the log from offset 100" in sentence
-    assert "fresh starts with an empty learner at 700" in sentence
-    learn(stage, 700, 1000, "--if-unrestorable", "replay")
+    assert "--on-restore-failure replay relearns the log from offset 100" in sentence
+    assert "reset starts with an empty learner at 700" in sentence
+    learn(stage, 700, 1000, "--on-restore-failure", "replay")
     assert predicted(stage).keys() == stage.expected.keys()
 
 
@@ -207,7 +207,7 @@ def test_older_snapshot_before_the_lost_rows_does_not(kafka: str) -> None:
     stage = staged(kafka)
     replaced(stage, {0: flipped(newest_chunks(stage)[0], 30)})
     delete_before(stage, stage.topic, 401)
-    assert "--if-unrestorable replay relearns the log from offset 401" in refused(stage)
+    assert "--on-restore-failure replay relearns the log from offset 401" in refused(stage)
 
 
 @pytest.mark.slow
@@ -221,10 +221,10 @@ def test_newer_format_is_refused_not_replaced(kafka: str) -> None:
 @pytest.mark.slow
 def test_another_learner_is_refused_though_an_older_snapshot_would_fit(kafka: str) -> None:
     stage = staged(kafka)
-    learn(stage, 700, 800, "--if-unrestorable", "replay", "--learner", "arow")
+    learn(stage, 700, 800, "--on-restore-failure", "replay", "--learner", "arow")
     sentence = refused(stage)
     assert "the snapshot was made with learners" in sentence
-    assert "--if-unrestorable" in sentence
+    assert "--on-restore-failure" in sentence
 
 
 @pytest.mark.slow
@@ -232,12 +232,12 @@ def test_snapshot_from_before_a_fresh_start_is_of_another_history(kafka: str) ->
     """Neither an older snapshot nor the full log reproduces a learner that began at 700."""
     stage = staged(kafka)
     commit(stage, 700)
-    learn_and_kill(stage, 700, 800, "--if-unrestorable", "fresh")
+    learn_and_kill(stage, 700, 800, "--on-restore-failure", "reset")
     _, newest = where(stage)
     assert any(r.key == b"0.0" and r.offset < newest.first for r in read_all(kafka, snapshots(stage)))
     point(stage, 800, dataclasses.replace(newest, chunks=2))
-    assert "fresh starts with an empty learner at 800" in refused(stage)
-    learn(stage, 800, 1000, "--if-unrestorable", "replay")
+    assert "reset starts with an empty learner at 800" in refused(stage)
+    learn(stage, 800, 1000, "--on-restore-failure", "replay")
     found = predicted(stage)
     assert all(found[0, offset] == [stage.expected[0, offset]] for offset in range(800, 1000)), "as told, from 0"
 
@@ -259,7 +259,7 @@ def test_group_that_began_at_the_end_of_the_log_does_not_relearn_what_it_never_s
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
     point(stage, 410, Pointer(end, 9, 410))
     for options in ((), ("--start", "latest")):
-        assert "fresh starts with an empty learner at 410" in refused(stage, *options)
+        assert "reset starts with an empty learner at 410" in refused(stage, *options)
 
 
 @pytest.mark.parametrize("there", slow_but([300], [0, 300]))
@@ -284,4 +284,4 @@ def test_history_that_began_with_a_kept_learner_is_not_relearned_from_the_first_
     learn(stage, 500, 600, *EARLIEST)
     end = 1 + max(r.offset for r in read_all(kafka, snapshots(stage)) if r.key == b"0.history")
     point(stage, 600, Pointer(end, 9, 600))
-    assert "fresh starts with an empty learner at 600" in refused(stage)
+    assert "reset starts with an empty learner at 600" in refused(stage)

@@ -23,7 +23,7 @@ from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, await_until, committed_offset
 from tests.support.selection import slow_but
 
-REPLAY = ("--if-unrestorable", "replay")
+REPLAY = ("--on-restore-failure", "replay")
 
 
 def restored(stage: FaultScenario) -> RestoreResult:

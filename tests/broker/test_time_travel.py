@@ -37,7 +37,7 @@ from tests.unit.worker.rows import drifting, model_settings, records
 ROWS, FIRST = 1000, 400
 """Rows per partition, and those learned by the first run."""
 LEARNERS = ("dfop:mu=0.01", "perceptron")
-OPTIONS = ("--learner", LEARNERS[0], "--learner", LEARNERS[1], "--accuracy-every", "100", "--window", "200")
+OPTIONS = ("--learner", LEARNERS[0], "--learner", LEARNERS[1], "--accuracy-every", "100", "--metric-window", "200")
 NAMES = ("demand", "price", "transfer", "weekday")
 MODEL = model_settings(*LEARNERS, accuracy_every=100, window=200)
 

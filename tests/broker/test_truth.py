@@ -1,4 +1,4 @@
-"""`driftway replay --truth` against a real Kafka: every message carries the truth about its row in all modes."""
+"""`driftway replay --concept-headers` against a real Kafka: every message carries its row's concept in all modes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def sent(kafka: str, topic: str, *more: str) -> list[tuple[int, dict[str, object
     return sorted(found, key=lambda record: int(record[1]["id"]))
 
 
-WAYS = (), ("--transactional", "truth-loader:500"), ("--rate", "20000"), ("--key", "x2")
+WAYS = (), ("--transactional-id", "truth-loader:500"), ("--rate", "20000"), ("--key", "x2")
 
 
 @pytest.mark.parametrize("more", slow_but(WAYS[:2], WAYS))
 def test_every_message_has_the_truth_about_its_row(kafka: str, topic: str, more: tuple[str, ...]) -> None:
     stream = open_stream("sea:rows=2000", seed=3, inject=INJECT)
     X, y, concept = read(stream)
-    records = sent(kafka, topic, "--truth", "--partitions", "3", *arguments(), *more)
+    records = sent(kafka, topic, "--concept-headers", "--partitions", "3", *arguments(), *more)
     assert [event["id"] for _, event, _ in records] == list(range(len(y)))
     points = stream.drift_points
     assert [headers for _, _, headers in records] == [truth(k, row, points) for row, k in enumerate(concept.tolist())]
@@ -57,7 +57,7 @@ def test_shuffled_rows_keep_their_truth(kafka: str, topic: str) -> None:
     stream = open_stream("sea:rows=2000", seed=3)
     X, _, concept = read(stream)
     known = {tuple(x): (k, row) for row, (x, k) in enumerate(zip(X.tolist(), concept.tolist(), strict=True))}
-    records = sent(kafka, topic, "--truth", "--shuffle")
+    records = sent(kafka, topic, "--concept-headers", "--shuffle")
     order = [known[tuple(event["x"])] for _, event, _ in records]  # type: ignore[arg-type]
     assert order != sorted(order)
     assert [headers for _, _, headers in records] == [truth(k, row, (500, 1000, 1500)) for k, row in order]

@@ -78,21 +78,21 @@ def test_digest_of_a_point_is_the_learner_s(kafka: str, filled: str) -> None:
 
 def test_claimed_outputs_are_refused_to_others_and_stay_their_owner_s(kafka: str, filled: str) -> None:
     prefix, owner = unique("mine"), unique("owner")
-    assert worker(kafka, filled, owner, "--outputs", prefix).code == 0
+    assert worker(kafka, filled, owner, "--output-prefix", prefix).code == 0
     before = read_all(kafka, f"{prefix}.snapshots")
     other = create_topic(kafka, unique("other"), 2)
     for topic, group in ((filled, unique("rival")), (other, owner)):
-        refused = worker(kafka, topic, group, "--outputs", prefix)
+        refused = worker(kafka, topic, group, "--output-prefix", prefix)
         assert refused.code == 2
         assert refused.stderr.splitlines()[-1] == (
             f"driftway: outputs {prefix}.* belong to group {owner}, which works on {filled}: choose others with "
-            "--outputs PREFIX"
+            "--output-prefix PREFIX"
         )
     assert read_all(kafka, f"{prefix}.snapshots") == before, "nothing was written by those who were refused"
     assert [record.key[: len(CLAIM_PREFIX)] for record in before if record.key].count(CLAIM_PREFIX) == 1
-    assert worker(kafka, filled, owner, "--outputs", prefix).code == 0
+    assert worker(kafka, filled, owner, "--output-prefix", prefix).code == 0
     assert offsets(kafka, f"{prefix}.predictions") == EVERY
-    audited = driftway("audit", "--input", filled, "--group", owner, "--outputs", prefix, "--bootstrap", kafka)
+    audited = driftway("audit", "--input", filled, "--group", owner, "--output-prefix", prefix, "--bootstrap", kafka)
     assert audited.code == 0, audited
 
 
@@ -101,16 +101,16 @@ def test_topics_of_somebody_else_are_not_taken(kafka: str, filled: str) -> None:
     for name in ("predictions", "accuracy", "rejected", "snapshots"):
         create_topic(kafka, f"{prefix}.{name}", 2)
     produce(kafka, f"{prefix}.snapshots", [b"?"], keys=[b"their.key"])
-    refused = worker(kafka, filled, unique("group"), "--outputs", prefix)
+    refused = worker(kafka, filled, unique("group"), "--output-prefix", prefix)
     assert refused.code == 2
     assert f"topic {prefix}.snapshots does not name its group" in refused.stderr
 
 
 def test_outputs_that_cannot_be_called_so(kafka: str, filled: str) -> None:
     for prefix, words in (("a b", "topic names have letters"), (filled.rpartition(".")[0] or "x" * 240, "at most")):
-        refused = worker(kafka, filled, unique("group"), "--outputs", prefix)
+        refused = worker(kafka, filled, unique("group"), "--output-prefix", prefix)
         assert refused.code == 2
         assert words in refused.stderr
     loop = create_topic(kafka, unique("round") + ".predictions")
-    refused = worker(kafka, loop, unique("group"), "--outputs", loop.removesuffix(".predictions"))
+    refused = worker(kafka, loop, unique("group"), "--output-prefix", loop.removesuffix(".predictions"))
     assert f"one of the outputs would be the input, {loop}" in refused.stderr

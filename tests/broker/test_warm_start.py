@@ -170,8 +170,8 @@ def test_a_frozen_worker_and_the_restarts_that_are_refused(kafka: str, tmp_path:
     assert sentence(work("--learner", CHAMPION), 4) == (
         f"cannot restore {stage.topic}/0: the snapshot was made with --warm-start of model file "
         f"{model_file.load(path).digest} and --frozen, this worker starts without --warm-start; a group keeps what it "
-        "started with; --if-unrestorable replay relearns the log from offset 0, fresh starts with an empty learner at "
-        "2000"
+        "started with; --on-restore-failure replay relearns the log from offset 0, reset starts with an empty learner "
+        "at 2000"
     )
     produce(kafka, stage.topic, stage.events[0][:10])
     assert work(*frozen).code == 0, "with its own file it goes on"

@@ -26,7 +26,7 @@ def learned(kafka: str) -> str:
     sent = driftway("replay", "sea:rows=3000", "--to", topic, "--partitions", "2", "--bootstrap", kafka)
     assert sent.code == 0, sent.stderr
     chosen = [word for learner in LEARNERS for word in ("--learner", learner)]
-    options = ("--window", "200", "--accuracy-every", "100", "--stop-at-end", "--bootstrap", kafka)
+    options = ("--metric-window", "200", "--accuracy-every", "100", "--stop-at-end", "--bootstrap", kafka)
     done = driftway("worker", "--input", topic, "--group", topic, *chosen, *options)
     assert done.code == 0, done.stderr
     return topic

@@ -31,7 +31,7 @@ def port_of(worker: Driftway) -> int:
 
 @pytest.mark.slow
 def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest.FixtureRequest) -> None:
-    """An outage of 90 s under load: longer than any session timeout, shorter than `--give-up-after`."""
+    """An outage of 90 s under load: longer than any session timeout, shorter than `--unavailable-timeout`."""
     with own_broker(request.config) as kafka:
         stage = FaultScenario(kafka.bootstrap, partitions=2, rows=1500)
         with stage.auditor() as auditor, Driftway(*stage.worker(*LISTENING)) as worker:
@@ -68,13 +68,13 @@ def test_outage_is_told_in_time_and_the_worker_goes_on_by_itself(request: pytest
 def test_cluster_that_stays_silent_is_given_up(request: pytest.FixtureRequest) -> None:
     with own_broker(request.config) as kafka:
         stage = FaultScenario(kafka.bootstrap, partitions=1, rows=100)
-        with stage.auditor() as auditor, Driftway(*stage.worker("--give-up-after", "6")) as worker:
+        with stage.auditor() as auditor, Driftway(*stage.worker("--unavailable-timeout", "6")) as worker:
             stage.fill()
             auditor.await_all(100)
             kafka.kill()
             assert worker.wait(60) == 5, worker.story()
             sentence = worker.stderr.splitlines()[-1]
-    assert sentence == f"driftway: no Kafka broker has answered at {kafka.bootstrap} for 6 s (--give-up-after)"
+    assert sentence == f"driftway: no Kafka broker has answered at {kafka.bootstrap} for 6 s (--unavailable-timeout)"
 
 
 @pytest.mark.slow

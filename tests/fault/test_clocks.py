@@ -35,7 +35,7 @@ def snapshot_offset(stage: FaultScenario) -> int:
 def test_a_wall_clock_that_jumps_by_hours_changes_and_delays_nothing(kafka: str) -> None:
     """Commits, snapshots and log lines go on as before; only the timestamps in the log jump."""
     stage = FaultScenario(kafka, partitions=2, rows=PIECE * len(JUMPS))
-    by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--window", "20")
+    by_time = ("--snapshot-interval", "0.01", "--snapshot-rows", "1000000", "--metric-window", "20")
     with stage.auditor() as auditor, ClockJumpDriftway(*stage.worker(*by_time, "--log-format", "json")) as worker:
         worker.await_text('"running"')
         began = time.time()

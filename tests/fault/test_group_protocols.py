@@ -85,7 +85,7 @@ def test_group_that_may_not_change_over_says_so_and_does_once_its_members_have_l
             other.await_text("running")
             stage.fill(0, 200)
             auditor.await_all(800)
-            with Driftway(*plain(stage, *NEWER, "--give-up-after", "4")) as new:
+            with Driftway(*plain(stage, *NEWER, "--unavailable-timeout", "4")) as new:
                 assert new.wait(60) == 1, new.story()
                 assert "driftway: the broker refused this consumer: " in new.stderr.splitlines()[-1]
             leave(old, other)

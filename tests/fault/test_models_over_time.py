@@ -53,7 +53,7 @@ class Life:
         self.place = "--input", self.topic, "--group", self.group, "--bootstrap", kafka
         own = {
             "plain": (),
-            "sharing": ("--share", "average:rows=50"),
+            "sharing": ("--share-models", "average:rows=50"),
             "late": ("--label-wait", "1000"),
             "late, in a topic": ("--label-wait", "1000", "--label-topic", self.labels),
         }

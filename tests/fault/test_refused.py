@@ -19,7 +19,7 @@ def test_output_that_is_refused_every_time_ends_the_worker_with_what_is_refused(
     """A compacted topic rejects records without a key, and these events have none."""
     stage = FaultScenario(kafka, partitions=1, rows=300, configs={"predictions": {"cleanup_policy": "compact"}})
     stage.fill()
-    with Driftway(*stage.worker("--guarantee", guarantee, "--give-up-after", "8")) as worker:
+    with Driftway(*stage.worker("--guarantee", guarantee, "--unavailable-timeout", "8")) as worker:
         assert worker.wait(120) == 1, worker.story()
         sentence = worker.stderr.splitlines()[-1]
         assert "Traceback" not in worker.stderr

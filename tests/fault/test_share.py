@@ -1,4 +1,4 @@
-"""Model exchange between partitions (`--share`): a successor combines the same updates as the worker that died."""
+"""Model exchange between partitions (`--share-models`): a successor combines the updates of the worker that died."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
 ) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
-    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", share)
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share-models", share)
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100", "--client")
     kill_and_succeed(step, work, (victim, heir), feed(kafka, topic), Outputs(kafka, f"{topic}.{group}"), 24)
     combined = took_in(kafka, f"{topic}.{group}")
@@ -79,7 +79,7 @@ def test_killed_worker_is_succeeded_by_one_that_heard_the_same(
 def test_partitions_move_between_workers_and_hear_on(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
-    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", "average:rows=20")
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share-models", "average:rows=20")
     work = ("worker", *place, "--commit-interval", "0.05", "--snapshot-rows", "100")
     outputs, pieces = Outputs(kafka, f"{topic}.{group}"), feed(kafka, topic)
 
@@ -108,7 +108,7 @@ def test_rounds_that_are_gone_are_not_passed_over(kafka: str) -> None:
     topic, group = unique("events"), unique("group")
     create_topic(kafka, topic, PARTITIONS)
     create_topic(kafka, f"{topic}.{group}.shares", PARTITIONS, cleanup_policy="compact,delete")
-    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share", "average:rows=20")
+    place = ("--input", topic, "--group", group, "--bootstrap", kafka, *LEARNERS, "--share-models", "average:rows=20")
     work = ("worker", *place, "--commit-interval", "0.05")
     pieces, outputs = feed(kafka, topic), Outputs(kafka, f"{topic}.{group}")
     with Driftway(*work) as worker:
@@ -123,10 +123,10 @@ def test_rounds_that_are_gone_are_not_passed_over(kafka: str) -> None:
         future.result(10)
     refused = driftway(*work, "--stop-at-end")
     assert refused.code == 4
-    assert f"are gone from {topic}.{group}.shares; --if-unrestorable replay relearns the log" in refused.stderr
+    assert f"are gone from {topic}.{group}.shares; --on-restore-failure replay relearns the log" in refused.stderr
     for _ in pieces:
         pass
-    for more in (("--if-unrestorable", "fresh"), ()):
+    for more in (("--on-restore-failure", "reset"), ()):
         again = driftway(*work, "--stop-at-end", *more)
         assert again.code == 0, again
     assert {one.partition for one in outputs.records("shares")} == set(range(PARTITIONS))

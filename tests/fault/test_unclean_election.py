@@ -123,14 +123,14 @@ def require_told(sentence: str, stage: FaultScenario, end: int) -> None:
     print(sentence)
     assert f"cannot restore {stage.topic}/0: its log was cut at offset {BEFORE}" in sentence
     assert f"rows {BEFORE} to {CUT_OFF - 1} were predicted and are gone, it ends at {end} now" in sentence
-    assert f"--if-offset-lost earliest keeps what was learned and predicts from {BEFORE} on" in sentence
+    assert f"--on-offset-out-of-range earliest keeps what was learned and predicts from {BEFORE} on" in sentence
     assert f"latest keeps what was learned and predicts from {end} on" in sentence
 
 
 def go_on(stage: FaultScenario, rows: range) -> None:
     """Go on at the cut: the rows that were cut off stay learned, and those that are there now are predicted once."""
     produce(stage.bootstrap, stage.topic, [stage.events[0][row] for row in rows])
-    print(learn(stage, 0, 0, *POINTS, "--if-offset-lost", "earliest"))
+    print(learn(stage, 0, 0, *POINTS, "--on-offset-out-of-range", "earliest"))
     learn(stage, 0, 0, *POINTS)  # the option was for one decision
     found, others = predicted(stage), AFTER - BEFORE
     twice = {offset for (_, offset), scores in found.items() if len(scores) == 2}

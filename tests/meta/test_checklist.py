@@ -48,7 +48,7 @@ COMPUTED = {
 }
 """Function -> its module."""
 BETWEEN_PARTITIONS = {"dist_average": "average", "dist_gossip": "gossip"}
-"""Method -> its name in `--share`; it works with any linear learner and is not a learner itself."""
+"""Method -> its name in `--share-models`; it works with any linear learner and is not a learner itself."""
 
 
 def test_every_learner_is_registered():

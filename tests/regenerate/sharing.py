@@ -1,8 +1,8 @@
 """`python -m tests.regenerate.sharing`: docs/results/sharing.md, the benefit of averaging between partitions.
 
 It compares one partition with all rows, eight partitions with every eighth row each that learn alone, and eight that
-share, as in `driftway evaluate --partitions 8 --share ..`: an update of one is merged by the others at their next
-exchange.
+share, as in `driftway evaluate --partitions 8 --share-models ..`: an update of one is merged by the others at their
+next exchange.
 """
 
 from __future__ import annotations

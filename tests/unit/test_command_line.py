@@ -104,7 +104,7 @@ def test_examples_name_options_that_exist(names: tuple[str, ...]) -> None:
 
 
 def window_of(config: str | None, tmp_path: Path, *flags: str, **env: str) -> int:
-    """Return the --window that `evaluate` uses."""
+    """Return the --metric-window that `evaluate` uses."""
     before: tuple[str, ...] = ()
     if config is not None:
         (tmp_path / "config.toml").write_text(config)
@@ -116,16 +116,16 @@ def window_of(config: str | None, tmp_path: Path, *flags: str, **env: str) -> in
 
 
 def test_flag_wins_over_environment_over_file_over_default(tmp_path: Path) -> None:
-    file = "window = 30\n[evaluate]\nwindow = 20\n"
-    assert window_of(file, tmp_path, "--window", "10", DRIFTWAY_WINDOW="15") == 10
-    assert window_of(file, tmp_path, DRIFTWAY_WINDOW="15") == 15
+    file = "metric_window = 30\n[evaluate]\nmetric_window = 20\n"
+    assert window_of(file, tmp_path, "--metric-window", "10", DRIFTWAY_METRIC_WINDOW="15") == 10
+    assert window_of(file, tmp_path, DRIFTWAY_METRIC_WINDOW="15") == 15
     assert window_of(file, tmp_path) == 20
-    assert window_of("window = 30\n[worker]\nwindow = 20\n", tmp_path) == 30
+    assert window_of("metric_window = 30\n[worker]\nmetric_window = 20\n", tmp_path) == 30
     assert window_of(None, tmp_path) == 1000
 
 
 def test_config_file_may_come_from_the_environment(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text("[evaluate]\nwindow = 12\n")
+    (tmp_path / "c.toml").write_text("[evaluate]\nmetric_window = 12\n")
     assert window_of(None, tmp_path, DRIFTWAY_CONFIG=str(tmp_path / "c.toml")) == 12
 
 
@@ -153,7 +153,7 @@ def test_repeatable_options_take_one_value_or_a_list(tmp_path: Path) -> None:
 
 def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> None:
     made = config_of(
-        tmp_path, '[topics]\ninput = "E"\npartitions = 3\n[topics.create]\npartitions = 4\nreplication = 2\n'
+        tmp_path, '[topics]\ninput = "E"\npartitions = 3\n[topics.create]\npartitions = 4\nreplication_factor = 2\n'
     )
     assert made["topics"]["create"] == {"input_topic": "E", "partitions": 4, "replication": 2}
     assert made["topics"]["check"] == {"input_topic": "E", "partitions": 3}
@@ -164,16 +164,16 @@ def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("windw = 5\n", "no option 'windw' of any command; did you mean 'window'?"),
+        ("metric_windw = 5\n", "no option 'metric_windw' of any command; did you mean 'metric_window'?"),
         ("[evaluate]\ncommit-interval = 5\n", "no option 'commit_interval' of evaluate"),
         ("[evaluate]\nas_json = true\n", "no option 'as_json' of evaluate"),
-        ("[wrker]\nwindow = 5\n", "no command 'wrker'; tables are named after commands"),
+        ("[wrker]\nmetric_window = 5\n", "no command 'wrker'; tables are named after commands"),
         ("[topics.make]\npartitions = 5\n", "topics has no command 'make'"),
-        ("[topics.check]\nreplication = 5\n", "no option 'replication' of topics check"),
-        ("[worker.create]\nwindow = 5\n", "worker has no command 'create'"),
-        ("[evaluate]\nwindow = [5, 6]\n", "'window' takes one value, not a list"),
-        ("window = \n", "is not TOML: "),
-        ("window = 5\nwindow = 6\n", "is not TOML: "),
+        ("[topics.check]\nreplication_factor = 5\n", "no option 'replication_factor' of topics check"),
+        ("[worker.create]\nmetric_window = 5\n", "worker has no command 'create'"),
+        ("[evaluate]\nmetric_window = [5, 6]\n", "'metric_window' takes one value, not a list"),
+        ("metric_window = \n", "is not TOML: "),
+        ("metric_window = 5\nmetric_window = 6\n", "is not TOML: "),
     ],
 )
 def test_wrong_config_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
@@ -192,9 +192,9 @@ def test_config_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_wrong_value_in_the_file_or_the_environment_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "c.toml").write_text("[evaluate]\nwindow = 0\n")
-    assert "'--window'" in refusal("--config", str(tmp_path / "c.toml"), "evaluate", ROWS)
-    assert "'--window'" in refusal("evaluate", ROWS, DRIFTWAY_WINDOW="many")
+    (tmp_path / "c.toml").write_text("[evaluate]\nmetric_window = 0\n")
+    assert "'--metric-window'" in refusal("--config", str(tmp_path / "c.toml"), "evaluate", ROWS)
+    assert "'--metric-window'" in refusal("evaluate", ROWS, DRIFTWAY_METRIC_WINDOW="many")
 
 
 def test_no_config_is_no_defaults() -> None:
@@ -309,7 +309,7 @@ CSV = "a,b,y\n1,2,0\n3,4,1\n5,6,2\n"
         (("evaluate", "sea", "--learner", "dfop:mu"), "is not parameter=value"),
         (("evaluate", "sea", "--learner", ""), "it is empty"),
         (("evaluate", "sea", "--learner", "arow", "--task", "regression"), "arow does not learn regression"),
-        (("evaluate", "sea", "--window", "0"), "'--window'"),
+        (("evaluate", "sea", "--metric-window", "0"), "'--metric-window'"),
         (("evaluate", "sea", "--protocol", "cross"), "'--protocol'"),
         (("evaluate", "sea", "--colour"), "No such option"),
         (("evaluate", "sea:noise=7"), "noise must be a number from 0 to 1"),

@@ -83,7 +83,7 @@ def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:
         (["replay"], "sea_", {"sea_nse"}),
         (["evaluate"], "usenet", {"usenet1", "usenet2"}),
         ([], "rej", {"rejected"}),
-        (["worker"], "--give", {"--give-up-after"}),
+        (["worker"], "--unav", {"--unavailable-timeout"}),
     ],
 )
 def test_shell_completes_commands_options_learners_and_streams(words: list[str], begun: str, wanted: set[str]) -> None:

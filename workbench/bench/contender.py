@@ -153,7 +153,7 @@ def worker_argv(
         "--output-format": case.output_form,
         "--commit-interval": repr(case.commit_interval),
         "--guarantee": case.guarantee,
-        "--window": str(case.window),
+        "--metric-window": str(case.window),
         "--client": case.client,
         "--log-format": "json",
     }

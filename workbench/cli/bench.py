@@ -73,7 +73,8 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
               callback=_several(click.Choice(GUARANTEES)), help=" or ".join(GUARANTEES) + ".")  # fmt: skip
 @click.option("--messages", default="1000000", show_default=True, metavar="N[,..]",
               callback=_several(click.IntRange(1000)), help="Messages in the input.")  # fmt: skip
-@click.option("--window", default="1000", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
+@click.option("--metric-window", "window", default="1000", show_default=True, metavar="N[,..]",
+              callback=_several(click.IntRange(1)),
               help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
 @click.option("--client", default=AUTO, show_default=True, metavar="CLIENT[,..]",
               callback=_several(click.Choice(CLIENTS)),

@@ -170,8 +170,17 @@ class Demo:
     def _start_workers(self) -> list[DriftwayProcess]:
         count = self.plan.workers
         self.say(f"starting {'the worker' if count == 1 else f'{count} workers'} (a first start compiles the kernels)")
-        common = ("--input", self.input, "--group", self._topics.group, "--outputs", self.input, "--start", "earliest")
-        shape = ("--window", str(WINDOW), "--accuracy-every", str(ACCURACY_EVERY))
+        common = (
+            "--input",
+            self.input,
+            "--group",
+            self._topics.group,
+            "--output-prefix",
+            self.input,
+            "--start",
+            "earliest",
+        )
+        shape = ("--metric-window", str(WINDOW), "--accuracy-every", str(ACCURACY_EVERY))
         workers = [
             self._start("worker" if count == 1 else f"worker {i + 1}", "worker", *common, *shape, *self.plan.worker)
             for i in range(count)

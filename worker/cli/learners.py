@@ -52,7 +52,7 @@ def learners(names: tuple[str, ...], as_json: bool) -> None:
             for field in row["state"]:
                 click.echo(f"  {field['name']:<12} {field['shape']:<12} {field['text']}")
             if row["shares"]:
-                click.echo("\n  Partitions can share its model, with --share.")
+                click.echo("\n  Partitions can share its model, with --share-models.")
             click.echo(f"\nCost: {row['cost']}\nSource: {row['source']}\n")
 
 

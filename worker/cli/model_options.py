@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from driftway.worker.cli.event_options import FeatureCount, made_events, named_features
-from driftway.worker.cli.warm_start_options import warm_start_plan
+from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
@@ -39,7 +39,7 @@ SHARING = (
 
 
 def target_options(command: F) -> F:
-    """--learner, --task, --classes, --labels, --map, --standardize, --window."""
+    """--learner, --task, --classes, --labels, --map, --standardize, --metric-window."""
     options = [
         click.option(
             "--learner",
@@ -76,7 +76,12 @@ def target_options(command: F) -> F:
             help="Scale features online to mean 0 and variance 1.",
         ),
         click.option(
-            "--window", type=click.IntRange(1), default=1000, show_default=True, help="Rows of the rolling window."
+            "--metric-window",
+            "window",
+            type=click.IntRange(1),
+            default=1000,
+            show_default=True,
+            help="Rows of the rolling window of metrics.",
         ),
     ]
     for option in reversed(options):
@@ -138,7 +143,7 @@ def event_options(command: F) -> F:
             help=f"{COVERING} `low` and `high`, or `set`, in predictions, and the share that they did hold in accuracy "
             "points.  [default: none]",
         ),
-        click.option("--share", metavar="METHOD[:rows=N]", help=SHARING),
+        click.option("--share-models", "share", metavar="METHOD[:rows=N]", help=SHARING),
         click.option(
             "--detector",
             "detectors",
@@ -222,8 +227,8 @@ def require_sharing(specs: Sequence[Spec], target: Target) -> None:
     if all(learner.sharing is None for learner in made):
         names = ", ".join(learner.name for learner in made)
         raise UsageFailure(
-            f"--share: {names} has nothing to share; linear learners such as dfop, rls, arow, pa1 or ogd_hinge do "
-            "(`driftway learners --json`: shares)"
+            f"--share-models: {names} has nothing to share; linear learners such as dfop, rls, arow, pa1 or ogd_hinge "
+            "do (`driftway learners --json`: shares)"
         )
 
 

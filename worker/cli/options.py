@@ -26,15 +26,16 @@ def was_typed(option: str) -> bool:
 
 
 def group_of_outputs(command: Command) -> Command:
-    """Add ``--group`` and ``--outputs`` to a command that only reads outputs."""
+    """Add ``--group`` and ``--output-prefix`` to a command that only reads outputs."""
     group = click.option("--group", help="The workers' consumer group; needed if several groups work on the input.")
     return group(outputs_option(command))
 
 
 def outputs_option(command: Command) -> Command:
-    """Add ``--outputs``; the command gets `outputs`, empty by default."""
+    """Add ``--output-prefix``; the command gets `outputs`, empty by default."""
     return click.option(
-        "--outputs",
+        "--output-prefix",
+        "outputs",
         default="",
         metavar="PREFIX",
         help="Prefix of the output topics' names.  [default: INPUT.GROUP]",

@@ -30,7 +30,7 @@ def _topic_options(command: Command) -> Command:
         click.option(
             "--shares",
             is_flag=True,
-            help="With --group: include the models that partitions share, for workers with --share.",
+            help="With --group: include the models that partitions share, for workers with --share-models.",
         ),
         click.option(
             "--challengers",
@@ -62,7 +62,8 @@ def topics() -> None:
 @topics.command()
 @_topic_options
 @click.option(
-    "--replication",
+    "--replication-factor",
+    "replication",
     type=click.IntRange(1),
     metavar="R",
     help="Replicas of each topic.  [default: the cluster's]",

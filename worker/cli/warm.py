@@ -9,11 +9,12 @@ from typing import Any
 import click
 
 from driftway.worker.cli.model_options import given_model
+from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.worker import worker
 from driftway.worker.errors import Failure
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 def warm(**given: Any) -> None:
     """Compile the kernels that a worker with these options needs, and keep them for its start.
 

@@ -11,22 +11,22 @@ import click
 
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
+from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option
 from driftway.worker.cli.serve_options import open_endpoint, serve_options
-from driftway.worker.cli.start_option import START_PLACES, start_place
-from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
 from driftway.worker.kafka.client_config import AUTO, CLIENTS, parse_properties
 from driftway.worker.settings import (
     AT_LEAST_ONCE,
     EARLIEST,
     EXACTLY_ONCE,
+    FAIL,
     GUARANTEES,
     NEWEST,
-    OFFSET_LOST,
+    OFFSET_POLICIES,
     PLANS,
-    REFUSE,
     RELEARN_SHARE,
-    UNRESTORABLE,
+    RESTORE_FAILURE_POLICIES,
     WorkerSettings,
 )
 from driftway.worker.settings.option_values import NEVER, WHEN_BETTER, PromoteOption
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from driftway.worker.stream.worker import Worker
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events.")
 @click.option("--group", required=True, help="Consumer group; state belongs to it.")
 @target_options
@@ -90,18 +90,18 @@ if TYPE_CHECKING:
     "trained on.",
 )
 @click.option(
-    "--if-unrestorable",
-    type=click.Choice(UNRESTORABLE),
-    default=REFUSE,
+    "--on-restore-failure",
+    type=click.Choice(RESTORE_FAILURE_POLICIES),
+    default=FAIL,
     show_default=True,
     help="What to do when the state cannot be restored bit for bit: the snapshot is of another learner, or it is "
     "damaged and no older one can stand in, the log no longer holds the same records (compaction), or the offset was "
-    "reset by hand. replay relearns the log without output, fresh starts with an empty learner.",
+    "reset by hand. replay relearns the log without output, reset starts with an empty learner.",
 )
 @click.option(
-    "--if-offset-lost",
-    type=click.Choice(OFFSET_LOST),
-    default=REFUSE,
+    "--on-offset-out-of-range",
+    type=click.Choice(OFFSET_POLICIES),
+    default=FAIL,
     show_default=True,
     help="What to do when the log no longer holds a needed offset, which retention has deleted, or does not hold it "
     "yet, because it is beyond the end. With earliest and latest the learner keeps what it has learned and continues "
@@ -112,9 +112,9 @@ if TYPE_CHECKING:
     type=click.Choice(PLANS),
     default=NEWEST,
     show_default=True,
-    help="What counts where --learner, --detector, --window, --accuracy-every or --coverage differ from the group's "
-    "newest plan of models (`driftway models`): newest, that plan; from-options, the options, which become the next "
-    "plan.",
+    help="What counts where --learner, --detector, --metric-window, --accuracy-every or --coverage differ from the "
+    "group's newest plan of models (`driftway models`): newest, that plan; from-options, the options, which become the "
+    "next plan.",
 )
 @click.option(
     "--max-rejected",
@@ -131,7 +131,8 @@ if TYPE_CHECKING:
     "this every event is parsed once more, by orjson: 2 to 5 us.",
 )
 @click.option(
-    "--relearn-share",
+    "--relearn-cpu-share",
+    "relearn_share",
     type=click.FloatRange(0, 1, min_open=True),
     default=RELEARN_SHARE,
     show_default=True,
@@ -150,7 +151,7 @@ if TYPE_CHECKING:
     "writes the next plan as `driftway models promote` does.",
 )
 @click.option(
-    "--give-up-after",
+    "--unavailable-timeout",
     type=click.FloatRange(0, min_open=True),
     default=300.0,
     show_default=True,
@@ -159,7 +160,7 @@ if TYPE_CHECKING:
     "the worker exits: with code 5 if the broker does not answer, 1 if it refuses. At its start it waits 7 s.",
 )
 @click.option(
-    "--transactional-prefix",
+    "--transactional-id-prefix",
     default="",
     metavar="PREFIX",
     help="Prefix of the transactional ids, which are PREFIX followed by GROUP/TOPIC/PARTITION. Give it at every start.",
@@ -194,7 +195,7 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     Examples:
       driftway worker --input EVENTS --group sea
       driftway worker --input EVENTS --group sea --learner dfop:mu=0.001 --learner arow
-      driftway worker --input EVENTS --group sea --learner dfop:mu=0.0005 --share average:rows=100
+      driftway worker --input EVENTS --group sea --learner dfop:mu=0.0005 --share-models average:rows=100
       driftway worker --input TRADES --group t --labels DOWN,UP --http-port 8000
       driftway worker --input LOADS --group l --task regression -X group.protocol=consumer
       driftway worker --input EVENTS --group sea --learner pa1 --learner arow --promote when-better=0.05,500,5000
@@ -215,6 +216,8 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     event_log = EventLog(given["log_format"])
     if event_log.form == JSON:
         obj["say_end"] = lambda sentence, code: event_log.error("failed", error=sentence, exit_code=code)
+    for sentence in obj.pop("renamed", ()):
+        event_log.warning("renamed option", note=sentence)
     with logged_as_events(event_log):  # before kernels are loaded, which may log warnings
         _work(obj, {"input": input_, "group": group, **given}, event_log)
 
@@ -274,9 +277,9 @@ def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
     with allocating(", ".join(given["learner"]), given["features"] or 1):
         model = given_model(given, max_rejected=None if limit is None else RejectionLimit.parse(limit))
     names = (
-        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "if_unrestorable",
-        "if_offset_lost", "stop_at_end", "give_up_after", "transactional_prefix", "outputs", "label_topic",
-        "unknown_fields", "relearn_share", "plan",
+        "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "on_restore_failure",
+        "on_offset_out_of_range", "stop_at_end", "unavailable_timeout", "transactional_id_prefix", "outputs",
+        "label_topic", "unknown_fields", "relearn_share", "plan",
     )  # fmt: skip
     client, why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])

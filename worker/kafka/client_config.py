@@ -83,7 +83,7 @@ OWNED: Mapping[str, str] = {
     "group.id": "use --group",
     "enable.auto.commit": "offsets are committed inside the worker's transaction",
     "enable.auto.offset.store": "offsets are committed inside the worker's transaction",
-    "auto.offset.reset": "use --start and --if-offset-lost",
+    "auto.offset.reset": "use --start and --on-offset-out-of-range",
     "isolation.level": "aborted records must never be learned from",
     "transactional.id": "it is made of group, topic and partition, so that a new owner fences the previous one",
     "enable.idempotence": "retries must neither repeat nor reorder records",

@@ -150,10 +150,10 @@ def require_prefix(prefix: str, input_topic: str) -> None:
     """
     if prefix and not PREFIX.fullmatch(prefix):
         raise UsageFailure(
-            f"--outputs {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
+            f"--output-prefix {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"
         )
     if prefix and input_topic in Topics("", "", prefix).every_output():
-        raise UsageFailure(f"--outputs {prefix}: one of the outputs would be the input, {input_topic}")
+        raise UsageFailure(f"--output-prefix {prefix}: one of the outputs would be the input, {input_topic}")
 
 
 def written_for(topics: Collection[str], input_topic: str, group: str | None = None, named: str = "") -> Topics:

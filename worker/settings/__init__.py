@@ -35,10 +35,10 @@ from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once", "at-least-once"
 GUARANTEES = (EXACTLY_ONCE, AT_LEAST_ONCE)
-REFUSE, REPLAY, FRESH = "refuse", "replay", "fresh"
-UNRESTORABLE = (REFUSE, REPLAY, FRESH)
+FAIL, REPLAY, RESET = "fail", "replay", "reset"
+RESTORE_FAILURE_POLICIES = (FAIL, REPLAY, RESET)
 EARLIEST, LATEST = "earliest", "latest"
-OFFSET_LOST = (REFUSE, EARLIEST, LATEST)
+OFFSET_POLICIES = (FAIL, EARLIEST, LATEST)
 NEWEST, FROM_OPTIONS = "newest", "from-options"
 PLANS = (NEWEST, FROM_OPTIONS)
 
@@ -297,13 +297,13 @@ class WorkerSettings:
         Rows after which a snapshot is due even earlier, >= 1; bounds what a restore must replay.
     start : str or int
         Where a group without committed offsets starts: ``earliest``, ``latest``, or at that offset of each partition.
-    if_unrestorable, if_offset_lost : str
-        Policies: ``refuse`` by default.
+    on_restore_failure, on_offset_out_of_range : str
+        Policies: ``fail`` by default.
     stop_at_end : bool
         Exit 0 once every assigned partition has been read to its end.
-    give_up_after : float
+    unavailable_timeout : float
         Seconds in which nothing of a partition succeeds before the worker ends, > 0.
-    transactional_prefix : str
+    transactional_id_prefix : str
         Prefix of transactional ids, where a cluster's rules require one.
     passthrough : dict
         Further client properties.
@@ -332,11 +332,11 @@ class WorkerSettings:
     snapshot_interval: float = 5.0
     snapshot_rows: int = 50_000
     start: str | int = EARLIEST
-    if_unrestorable: str = REFUSE
-    if_offset_lost: str = REFUSE
+    on_restore_failure: str = FAIL
+    on_offset_out_of_range: str = FAIL
     stop_at_end: bool = False
-    give_up_after: float = 300.0
-    transactional_prefix: str = ""
+    unavailable_timeout: float = 300.0
+    transactional_id_prefix: str = ""
     passthrough: dict[str, Any] = field(default_factory=dict)
     outputs: str = ""
     label_topic: str = ""
@@ -352,13 +352,13 @@ class WorkerSettings:
                 raise UsageFailure(f"{name} is empty: it needs a name")
         self._require_labels()
         if self.model.share is not None and self.guarantee != EXACTLY_ONCE:
-            raise UsageFailure("--share needs --guarantee exactly-once: received updates are committed with the rows")
+            raise UsageFailure("--share-models needs --guarantee exactly-once: updates are committed with the rows")
         if not (self.commit_interval > 0 and self.snapshot_interval > 0 and self.snapshot_rows >= 1):
             raise UsageFailure("commit-interval, snapshot-interval and snapshot-rows must be > 0")
         if not 0 < self.relearn_share <= 1:
-            raise UsageFailure("relearn-share must be > 0 and <= 1")
-        if not self.give_up_after > 0:
-            raise UsageFailure("give-up-after must be > 0")
+            raise UsageFailure("relearn-cpu-share must be > 0 and <= 1")
+        if not self.unavailable_timeout > 0:
+            raise UsageFailure("unavailable-timeout must be > 0")
         if self.unknown_fields not in UNKNOWN_FIELDS:
             raise UsageFailure(f"unknown-fields must be one of {', '.join(UNKNOWN_FIELDS)}")
         if self.unknown_fields != IGNORE and self.model.form == PACKED:
@@ -390,7 +390,7 @@ class WorkerSettings:
 
     def transactional_id(self, suffix: int | str) -> str:
         """The transactional id of a partition, the same for every owner; unique, since topic names have no slash."""
-        return f"{self.transactional_prefix}{self.group}/{self.input}/{suffix}"
+        return f"{self.transactional_id_prefix}{self.group}/{self.input}/{suffix}"
 
     @property
     def protocol(self) -> str:

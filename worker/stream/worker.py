@@ -91,7 +91,7 @@ class Worker:
         self._inputs = InputWatch(ids, self.tasks)
         self._restores = PendingRestores(settings, ids)
         self._commits = PendingCommits(ids)
-        self._retries = RetryPolicy(settings.give_up_after)
+        self._retries = RetryPolicy(settings.unavailable_timeout)
         self._paused: set[int] = set()
         """Partitions paused until their commit in flight succeeds."""
         self.stopping = False

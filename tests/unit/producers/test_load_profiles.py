@@ -108,15 +108,18 @@ def test_due_moments_are_on_the_clock() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("square:rate=1", "--profile is one of constant, burst, ramp, sine, got 'square'"),
-        ("ramp:from=1,to=2", "--profile ramp needs seconds: ramp:from=..,to=..,seconds=.."),
-        ("burst", "--profile burst needs every, rows: burst:every=..,rows=.."),
-        ("sine:low=1,high=2,period=3,seed=4", "--profile sine has no parameter 'seed'; available: low, high, period"),
-        ("sine:low=3,high=2,period=3", "--profile sine: low must not be above high, got 3 and 2"),
-        ("constant:rate=0", "--profile constant: rate must be a number of at least 1e-06, got 0"),
-        ("ramp:from=1,to=0,seconds=1", "--profile ramp: to must be a number of at least 1e-06, got 0"),
-        ("burst:every=1,rows=1.5", "--profile burst: rows must be a whole number of at least 1, got 1.5"),
-        ("burst:every=nan,rows=1", "--profile burst: every must be a number of at least 1e-06, got nan"),
+        ("square:rate=1", "--load-profile is one of constant, burst, ramp, sine, got 'square'"),
+        ("ramp:from=1,to=2", "--load-profile ramp needs seconds: ramp:from=..,to=..,seconds=.."),
+        ("burst", "--load-profile burst needs every, rows: burst:every=..,rows=.."),
+        (
+            "sine:low=1,high=2,period=3,seed=4",
+            "--load-profile sine has no parameter 'seed'; available: low, high, period",
+        ),
+        ("sine:low=3,high=2,period=3", "--load-profile sine: low must not be above high, got 3 and 2"),
+        ("constant:rate=0", "--load-profile constant: rate must be a number of at least 1e-06, got 0"),
+        ("ramp:from=1,to=0,seconds=1", "--load-profile ramp: to must be a number of at least 1e-06, got 0"),
+        ("burst:every=1,rows=1.5", "--load-profile burst: rows must be a whole number of at least 1, got 1.5"),
+        ("burst:every=nan,rows=1", "--load-profile burst: every must be a number of at least 1e-06, got nan"),
         ("burst:every", "'every' in 'burst:every' is not parameter=value"),
     ],
 )

@@ -38,7 +38,7 @@ def unpack(data: bytes) -> list[bytes | None]:
     return values
 
 
-@pytest.mark.parametrize("pace", [(), ("--rate", "20000"), ("--profile", "ramp:from=0,to=50000,seconds=0.2")])
+@pytest.mark.parametrize("pace", [(), ("--rate", "20000"), ("--load-profile", "ramp:from=0,to=50000,seconds=0.2")])
 def test_a_dry_run_holds_what_would_be_sent(tmp_path: Path, pace: tuple[str, ...]) -> None:
     block = next(iter(open_stream("sea", rows=900).blocks()))
     expected = encode_events(block.X[5:], block.y[5:], 5)
@@ -118,9 +118,12 @@ def test_event_time_becomes_t(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--rate", "5", "--profile", "constant:rate=5"), "--rate and --profile both set when rows are sent"),
-        (("--profile", "constant:rate=5", "--time-column", "x1"), "--profile and --time-column both set when"),
-        (("--profile", "wave:rate=5"), "--profile is one of constant, burst, ramp, sine, got 'wave'"),
+        (("--rate", "5", "--load-profile", "constant:rate=5"), "--rate and --load-profile both set when rows are sent"),
+        (
+            ("--load-profile", "constant:rate=5", "--time-column", "x1"),
+            "--load-profile and --time-column both set when",
+        ),
+        (("--load-profile", "wave:rate=5"), "--load-profile is one of constant, burst, ramp, sine, got 'wave'"),
         (("--speed", "2"), "--speed needs --time-column"),
         (("--time-column", "x9"), "sea has no column 'x9' for --time-column; columns: x1, x2, x3, y"),
         (("--time-column", "x1", "--speed", "0"), "--speed"),
@@ -132,9 +135,9 @@ def test_event_time_becomes_t(tmp_path: Path) -> None:
         (("--rate", "inf"), "inf is not a finite number up to 1e+09"),
         (("--poison", "0.1", "--seed", "-1"), "seed must be a whole number from 0 to 2^64 - 1, got -1"),
         (("--partition", "-1"), "--partition"),
-        (("--transactional", "a:0"), "--transactional takes ID or ID:rows"),
+        (("--transactional-id", "a:0"), "--transactional-id takes ID or ID:rows"),
         (("--dry-run", "x", "--latency", "--rate", "5"), "--dry-run uses no broker: remove --latency"),
-        (("--dry-run", "x", "--transactional", "a"), "remove --transactional"),
+        (("--dry-run", "x", "--transactional-id", "a"), "remove --transactional-id"),
         (("--dry-run", "x", "--resume", "y"), "remove --resume"),
         (("--dry-run", "x", "--partition", "0"), "remove --partition"),
         (("--dry-run", "-", "--json"), "--dry-run - and --json both write to stdout"),

@@ -90,5 +90,5 @@ def test_a_transactional_id_and_its_rows(text: str, name: str, rows: int) -> Non
 
 @pytest.mark.parametrize("text", ["", " ", ":5", "loader:0"])
 def test_a_wrong_transaction_is_one_sentence(text: str) -> None:
-    with pytest.raises(UsageFailure, match="--transactional takes ID or ID:rows with at least 1 row, got"):
+    with pytest.raises(UsageFailure, match="--transactional-id takes ID or ID:rows with at least 1 row, got"):
         TransactionOption.parse(text)

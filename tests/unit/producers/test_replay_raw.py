@@ -105,7 +105,7 @@ def test_no_schema_takes_a_malformed_message_for_an_event(path: str) -> None:
                 ["--time-column", "amount"],
                 ["--shuffle"],
                 ["--named"],
-                ["--truth"],
+                ["--concept-headers"],
             )
         ),
     ],

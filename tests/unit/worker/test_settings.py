@@ -66,7 +66,7 @@ def test_settings_are_frozen(settings: Any) -> None:
 
 def test_policies_refuse_by_default() -> None:
     made = worker()
-    assert (made.if_unrestorable, made.if_offset_lost, made.guarantee) == ("refuse", "refuse", "exactly-once")
+    assert (made.on_restore_failure, made.on_offset_out_of_range, made.guarantee) == ("fail", "fail", "exactly-once")
     assert (made.start, made.stop_at_end) == ("earliest", False)
 
 
@@ -102,7 +102,7 @@ def test_properties_that_defeat_a_promise_are_refused_with_the_reason(key: str) 
 def test_transactional_ids_of_two_groups_and_inputs_are_never_alike() -> None:
     names = ["a", "b", "a-b", "b-a", "a/b", "a.b"]
     made = [
-        WorkerSettings("b:1", topic, group, MODEL, transactional_prefix=prefix).transactional_id(partition)
+        WorkerSettings("b:1", topic, group, MODEL, transactional_id_prefix=prefix).transactional_id(partition)
         for prefix in ("", "team.")
         for group in names
         for topic in names

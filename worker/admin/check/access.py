@@ -18,7 +18,7 @@ from driftway.worker.kafka.client_config import base_properties, quiet, without_
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, query, refused_properties
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
-from driftway.worker.settings import EXACTLY_ONCE, OFFSET_LOST, REFUSE, WorkerSettings
+from driftway.worker.settings import EXACTLY_ONCE, FAIL, OFFSET_POLICIES, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner, require_own
 from driftway.worker.stream.task.exactly_once import (
     TRANSACTION_TIMEOUT_MS,
@@ -167,7 +167,7 @@ def check_owner(state: ClusterState, settings: WorkerSettings, commands: Command
         if owner is not None:
             require_own(settings, owner)
     except Failure as error:
-        yield failed(GROUP, "owner of the outputs", error, commands.worker("--outputs", "PREFIX"))
+        yield failed(GROUP, "owner of the outputs", error, commands.worker("--output-prefix", "PREFIX"))
     except (KafkaException, TimedOut) as error:
         yield Finding(GROUP, "owner of the outputs", SKIPPED, f"it cannot be read: {_text(error)}")
     else:
@@ -200,11 +200,13 @@ def check_positions(found: dict[int, Position], settings: WorkerSettings, comman
     if behind or ahead:
         where = "deleted by retention" if behind else "beyond the end of the log"
         names = ", ".join(f"{topic}/{p}" for p in behind or ahead)
-        policy = next(one for one in OFFSET_LOST if one != REFUSE)
+        policy = next(one for one in OFFSET_POLICIES if one != FAIL)
         sentence = f"the group's offsets in {names} are {where}"
-        if settings.if_offset_lost != REFUSE:
-            return Finding(EVENTS, check, OK, f"{sentence}; --if-offset-lost {settings.if_offset_lost} goes on")
-        return Finding(EVENTS, check, ERROR, sentence, commands.worker("--if-offset-lost", policy), 4)
+        if settings.on_offset_out_of_range != FAIL:
+            return Finding(
+                EVENTS, check, OK, f"{sentence}; --on-offset-out-of-range {settings.on_offset_out_of_range} goes on"
+            )
+        return Finding(EVENTS, check, ERROR, sentence, commands.worker("--on-offset-out-of-range", policy), 4)
     if all(at.committed is None for at in found.values()):
         return Finding(EVENTS, check, OK, f"a new group: it begins at --start {settings.start}")
     lag = sum(at.high - (at.low if at.committed is None else at.committed) for at in found.values())

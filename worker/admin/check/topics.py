@@ -90,7 +90,7 @@ def check_outputs(
     if missing and len(state.brokers) > 1 and (state.broker_config or {}).get(DEFAULT_REPLICAS) == "1":
         wanted_replicas = str(min(LEAST_SAFE, len(state.brokers)))
         sentence = f"the worker will create {', '.join(missing)} with one replica ({DEFAULT_REPLICAS} of the brokers)"
-        command = f"{_create(settings, commands, wanted, refused)} --replication {wanted_replicas}"
+        command = f"{_create(settings, commands, wanted, refused)} --replication-factor {wanted_replicas}"
         return Finding(GROUP, "outputs", WARNING, sentence, command)
     todo = [f"will create {', '.join(missing)}"] * bool(missing)
     todo += [f"will add partitions to {', '.join(few)}"] * bool(few)
@@ -103,8 +103,8 @@ def _create(settings: WorkerSettings, commands: Commands, partitions: int, refus
     topics = settings.topics
     flags = {"--alarms": topics.watched, "--challengers": topics.challenged, "--shares": topics.shared}
     more = ["--group", settings.group, *(flag for flag, given in flags.items() if given)]
-    more += ["--outputs", settings.outputs] * bool(settings.outputs)
-    more += ["--replication", "1"] * any("replica" in why for why in refused.values())
+    more += ["--output-prefix", settings.outputs] * bool(settings.outputs)
+    more += ["--replication-factor", "1"] * any("replica" in why for why in refused.values())
     return commands.create_topics(settings.input, partitions, *more)
 
 

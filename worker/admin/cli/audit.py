@@ -11,9 +11,9 @@ from driftway.worker.admin.cli.group_options import fill_in_from_group
 from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
+from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, label_topic_option, outputs_option, reading_option
-from driftway.worker.cli.start_option import START_PLACES, start_place
-from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.wire.rejections import format_counts
@@ -25,7 +25,7 @@ ORPHANS_SHOWN = 5
 COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "alarms", "shares", "snapshots", "orphans"
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events that the workers read.")
 @click.option("--group", required=True, help="The workers' consumer group.")
 @target_options

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import was_typed
 from driftway.worker.cli.worker import given_settings, worker
 from driftway.worker.kafka.client_config import redact
@@ -24,7 +25,7 @@ OWN = {"input_", "group", "bootstrap", "properties", "client_properties", "rows"
 COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.option(
     "--rows", type=click.IntRange(2), default=ROWS, show_default=True, metavar="N", help="Number of events to read."
 )

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from driftway.worker.admin.models import GroupModels
     from driftway.worker.state.plans.configuration import Configuration
 
+NUMBERS = {"window": "--metric-window", "accuracy_every": "--accuracy-every", "coverage": "--coverage"}
+"""Parameter of `configure` -> option."""
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def models() -> None:
@@ -42,7 +45,7 @@ def models() -> None:
       driftway models add pa1:C=1 --from pa1 --input EVENTS --group sea --at 0:10000 --at 1:12000
       driftway models promote dfop --input EVENTS --group sea
       driftway models set dfop mu=0.001 --input EVENTS --group sea
-      driftway models configure --detector ddm --window 500 --input EVENTS --group sea
+      driftway models configure --detector ddm --metric-window 500 --input EVENTS --group sea
       driftway models rollback --input EVENTS --group sea
     """
 
@@ -219,7 +222,7 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
     help="Drift detector, as the workers' option; repeatable. Those that are not named end.",
 )
 @click.option("--no-detectors", is_flag=True, help="No drift detectors.")
-@click.option("--window", type=click.IntRange(1), metavar="ROWS", help="Rows of the rolling window.")
+@click.option("--metric-window", "window", type=click.IntRange(1), metavar="ROWS", help="Rows of the rolling window.")
 @click.option("--accuracy-every", type=click.IntRange(1), metavar="ROWS", help="Rows between two accuracy points.")
 @click.option(
     "--coverage",
@@ -258,7 +261,7 @@ def configure(
     Examples:
       driftway models configure --detector ddm --detector adwin --input EVENTS --group sea
       driftway models configure --no-detectors --input EVENTS --group sea
-      driftway models configure --window 500 --accuracy-every 100 --input EVENTS --group sea --at 0:20000
+      driftway models configure --metric-window 500 --accuracy-every 100 --input EVENTS --group sea --at 0:20000
       driftway models configure --coverage 0.9 --input EVENTS --group sea
       driftway models configure --add-feature volume --drop-feature day --input TRADES --group t
       driftway models configure --add-feature country:one-of=de|fr|* --begin relearned --input PAYMENTS --group fraud
@@ -273,14 +276,15 @@ def configure(
         named = tuple(map(Spec.parse, detectors)) if detectors or no_detectors else None
     except ParameterError as error:
         raise UsageFailure(f"--detector: {error}") from None
-    numbers = {name: given[name] for name in ("window", "accuracy_every", "coverage")}
+    numbers = {name: given[name] for name in NUMBERS}
     asked = Configuration(named, **numbers)
     words = [f"--detector {text}" for text in detectors] + ["--no-detectors"] * no_detectors
-    words += [f"--{name.replace('_', '-')} {value}" for name, value in numbers.items() if value is not None]
+    words += [f"{flag} {numbers[name]}" for name, flag in NUMBERS.items() if numbers[name] is not None]
     words += [f"--add-feature {text}" for text in added] + [f"--drop-feature {text}" for text in dropped]
     if not words:
         raise UsageFailure(
-            "give --detector, --no-detectors, --window, --accuracy-every, --coverage, --add-feature or --drop-feature"
+            "give --detector, --no-detectors, --metric-window, --accuracy-every, --coverage, --add-feature or "
+            "--drop-feature"
         )
     change = f"configure {' '.join(words)}{f' --begin {begin}' if begin else ''}"
 

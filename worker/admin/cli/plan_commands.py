@@ -35,7 +35,7 @@ def change_options(command: F) -> F:
         metavar="PARTITION:OFFSET",
         help="Take it at this input offset of that partition; repeatable.  [default: at each partition's next commit]",
     )(command)
-    command = click.option("--transactional-prefix", default="", metavar="PREFIX", help="As the workers have it.")(
+    command = click.option("--transactional-id-prefix", default="", metavar="PREFIX", help="As the workers have it.")(
         command
     )
     return group_options()(command)
@@ -58,7 +58,7 @@ def looked_up(given: dict[str, Any]) -> GroupModels:
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
     settings = settings_for(given["bootstrap"], given["input_"], given["group"], passthrough, None, given["outputs"])
-    settings = replace(settings, transactional_prefix=given.get("transactional_prefix", ""))
+    settings = replace(settings, transactional_id_prefix=given.get("transactional_id_prefix", ""))
     return find_models(settings, _tell)
 
 

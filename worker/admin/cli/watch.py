@@ -45,7 +45,7 @@ def watch(**given: Any) -> None:
     """Show rolling accuracy, throughput and lag of an input, per partition and learner, until Ctrl-C.
 
     Rows counts input offsets up to the newest prediction or rejection, lag those after it. The window is the
-    worker's (--window); no-change always predicts the last label, majority the most frequent one, both over all
+    worker's (--metric-window); no-change always predicts the last label, majority the most frequent one, both over all
     rows so far. A terminal shows a table that is refreshed four times a second; otherwise plain lines are printed
     every two seconds. Sparklines share one scale, shown above them. Rejections are counted by kind, starting with
     the last 10,000 of each partition. If there are detectors, a partition's last alarm is shown, with its detector

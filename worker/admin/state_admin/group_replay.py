@@ -158,8 +158,8 @@ def with_one_learner(worker: Model, model: PlannedModel, set_aside_from: int) ->
     """
     if worker.settings.share is not None and shares(model.spec, worker.settings.target):
         raise Failure(
-            f"what {model.name} would have got from other partitions is not known: the group has --share, so only "
-            "learners that have nothing to share can be compared"
+            f"what {model.name} would have got from other partitions is not known: the group has --share-models, so "
+            "only learners that have nothing to share can be compared"
         )
     twin = Model(replace(worker.settings, warm=None), worker.partition, worker.group, worker.plan)
     twin.go_on_as(worker.form)

@@ -24,7 +24,7 @@ from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
 def require_as_shared(
     source: GroupPartition, history: PlanHistory, taken: Sequence[PlanPlace], newest: ModelPlan
 ) -> None:
-    """Require that a history is the one that a partition of a group with ``--share`` had.
+    """Require that a history is the one that a partition of a group with ``--share-models`` had.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def require_as_shared(
     if where is not None:
         raise Failure(
             f"{history.name}: from offset {where} on, {source} had other models than this history. The group has "
-            "--share, and what other models would have got from other partitions is not known"
+            "--share-models, and what other models would have got from other partitions is not known"
         )
 
 

@@ -12,7 +12,8 @@ from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.file_options import file_options
 from driftway.worker.cli.model_options import COVERING, SHARING, target_options
-from driftway.worker.cli.warm_start_options import warm_options
+from driftway.worker.cli.option_groups import GroupedCommand
+from driftway.worker.cli.start_options import warm_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import (
     PREQUENTIAL,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from driftway.worker.evaluation.rows import RowCounts
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("streams", nargs=-1, metavar="STREAM...")
 @target_options
 @warm_options
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Learn as this many partitions would, each with a learner of its own.",
 )
-@click.option("--share", metavar="METHOD[:rows=N]", help=f"{SHARING} With --partitions.")
+@click.option("--share-models", "share", metavar="METHOD[:rows=N]", help=f"{SHARING} With --partitions.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Folder where streams are looked up by name.")
 @click.option(
     "--inject",
@@ -146,8 +147,8 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     streams from `driftway streams fetch`, nominal labels of ARFF.
 
     With --partitions N, row i belongs to partition i mod N, as in `driftway replay`, and every partition has a learner
-    of its own. With --share they share their models, as in a worker that commits every update before the next N rows:
-    each update of a partition reaches the others at their next exchange.
+    of its own. With --share-models they share their models, as in a worker that commits every update before the next N
+    rows: each update of a partition reaches the others at their next exchange.
 
     --protocol segments learns ten times from scratch, on 4T/5 rows starting at row T/50, T/25, ..., T/5, and shows
     mean ± standard deviation; a randomised learner has a different seed in each. --protocol holdout stops every
@@ -194,7 +195,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea --learner dfop --learner arow --curves accuracy.html --curve-metric accuracy
       driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
       driftway evaluate sea --learner dfop --detector adwin --detector hddm_w --detector ddm:drift=4
-      driftway evaluate sea --partitions 8 --share average:rows=10 --learner dfop:mu=0.0005
+      driftway evaluate sea --partitions 8 --share-models average:rows=10 --learner dfop:mu=0.0005
       driftway evaluate electricity --warm-start electricity.driftway --skip 20000 --learner dfop
       driftway evaluate electricity --label-delay 48 --learner auto --learner dfop
       driftway evaluate electricity --coverage 0.9 --learner auto --scores sets.jsonl

@@ -12,7 +12,7 @@ from driftway.worker.cli.event_options import made_events
 from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.cli.model_options import DEFAULT_LEARNER, make_model_settings, make_target
 from driftway.worker.cli.options import was_given
-from driftway.worker.cli.warm_start_options import warm_start_plan
+from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
@@ -72,9 +72,9 @@ def check_options(given: dict[str, Any]) -> None:
         raise UsageFailure("--label-delay does not go with --frozen, --detector or --regret")
     if given["share"] is not None:
         if given["partitions"] == 1:
-            raise UsageFailure("--share works between partitions: give their number with --partitions")
+            raise UsageFailure("--share-models works between partitions: give their number with --partitions")
         if given["label_delay"] or given["frozen"]:
-            raise UsageFailure("--share does not go with --label-delay or --frozen")
+            raise UsageFailure("--share-models does not go with --label-delay or --frozen")
     elsewhere = {
         "partitions": given["partitions"] > 1,
         "warm-start": given["warm_start"] is not None,

@@ -14,6 +14,7 @@ from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events, schema_options
 from driftway.worker.cli.file_options import file_options, given_file_options, tell_notes
 from driftway.worker.cli.model_options import make_target
+from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.options import client_options, reading_option, was_typed
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.evaluation.cli.progress_line import progress_line
@@ -45,7 +46,7 @@ OPTIONS = {
 """Argument -> option, where the names differ."""
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("source", required=False)
 @click.option("--out", required=True, metavar="FILE", help="Model file to write, such as model.driftway.")
 @click.option(
@@ -131,7 +132,7 @@ def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
 
     \b
     Examples:
-      driftway train phishing --out phishing.driftway
+      driftway train electricity --out electricity.driftway
       driftway train shop.csv --label bought --labels no,yes --algorithm ii:phi_max=20 --out shop.driftway
       driftway train shop.csv --feature amount --feature visits --missing mean --label bought --out shop.driftway
       driftway train sea --limit 20000 --test-skip 20000 --features quadratic --out sea.driftway --json

@@ -2,7 +2,7 @@
 
 It is written before anything else, under a key of the claimant's own, so that compaction leaves it in place. If two
 claim at once, the one whose record comes first owns the outputs, and both see that. Default names contain the group and
-the input: only ``--outputs`` can lead two groups to the same topics.
+the input: only ``--output-prefix`` can lead two groups to the same topics.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ def require_own(settings: WorkerSettings, owner: Owner | None) -> None:
     """
     if owner is None or owner[:2] != (settings.group, settings.input):
         whose = "a group that could not be read" if owner is None else f"group {owner[0]}, which works on {owner[1]}"
-        raise UsageFailure(f"outputs {settings.topics.prefix}.* belong to {whose}: choose others with --outputs PREFIX")
+        raise UsageFailure(
+            f"outputs {settings.topics.prefix}.* belong to {whose}: choose others with --output-prefix PREFIX"
+        )
 
 
 def read_owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -> Owner | None:
@@ -96,7 +98,9 @@ def read_owner(settings: WorkerSettings, reader: Consumer, deadline: Deadline) -
         return None
     if not (message.key() or b"").startswith(CLAIM_PREFIX):
         if settings.outputs:
-            raise UsageFailure(f"topic {topic} does not name its group: choose other outputs with --outputs PREFIX")
+            raise UsageFailure(
+                f"topic {topic} does not name its group: choose other outputs with --output-prefix PREFIX"
+            )
         return settings.group, settings.input, 0
     return read_claim(message.value(), f"{topic}/{CLAIM_PARTITION}@{message.offset()}")
 
@@ -115,5 +119,6 @@ def read_claim(value: bytes | None, where: str) -> Owner:
         return claim.text("group"), claim.text("input"), partitions
     except Malformed as error:
         raise CannotRestore(
-            f"the claim to the outputs at {where} cannot be read: {error}; choose other outputs with --outputs PREFIX"
+            f"the claim to the outputs at {where} cannot be read: {error}; choose other outputs with "
+            "--output-prefix PREFIX"
         ) from None

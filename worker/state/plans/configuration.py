@@ -168,7 +168,8 @@ def why_not_features(settings: ModelSettings, features: tuple[str, ...] | None) 
     if features is None or features == before.features:
         return None
     if settings.share is not None:
-        return "the features of a group with --share cannot be changed: its partitions exchange models of all of them"
+        why = "its partitions exchange models of all of them"
+        return f"the features of a group with --share-models cannot be changed: {why}"
     if settings.warm is not None:
         return "the features of a group with --warm-start cannot be changed: they are those of the model file"
     try:

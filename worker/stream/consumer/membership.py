@@ -113,7 +113,7 @@ class GroupMembership:
     def join_timed_out(self) -> bool:
         """Whether joining has failed for too long, counted from the first call since the last success."""
         if self._join_deadline is None:
-            self._join_deadline = Deadline(self.settings.give_up_after)
+            self._join_deadline = Deadline(self.settings.unavailable_timeout)
         return self._join_deadline.passed
 
     def may_rejoin(self, error: str) -> bool:

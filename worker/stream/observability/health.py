@@ -149,13 +149,13 @@ class HealthMonitor:
         Raises
         ------
         Unreachable
-            It has been silent for longer than --give-up-after.
+            It has been silent for longer than --unavailable-timeout.
         """
         since = self._unreachable_since
-        if since is not None and self._clock() - since > self.settings.give_up_after:
+        if since is not None and self._clock() - since > self.settings.unavailable_timeout:
             raise Unreachable(
-                f"no Kafka broker has answered at {self.settings.bootstrap} for {self.settings.give_up_after:g} s "
-                "(--give-up-after)"
+                f"no Kafka broker has answered at {self.settings.bootstrap} for "
+                f"{self.settings.unavailable_timeout:g} s (--unavailable-timeout)"
             )
 
     def begin(self) -> None:
@@ -229,8 +229,11 @@ class HealthMonitor:
             where, since = self.settings.bootstrap, now - self._unreachable_since
             self.event_log.error(
                 "the cluster does not answer, asking again",
-                bootstrap=where, seconds=round(since), gives_up_after=self.settings.give_up_after, error=error,
-            )  # fmt: skip
+                bootstrap=where,
+                seconds=round(since),
+                unavailable_timeout=self.settings.unavailable_timeout,
+                error=error,
+            )
 
     def record_brokers(self, brokers: Collection[int]) -> None:
         """Record the ids of the cluster's live brokers."""

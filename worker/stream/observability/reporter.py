@@ -65,7 +65,7 @@ class Reporter:
         Raises
         ------
         Unreachable
-            The cluster has been silent for longer than --give-up-after.
+            The cluster has been silent for longer than --unavailable-timeout.
         """
         self.health.require_reachable()
         self.health.heartbeat(committed=not any(task.uncommitted for task in self._tasks.values()))

@@ -43,12 +43,12 @@ class RetryPolicy:
 
     Parameters
     ----------
-    give_up_after : float
+    unavailable_timeout : float
         Seconds without a successful commit after which a partition is given up.
     """
 
-    def __init__(self, give_up_after: float) -> None:
-        self._give_up_after = give_up_after
+    def __init__(self, unavailable_timeout: float) -> None:
+        self._unavailable_timeout = unavailable_timeout
         self._streaks: dict[int, _FailureStreak] = {}
         self._fences: dict[int, tuple[int, float]] = {}
         """Partition -> fences in succession, and the time of the last one."""
@@ -74,7 +74,7 @@ class RetryPolicy:
             pause = min(doubled, MAX_PAUSE_SECONDS) if streak.count > 1 else 0.0
         streak.pending, streak.retry_at = True, now + pause
         lasted = now - streak.since
-        if streak.count >= MIN_FAILURES and lasted >= self._give_up_after:
+        if streak.count >= MIN_FAILURES and lasted >= self._unavailable_timeout:
             # The majority decides: an outage may first abort a commit, and on a busy machine a restore between two
             # refusals may time out.
             timed_out = 2 * streak.timeouts > streak.count
@@ -93,8 +93,8 @@ class RetryPolicy:
         """Seconds that a restore of the partition may take."""
         streak = self._streaks.get(partition)
         if streak is None:
-            return self._give_up_after
-        return max(self._give_up_after / 4, streak.since + self._give_up_after - time.monotonic())
+            return self._unavailable_timeout
+        return max(self._unavailable_timeout / 4, streak.since + self._unavailable_timeout - time.monotonic())
 
     def succeeded(self, partition: int) -> None:
         """Record that a commit of the partition succeeded."""

@@ -188,7 +188,7 @@ def test_outputs() -> None:
     assert refused.command.startswith("driftway topics create --input E --partitions 2 --group g ")
     alone = judged(brokers=(1, 2))
     assert alone.status == WARNING
-    assert alone.command.endswith("--replication 2")
+    assert alone.command.endswith("--replication-factor 2")
 
 
 SNAPSHOTS, PREDICTIONS = "E.g.snapshots", "E.g.predictions"
@@ -269,15 +269,17 @@ def test_rights_on_topics() -> None:
 @pytest.mark.parametrize(
     ("at", "policy", "status"),
     [
-        (access.Position(0, 9, None), "refuse", OK),
-        (access.Position(0, 9, 9), "refuse", OK),
-        (access.Position(5, 9, 4), "refuse", ERROR),
-        (access.Position(0, 9, 10), "refuse", ERROR),
+        (access.Position(0, 9, None), "fail", OK),
+        (access.Position(0, 9, 9), "fail", OK),
+        (access.Position(5, 9, 4), "fail", ERROR),
+        (access.Position(0, 9, 10), "fail", ERROR),
         (access.Position(5, 9, 4), "earliest", OK),
     ],
 )
 def test_where_a_group_goes_on(at: access.Position, policy: str, status: str) -> None:
-    found = access.check_positions({0: access.Position(0, 9, 9), 1: at}, settings(if_offset_lost=policy), COMMANDS)
+    found = access.check_positions(
+        {0: access.Position(0, 9, 9), 1: at}, settings(on_offset_out_of_range=policy), COMMANDS
+    )
     assert found.status == status
     assert found.exit_code == (4 if status == ERROR else 1)
 

@@ -128,7 +128,7 @@ def test_a_grid_takes_the_streams_task():
 @pytest.mark.parametrize(
     "option",
     [("--limit", "3"), ("--task", "regression"), ("--learner", "rls"), ("--classes", "3"), ("--labels", "a,b"),
-     ("--map", "polynomial:degree=2"), ("--no-standardize",), ("--window", "5"), ("--label", "z"), ("--json",),
+     ("--map", "polynomial:degree=2"), ("--no-standardize",), ("--metric-window", "5"), ("--label", "z"), ("--json",),
      ("--protocol", "holdout"), ("--inject", "gradual:at=5,to=sea"), ("--holdout-every", "5"), ("--csv", "x.csv"),
      ("--curves", "x.png"), ("--scores", "s"), ("--regret",), ("--partitions", "1")],
     ids=lambda option: option[0],

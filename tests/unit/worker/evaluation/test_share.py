@@ -81,10 +81,16 @@ def test_eight_partitions_that_share_are_nearly_one(real_streams: RealStreams, s
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--share", "average"), "--share works between partitions: give their number with --partitions"),
-        (("--share", "mean", "--partitions", "2"), "write average:rows=N or gossip:rows=N, N >= 1"),
-        (("--share", "average", "--partitions", "2", "--label-delay", "3"), "--share does not go with --label-delay"),
-        (("--share", "gossip", "--partitions", "2", "--learner", "auto"), "--share: auto has nothing to share; linear"),
+        (("--share-models", "average"), "--share-models works between partitions: give their number with --partitions"),
+        (("--share-models", "mean", "--partitions", "2"), "write average:rows=N or gossip:rows=N, N >= 1"),
+        (
+            ("--share-models", "average", "--partitions", "2", "--label-delay", "3"),
+            "--share-models does not go with --label-delay",
+        ),
+        (
+            ("--share-models", "gossip", "--partitions", "2", "--learner", "auto"),
+            "--share-models: auto has nothing to share; linear",
+        ),
     ],
 )
 def test_wrong_options_get_a_sentence(options: tuple[str, ...], sentence: str) -> None:

@@ -216,7 +216,7 @@ def test_a_wrong_share_is_told(text):
 def test_share_needs_transactions():
     assert SharingOption.parse("gossip") == SharingOption("gossip", 100)
     assert str(SharingOption.parse(" average:rows=7")) == "average:rows=7"
-    with pytest.raises(UsageFailure, match="--share needs --guarantee exactly-once"):
+    with pytest.raises(UsageFailure, match="--share-models needs --guarantee exactly-once"):
         WorkerSettings("h:1", "E", "g", SETTINGS, guarantee="at-least-once")
     assert "E.g.shares" in WorkerSettings("h:1", "E", "g", SETTINGS).topics.outputs()
 

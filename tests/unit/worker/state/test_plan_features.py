@@ -241,7 +241,7 @@ def test_a_plan_stores_its_features() -> None:
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"share": SharingOption.parse("average:rows=100")}, "--share cannot be changed"),
+        ({"share": SharingOption.parse("average:rows=100")}, "--share-models cannot be changed"),
         ({"warm": WarmStart("file", "00", False)}, "--warm-start cannot be changed"),
         ({}, "features from headers, @header.h, need workers"),
     ],

@@ -62,7 +62,9 @@ def test_other_types() -> None:
               b'{"group":"g","input":"E","partitions":1e18}']
 )  # fmt: skip
 def test_a_claim_that_cannot_be_read(value: bytes | None) -> None:
-    with pytest.raises(CannotRestore, match=r"^the claim to the outputs at S/0@4 cannot be read: .*--outputs PREFIX$"):
+    with pytest.raises(
+        CannotRestore, match=r"^the claim to the outputs at S/0@4 cannot be read: .*--output-prefix PREFIX$"
+    ):
         read_claim(value, "S/0@4")
 
 

@@ -30,7 +30,9 @@ class Watched:
 
     def __init__(self, form: str = TEXT) -> None:
         self.now, self.out = 100.0, io.StringIO()
-        settings = WorkerSettings("h:1", "EVENTS", "g", model_settings("pa1"), commit_interval=1.0, give_up_after=60)
+        settings = WorkerSettings(
+            "h:1", "EVENTS", "g", model_settings("pa1"), commit_interval=1.0, unavailable_timeout=60
+        )
         self.event_log = EventLog(form, self.out)
         self.health = HealthMonitor(settings, self.event_log, list, lambda: self.now)
         self.health.phase = RUNNING
@@ -48,7 +50,7 @@ def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
     assert health.reachable
     health.record_unreachable("gone")
     assert not health.reachable
-    expected = "the cluster does not answer, asking again bootstrap=h:1 seconds={} gives_up_after=60 error=gone"
+    expected = "the cluster does not answer, asking again bootstrap=h:1 seconds={} unavailable_timeout=60 error=gone"
     assert watched.lines() == [expected.format(0)]
     for _ in range(5):
         watched.now += 5

@@ -376,7 +376,7 @@ def test_models_that_are_there_already_or_that_the_newest_plan_lacks_are_not_rel
 def test_what_cannot_be_relearned_is_a_learner_that_would_have_shared() -> None:
     sharing = replace(SETTINGS, share=SharingOption.parse("average"))
     why = why_not_relearned(ADDED, sharing)
-    assert "arow cannot be relearned in a group with --share" in str(why)
+    assert "arow cannot be relearned in a group with --share-models" in str(why)
     for made, settings in (
         (plan(2, "pa1", NEW), sharing),
         (plan(2, "pa1", "majority_class*"), sharing),

@@ -12,7 +12,7 @@ from driftway.cli import main
 from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.topic_facts import TopicIds
-from driftway.worker.settings import FRESH, WorkerSettings
+from driftway.worker.settings import RESET, WorkerSettings
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.model import Model
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
@@ -67,10 +67,10 @@ def test_policies_know_where_a_group_began_and_in_which_state(
     with pytest.raises(CannotRestore) as caught:
         ways().by_policy("the reason")
     assert str(caught.value) == (
-        "cannot restore EVENTS/2: the reason; --if-unrestorable replay relearns the log from offset "
-        f"{again}, fresh starts with {learner} at 900"
+        "cannot restore EVENTS/2: the reason; --on-restore-failure replay relearns the log from offset "
+        f"{again}, reset starts with {learner} at 900"
     )
-    found = ways(if_unrestorable=FRESH).by_policy("the reason")
+    found = ways(on_restore_failure=RESET).by_policy("the reason")
     assert found.note == f"the reason; starting with {learner}, as configured"
     assert (found.position, found.committed, found.history_start) == (900, 900, 900)
 
@@ -83,14 +83,17 @@ def test_a_log_that_ends_before_the_committed_offset_may_be_a_new_topic_unless_i
     read = InputRead(0, 900, "same") if known else NOTHING_KNOWN
 
     def plan(policy: str) -> RestorePlan:
-        given, nothing = WorkerSettings("b:1", "EVENTS", "g", model_settings(), if_offset_lost=policy), cast(Any, None)
+        given, nothing = (
+            WorkerSettings("b:1", "EVENTS", "g", model_settings(), on_offset_out_of_range=policy),
+            cast(Any, None),
+        )
         ids, model = TopicIds("same"), Model(model_settings(), 2)
         context = RestoreContext(given, 2, nothing, lambda: model, Deadline(1), nothing, nothing, ids)
         return RestorePlan(context, LastCommit(None, 900, None, False, None, read), 900, 0, 5, None)
 
     found = RestoreResult(None, 900, 900, None)
     with pytest.raises(CannotRestore, match="the log holds 0 to 5: it ends before the committed offset") as caught:
-        plan("refuse").by_offset_policy(found)
+        plan("fail").by_offset_policy(found)
     assert ("latest predicts" in str(caught.value)) == known
     for policy in ("earliest", "latest"):
         if policy not in offers:

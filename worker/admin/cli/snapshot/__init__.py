@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def group_options(required: bool = True) -> Callable[[F], F]:
-    """Add --input, --group and --outputs, along with --bootstrap, -X and --client-properties."""
+    """Add --input, --group and --output-prefix, along with --bootstrap, -X and --client-properties."""
 
     def add(command: F) -> F:
         command = outputs_option(client_options(command))

@@ -25,7 +25,7 @@ def with_relearned(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     Raises
     ------
     CannotRestore
-        It does, and --if-unrestorable refuses.
+        It does, and --on-restore-failure refuses.
     TimedOut
         The deadline has passed, or the broker has stopped delivering.
     """

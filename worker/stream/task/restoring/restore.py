@@ -10,7 +10,7 @@
    Relearn the models of plans in between, if they were relearned where the plans were taken (`relearned_models`).
 5. Find the inputs beside the events from S on (`side_inputs`): other partitions' models, and labels.
 6. The loop then replays S..C, learning without emitting, and counts the records: if the last commit had read another
-   number of them, the partition is restored again, and `--if-unrestorable` decides. From C on the loop emits.
+   number of them, the partition is restored again, and `--on-restore-failure` decides. From C on the loop emits.
 
 A damaged snapshot is an accident: an older one of the same history, or the log itself if it still holds the first row,
 gives the same bits, and the restore's note says so. Anything else (another learner, an offset committed by hand, rows

@@ -9,7 +9,7 @@ from driftway.worker.errors import CannotRestore
 from driftway.worker.kafka.log_reader.reader import watermarks
 from driftway.worker.kafka.log_reader.topic_facts import why_records_differ
 from driftway.worker.kafka.log_reader.visibility import first_of_later_epoch
-from driftway.worker.settings import EARLIEST, FRESH, LATEST, REFUSE, REPLAY
+from driftway.worker.settings import EARLIEST, FAIL, LATEST, REPLAY, RESET
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import RecordsDiffer
 from driftway.worker.state.changelog.snapshot_scan import SnapshotScan, read_chunks, scan_snapshots
@@ -167,7 +167,7 @@ class RestorePlan:
         return found.history_start
 
     def in_new_topic(self, in_memory_offset: int | None) -> RestoreResult:
-        """Go on at the start of a topic that was recreated, with what was learned, as --if-offset-lost allows.
+        """Go on at the start of a topic that was recreated, with what was learned, as --on-offset-out-of-range allows.
 
         No other option does: every one that goes on at the committed offset would skip rows of the new topic.
         """
@@ -177,11 +177,12 @@ class RestorePlan:
             f"its id was {self.last.input_read.topic}, now it is {context.ids.input}"
         )
         outcome = f"keeps what was learned and predicts the new topic from its start, offset {self.low}, on"
-        if context.settings.if_offset_lost != EARLIEST:
+        if context.settings.on_offset_out_of_range != EARLIEST:
             raise CannotRestore(
-                f"cannot restore {context.where}: {reason}; only --if-offset-lost {EARLIEST} goes on, which {outcome}"
+                f"cannot restore {context.where}: {reason}; only --on-offset-out-of-range {EARLIEST} goes on, which "
+                f"{outcome}"
             )
-        note = f"{reason}; --if-offset-lost {EARLIEST} {outcome}"
+        note = f"{reason}; --on-offset-out-of-range {EARLIEST} {outcome}"
         return self._among_other_records(self.low, self.low, note, in_memory_offset)
 
     def _cut_at(self) -> int | None:
@@ -197,7 +198,7 @@ class RestorePlan:
         return self.high if found is None and self.committed > self.high else found
 
     def in_cut_log(self, cut: int, missing: MissingOutputs | None, in_memory_offset: int | None) -> RestoreResult:
-        """Go on in a log that was cut below the committed offset, with what was learned, as --if-offset-lost allows."""
+        """Go on in a log that was cut below the committed offset, as --on-offset-out-of-range allows."""
         context, committed = self.context, self.committed
         reason = (
             f"its log was cut at offset {cut}, as by an unclean election of a leader: rows {cut} to {committed - 1} "
@@ -207,11 +208,11 @@ class RestorePlan:
             reason += f"; {missing.reason(context.settings.topics)}, and stays so"
         starts = {EARLIEST: cut, LATEST: self.high}
         offers = {word: f"keeps what was learned and predicts from {start} on" for word, start in starts.items()}
-        policy = context.settings.if_offset_lost
+        policy = context.settings.on_offset_out_of_range
         if policy not in starts:
             choices = ", ".join(f"{word} {offer}" for word, offer in offers.items())
-            raise CannotRestore(f"cannot restore {context.where}: {reason}; --if-offset-lost {choices}")
-        note = f"{reason}; --if-offset-lost {policy} {offers[policy]}"
+            raise CannotRestore(f"cannot restore {context.where}: {reason}; --on-offset-out-of-range {choices}")
+        note = f"{reason}; --on-offset-out-of-range {policy} {offers[policy]}"
         return self._among_other_records(starts[policy], cut, note, in_memory_offset)
 
     def _among_other_records(self, start: int, same: int, note: str, in_memory_offset: int | None) -> RestoreResult:
@@ -254,7 +255,7 @@ class RestorePlan:
         reason, end = missing.reason(self.context.settings.topics), replace(self, committed=missing.until)
         before = replace(self, committed=missing.since, pointer=None)
         found = before.from_older_snapshot(reason) or before.from_log_start(reason)
-        if found is None and self.context.settings.if_unrestorable == REPLAY:
+        if found is None and self.context.settings.on_restore_failure == REPLAY:
             found = before.by_policy(reason)
         if found is None:
             return end.by_policy(f"{reason}, and no snapshot or log reaches back far enough to recompute it")
@@ -289,34 +290,34 @@ class RestorePlan:
         began = self._scan_older().history_start
         if began is None and self.context.settings.start in (EARLIEST, 0):
             began = 0
-        if self.context.settings.if_unrestorable != REFUSE or not self.low == began == 0:
+        if self.context.settings.on_restore_failure != FAIL or not self.low == began == 0:
             return None
         note = f"{reason}; no older one can be used, relearning the whole log from offset 0"
         return self._with_places(RestoreResult(self.context.make_model(), 0, self.committed, None, note, decided=True))
 
     def by_policy(self, reason: str) -> RestoreResult:
-        """Apply --if-unrestorable."""
+        """Apply --on-restore-failure."""
         low, committed, reason = self.low, self.committed, reason + self.gone
         learner = "an empty learner" if self.context.settings.model.warm is None else "the model file's learner"
         if isinstance(self.context.settings.start, int):
             low = max(low, self.context.settings.start)
-        if self.context.settings.if_unrestorable == REPLAY:
+        if self.context.settings.on_restore_failure == REPLAY:
             start = min(low, committed)
             note = f"{reason}; relearning the log from offset {start}, as configured"
             older = None if self.gap is not None else self.from_older_snapshot(reason)
             fresh = self.context.make_model(), start, committed, None, note
             return older or RestoreResult(*fresh, history_start=start, decided=True)
-        if self.context.settings.if_unrestorable == FRESH:
+        if self.context.settings.on_restore_failure == RESET:
             note = f"{reason}; starting with {learner}, as configured"
             model = self.context.make_model()
             return RestoreResult(model, committed, committed, None, note, history_start=committed, decided=True)
         raise CannotRestore(
-            f"cannot restore {self.context.where}: {reason}; --if-unrestorable {REPLAY} relearns the log from offset "
-            f"{low}, {FRESH} starts with {learner} at {committed}"
+            f"cannot restore {self.context.where}: {reason}; --on-restore-failure {REPLAY} relearns the log from "
+            f"offset {low}, {RESET} starts with {learner} at {committed}"
         )
 
     def by_offset_policy(self, found: RestoreResult) -> RestoreResult:
-        """Apply --if-offset-lost: the learner keeps what it has learned."""
+        """Apply --on-offset-out-of-range: the learner keeps what it has learned."""
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {self.low} to {self.high}"
         choices = {EARLIEST: self._at_earliest(found), LATEST: self._at_latest(found)}
         if found.committed > self.high and not self._same_topic:
@@ -325,12 +326,12 @@ class RestorePlan:
             del choices[LATEST]
         elif found.committed > self.high:
             needed += ": it ends before the committed offset, so it was truncated, or the offset was set by hand"
-        policy = self.context.settings.if_offset_lost
+        policy = self.context.settings.on_offset_out_of_range
         if policy not in choices:
             offers = ", ".join(f"{word} {outcome(*places)}" for word, places in choices.items())
-            raise CannotRestore(f"cannot restore {self.context.where}: {needed}; --if-offset-lost {offers}")
+            raise CannotRestore(f"cannot restore {self.context.where}: {needed}; --on-offset-out-of-range {offers}")
         start, committed = choices[policy]
-        note = f"{needed}; --if-offset-lost {policy} {outcome(start, committed)}"
+        note = f"{needed}; --on-offset-out-of-range {policy} {outcome(start, committed)}"
         return RestoreResult(
             found.model,
             start,
@@ -343,7 +344,7 @@ class RestorePlan:
         )
 
     def _at_earliest(self, found: RestoreResult) -> tuple[int, int]:
-        """Offsets to learn from and to emit from, by --if-offset-lost earliest."""
+        """Offsets to learn from and to emit from, by --on-offset-out-of-range earliest."""
         return self.low, found.committed if self.low <= found.committed <= self.high else self.low
 
     def _at_latest(self, found: RestoreResult) -> tuple[int, int]:

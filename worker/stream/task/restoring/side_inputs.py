@@ -21,7 +21,7 @@ from driftway.worker.stream.task.restoring.restore_result import RestoreResult, 
 
 
 def with_rounds(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
-    """Add the exchange rounds that the model must replay; if one is missing, --if-unrestorable decides.
+    """Add the exchange rounds that the model must replay; if one is missing, --on-restore-failure decides.
 
     Raises
     ------
@@ -74,11 +74,14 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     lost = lost_labels(plan, high)
     if lost is not None:
         outcome = f"keeps what was learned and reads the labels of {topic} from offset {low} on"
-        if context.settings.if_offset_lost != EARLIEST:
+        if context.settings.on_offset_out_of_range != EARLIEST:
             raise CannotRestore(
-                f"cannot restore {context.where}: {lost}; only --if-offset-lost {EARLIEST} goes on, which {outcome}"
+                f"cannot restore {context.where}: {lost}; only --on-offset-out-of-range {EARLIEST} goes on, which "
+                f"{outcome}"
             )
-        note = "; ".join(part for part in (found.note, f"{lost}; --if-offset-lost {EARLIEST} {outcome}") if part)
+        note = "; ".join(
+            part for part in (found.note, f"{lost}; --on-offset-out-of-range {EARLIEST} {outcome}") if part
+        )
         if found.history_start is None:
             found = replace(found, pointer=None, history_start=found.position, keeps_learned=True)
         merger = LabelMerger(MergeOrder(MergePosition(found.position, low)))

@@ -1,4 +1,4 @@
-"""--warm-start and --frozen: the options, and what a model file determines in place of other options."""
+"""--start, --warm-start and --frozen: how a new group begins, and what a model file determines for other options."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from driftway.worker.cli.options import was_given
 from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.settings import EARLIEST, LATEST
 from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
 from driftway.worker.wire.schema.feature import Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import Path
@@ -20,6 +21,26 @@ if TYPE_CHECKING:
     from driftway.worker.warm_start import WarmStart
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+LARGEST_OFFSET = 2**63 - 1
+MOST_DIGITS = 100
+"""Python refuses to read an int of more than 4300."""
+START_PLACES = f"{EARLIEST}|{LATEST}|OFFSET"
+
+
+def start_place(context: click.Context, option: click.Parameter, value: str) -> str | int:
+    """Parse --start: ``earliest``, ``latest``, or an offset as an int.
+
+    Raises
+    ------
+    BadParameter
+        The value is none of these.
+    """
+    if value in (EARLIEST, LATEST):
+        return value
+    if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value) < LARGEST_OFFSET:
+        return int(value)
+    raise click.BadParameter(f"{value!r} is neither {EARLIEST}, {LATEST} nor an offset.", context, option)
 
 
 def warm_options(command: F) -> F:

@@ -1,0 +1,132 @@
+"""Former names of options, accepted in one release: on the command line, in the environment, in a config file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+PREFIX = "DRIFTWAY_"
+STILL = "the old name will stop working in 0.2"
+
+
+class Renamed(NamedTuple):
+    """The present name of an option, as it is typed.
+
+    Attributes
+    ----------
+    name : str
+        The name.
+    values : Mapping of str to str
+        Former value -> present value, where values have other names, too.
+    said : bool
+        Whether the user is told; not for a second name that stays.
+    """
+
+    name: str
+    values: Mapping[str, str] = {}
+    said: bool = True
+
+
+RENAMED = {
+    "--if-unrestorable": Renamed("--on-restore-failure", {"refuse": "fail", "fresh": "reset"}),
+    "--if-offset-lost": Renamed("--on-offset-out-of-range", {"refuse": "fail"}),
+    "--give-up-after": Renamed("--unavailable-timeout"),
+    "--outputs": Renamed("--output-prefix"),
+    "--window": Renamed("--metric-window"),
+    "--share": Renamed("--share-models"),
+    "--relearn-share": Renamed("--relearn-cpu-share"),
+    "--transactional-prefix": Renamed("--transactional-id-prefix"),
+    "--transactional": Renamed("--transactional-id"),
+    "--profile": Renamed("--load-profile"),
+    "--truth": Renamed("--concept-headers"),
+    "--replication": Renamed("--replication-factor"),
+    "--bootstrap-server": Renamed("--bootstrap", said=False),  # what Kafka's own tools call it
+}
+"""Former name -> present name, in all commands."""
+
+
+def present_words(words: Sequence[str], told: list[str]) -> list[str]:
+    """Return a command line with present names.
+
+    Parameters
+    ----------
+    words : Sequence of str
+        What follows the command's name.
+    told : list of str
+        Gets a sentence for each former name.
+    """
+    found: list[str] = []
+    values: Mapping[str, str] = {}
+    for at, word in enumerate(words):
+        if word == "--":
+            return [*found, *words[at:]]
+        name, equals, value = word.partition("=")
+        if name in RENAMED:
+            _tell(told, name, RENAMED[name].name, RENAMED[name])
+            values = {} if equals else RENAMED[name].values
+            found.append(RENAMED[name].name + equals + RENAMED[name].values.get(value, value))
+        else:
+            found.append(values.get(word, word))
+            values = {}
+    return found
+
+
+def present_keys(table: Mapping[str, Any], place: str, told: list[str]) -> dict[str, Any]:
+    """Return a table of a config file with present names, those of the tables in it, too.
+
+    Parameters
+    ----------
+    table : Mapping of str to Any
+        Keys with - or _.
+    place : str
+        The file, for the sentences.
+    told : list of str
+        Gets a sentence for each former name.
+    """
+    found: dict[str, Any] = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            found[key] = present_keys(value, place, told)
+            continue
+        new = RENAMED.get("--" + key.replace("_", "-"))
+        if new is None:
+            found[key] = value
+        else:
+            now = _as_key(new.name)
+            _tell(told, f"{place}: {key}", now, new)
+            found.setdefault(now, new.values.get(value, value) if isinstance(value, str) else value)
+    return found
+
+
+def former_variables(environ: Mapping[str, str], told: list[str]) -> dict[str, str]:
+    """Return what variables with former names say, by present key.
+
+    Parameters
+    ----------
+    environ : Mapping of str to str
+        The environment.
+    told : list of str
+        Gets a sentence for each former name.
+    """
+    found = {}
+    for old, new in RENAMED.items():
+        variable = variable_of(old)
+        if variable in environ:
+            _tell(told, variable, variable_of(new.name), new)
+            found[_as_key(new.name)] = new.values.get(environ[variable], environ[variable])
+    return found
+
+
+def variable_of(option: str) -> str:
+    """Return the environment variable of an option, given as it is typed."""
+    return PREFIX + _as_key(option).upper()
+
+
+def _as_key(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def _tell(told: list[str], old: str, now: str, new: Renamed) -> None:
+    if new.said:
+        other = ", ".join(f"{before} is now {after}" for before, after in new.values.items())
+        told.append(f"{old} is now {now}{f' ({other})' if other else ''}; {STILL}")
