@@ -114,7 +114,7 @@ def test_the_commit_is_read_from_gits_own_files(kind: str, tmp_path: Path) -> No
             own.mkdir(parents=True)
             git.write_text(f"gitdir: {own}\n")
             (own / "HEAD").write_text("ref: refs/heads/main\n")
-            (own / "commondir").write_text("../..\n")
+            (own / "commondir").write_text(f"{tmp_path / 'common'}\n")
             (tmp_path / "common" / "refs" / "heads" / "main").write_text(f"{COMMIT}\n")
         case "new":
             expected = ""
