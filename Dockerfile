@@ -1,34 +1,56 @@
-# The worker, the replay and every other command, as a user without rights and without a compiler.
-FROM python:3.12-slim
+# Every command of Driftway, for a user without rights, on a read-only root file system, with compiled kernels.
+#
+#   docker build --tag driftway:0.1.0 --build-arg COMMIT="$(git rev-parse HEAD)" .
+#
+# The base is pinned by version. To pin it by digest as well: --build-arg PYTHON=python@sha256:...
+ARG PYTHON=python:3.12.11-slim-bookworm
+
+# The wheel, and those of the release's dependencies. Nothing else of this stage is in the image.
+FROM ${PYTHON} AS build
+ENV PIP_NO_CACHE_DIR=1 \
+    PIP_DISABLE_PIP_VERSION_CHECK=1
+WORKDIR /src
+COPY . .
+ARG COMMIT=
+ENV DRIFTWAY_BUILD_COMMIT=${COMMIT}
+ARG EXTRAS=registry
+RUN pip wheel --wheel-dir /wheels --constraint constraints.txt ".[${EXTRAS}]"
+
+FROM ${PYTHON}
+ARG COMMIT=
+ARG EXTRAS=registry
+LABEL org.opencontainers.image.title="Driftway" \
+      org.opencontainers.image.description="Online learning under concept drift as a Kafka stream-processing worker" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.revision="${COMMIT}"
 
 ENV PYTHONUNBUFFERED=1 \
-    PIP_NO_CACHE_DIR=1 \
-    PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
     NUMBA_CACHE_DIR=/var/cache/driftway
 
-RUN useradd --system --uid 10001 --create-home driftway \
-    && install --directory --owner driftway --group driftway /var/cache/driftway
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir --no-index --find-links /wheels "driftway[${EXTRAS}]" \
+    && groupadd --system --gid 10001 driftway \
+    && useradd --system --uid 10001 --gid driftway --create-home driftway \
+    && install --directory --owner driftway --group driftway --mode 755 /var/cache/driftway
+COPY --chmod=755 deploy/image /usr/local/libexec/driftway
 
-WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
-COPY driftway driftway
-COPY learners learners
-COPY worker worker
-COPY producers producers
-COPY workbench workbench
-RUN pip install '.[files,statistics]' && rm -rf /src/*
-
-USER driftway
+USER 10001:10001
 WORKDIR /home/driftway
-# Compiled for the processor of the build; on another one a container says so, and compiles at its first start.
-RUN driftway warm --learner auto --learner dfop --learner rls --learner arow --learner pa1 --learner perceptron \
+# Kernels for the processor CPU, with the same bits on each: generic runs on every one of the image's kind, x86-64-v3 is
+# as fast as a build for one's own (docs/decisions/0063). Those of other learners: --build-arg WARM="--learner knn_win".
+ARG CPU=generic
+ENV NUMBA_CPU_NAME=${CPU} \
+    NUMBA_CPU_FEATURES=
+ARG WARM="--learner auto --learner dfop --learner rls --learner arow --learner pa1 --learner perceptron"
+RUN driftway warm ${WARM} \
     && driftway warm --task regression --learner auto --learner dfop --learner rls
-VOLUME /var/cache/driftway
 EXPOSE 8000
 
-# For the worker, which serves /healthz; a service that runs another command switches it off.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/healthz', timeout=2)"]
+# Asks a worker's /healthz; a container that runs another command is healthy.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=6 \
+    CMD ["python", "/usr/local/libexec/driftway/health.py"]
 
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["driftway"]

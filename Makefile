@@ -6,7 +6,7 @@ INSTALL_QUIETLY := $(if $(CI),--quiet,)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs tutorials test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate broker clean
+.PHONY: help setup demo docs tutorials test check test-quick test-slow test-unit test-broker test-fault test-cluster test-versions bench bench-kernels long-log soak regenerate constraints release test-deployment broker clean
 
 help:  ## Print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -104,6 +104,18 @@ regenerate: setup  ## Regenerate docs/learners.md, docs/reference/commands and t
 	$(BIN)/driftway evaluate sea hyperplane_staged 1CDT 2CDT 1CHT archive:2CHT UG-2C-2D electricity usenet2 \
 	  --protocol segments --no-standardize --grid dfop:mu=0.0001/0.0003/0.001/0.003/0.01/0.03/0.1/0.3/0.5 \
 	  --jobs 2 --out docs/results/forgetting-factor
+
+# The schemas of Kubernetes (108 MB) are kept in .versions; helm, kubectl and systemd-analyze are used if they are here.
+test-deployment: setup  ## Manifests, chart, unit and image by their schemas and tools, and a wheel: two minutes
+	@[ -d .versions/deployment ] || $(BIN)/python -m pip install --quiet --no-deps --target .versions/deployment 'kubernetes-validate>=1.37'
+	PYTHONPATH=.versions/deployment $(PYTEST) tests/unit/deployment
+
+constraints: setup  ## Write constraints.txt: the versions with which a release is tried
+	$(BIN)/python -m tests.regenerate.constraints
+
+# Into dist/, with a bill of materials (CycloneDX) and the licences of what a worker needs.
+release: setup  ## Build wheel and source archive, and try them in fresh environments on each Python
+	@$(BIN)/python -m tests.release
 
 broker: setup  ## A local Kafka until Ctrl-C
 	$(BIN)/driftway broker

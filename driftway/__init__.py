@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from driftway.library.files import load
     from driftway.library.regressor import Regressor
 
+    __commit__: str | None
+    """The commit of the checkout, or that the package was built from; None if it is not known."""
+
 __version__ = "0.1.0"
 __all__ = ["Classifier", "Regressor", "__version__", "create", "detector", "load", "stream"]
 
@@ -36,6 +39,10 @@ def __getattr__(name: str) -> Any:
     """Import a name of the library when it is first used: the command line must not wait for it."""
     from importlib import import_module
 
+    if name == "__commit__":
+        from driftway.version import commit
+
+        return commit()
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"driftway.library.{_PLACES[name]}"), name)

@@ -191,9 +191,25 @@ def page_routes(worker: Any) -> Any:
     return routes(worker)
 
 
+def show_version(ctx: click.Context, _option: click.Parameter, given: bool) -> None:
+    """Print version and commit."""
+    if given and not ctx.resilient_parsing:
+        from driftway.version import commit, described
+
+        click.echo(f"driftway, version {described(__version__, commit())}")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options.")
-@click.version_option(__version__, prog_name="driftway")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def main(ctx: click.Context, config: str | None) -> None:
     """Learn from Kafka topics while the world changes: predict, then update, exactly once.

@@ -147,7 +147,8 @@ def _compile_parts(job: Job) -> None:
 def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
     """Return functions that compile parts of the kernels.
 
-    A learner is linked to its separate kernels: the process from the other end has compiled them by then.
+    A learner is linked to its separate kernels: the process from the other end has compiled them by then. All that is
+    left for a model of the stand-in is in the middle.
     """
     writes_json = settings.output_form not in (PACKED, AVRO, PROTOBUF)
     stand_in = replace(settings, specs=(Spec.parse(STAND_IN),), warm=None, share=None)
@@ -156,9 +157,9 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
         *([EProcess().compile_kernels] if len(settings.specs) > 1 else []),
         *([partial(encode_events, np.zeros((1, 1)), np.zeros(1), 0, None)] if writes_json else []),
         partial(warm_client, client),
+        partial(_compile_model, stand_in),
         *([] if settings.target.task == REGRESSION else [partial(_compile_calibration, stand_in)]),
         *(partial(_compile_separate_kernels, spec, settings) for spec in reversed(settings.specs)),
-        partial(_compile_model, stand_in),
     ]
 
 

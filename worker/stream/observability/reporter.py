@@ -14,6 +14,7 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.health import RUNNING, HealthMonitor
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.progress_log import ProgressLog
+from driftway.worker.stream.observability.service_manager import ServiceManager
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.codec import parse_json
@@ -42,6 +43,7 @@ class Reporter:
         self.metrics, self._event_log, self._tasks = metrics, event_log, tasks
         self.health = HealthMonitor(settings, event_log, lambda: list(tasks))
         self.progress_log = ProgressLog(event_log, settings.input, settings.model.usage_example)
+        self._manager = ServiceManager()
         model = settings.model
         counted = settings.unknown_fields == COUNT
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
@@ -69,6 +71,7 @@ class Reporter:
         """
         self.health.require_reachable()
         self.health.heartbeat(committed=not any(task.uncommitted for task in self._tasks.values()))
+        self._manager.turned(lambda: self.health.alive)
         self.progress_log.tick(list(self._tasks.values()), self.health.ends)
 
     def advanced(
@@ -101,6 +104,7 @@ class Reporter:
         """Record that the group has told the worker its partitions, or that it stands by."""
         self.metrics.worker_metric(self.metrics.rebalances).inc()
         self.health.phase = RUNNING
+        self._manager.joined()
 
     def running(self, task: Task) -> None:
         """Record that a task predicts from now on."""
@@ -123,6 +127,7 @@ class Reporter:
 
     def leaving(self) -> None:
         """Stop monitoring, while the partitions are still known."""
+        self._manager.leaving()
         self.health.end()
 
     def end(self) -> None:

@@ -1,0 +1,37 @@
+"""A worker under a service manager: ready once the group has taken it in, alive while it works, and stopping."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from pathlib import Path
+
+from tests.support.fault_scenario import FaultScenario
+from tests.support.kafka import await_until
+from tests.support.process import Driftway
+
+
+def test_the_manager_is_told_when_the_worker_has_joined_lives_and_leaves(kafka: str, tmp_path: Path) -> None:
+    stage = FaultScenario(kafka, partitions=1, rows=100)
+    stage.fill()
+    told: list[str] = []
+    address = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as place:
+        place.bind(address)
+        place.settimeout(0.05)
+
+        def hear() -> list[str]:
+            with contextlib.suppress(TimeoutError):
+                told.append(place.recv(4096).decode().splitlines()[0])
+            return told
+
+        environ = {"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "400000"}
+        with Driftway(*stage.worker(), env=environ) as worker:
+            await_until(lambda: "subscribed" in worker.stderr, 60, "the worker asks to join")
+            assert "READY=1" not in hear() or "assigned" in worker.stderr
+            await_until(lambda: hear().count("WATCHDOG=1") >= 3, 60, "the watchdog is fed")
+            assert "READY=1" in told
+            worker.terminate()
+            assert worker.wait() == 0, worker.story()
+            await_until(lambda: "STOPPING=1" in hear(), 10, "it says that it leaves")
+    assert told.count("READY=1") == told.count("STOPPING=1") == 1
