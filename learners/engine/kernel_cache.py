@@ -28,6 +28,7 @@ from driftway.learners.engine.dependencies import digest_of
 # Set before numba is imported: the vector library's functions return different bits (docs/decisions/0021).
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
+
 import llvmlite.binding as llvm
 import numba
 import numba.core.config

@@ -9,6 +9,7 @@ from typing import Any
 
 from driftway.learners.engine.kernel_cache import kept  # isort: skip # noqa: F401 - sets numba's environment first
 
+
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models

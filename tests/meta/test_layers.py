@@ -37,15 +37,19 @@ MAY_IMPORT = {
 }
 """Package -> modules below `driftway` that it may import."""
 
-NUMERICS = ("numpy", "numba", *sorted(sys.stdlib_module_names))
+NUMERICS = ("numpy", "numba", "llvmlite", *sorted(sys.stdlib_module_names))
 
 DOORS = {
     "numba": (
         "learners/engine/jit.py",
+        "learners/engine/array_items.py",
+        "learners/engine/memory_types.py",
+        "learners/engine/separate_kernels.py",
         "learners/engine/subroutines.py",
         "learners/engine/kernel_cache.py",
         "worker/kafka/librdkafka/intrinsics.py",
     ),
+    "llvmlite": ("learners/engine/kernel_cache.py", "learners/engine/memory_types.py"),
     "orjson": ("worker/wire/codec.py",),
     "click": (
         "driftway/",
