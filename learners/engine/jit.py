@@ -19,7 +19,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np import linalg
 
-from driftway.learners.engine.memory_types import indexed, item
+from driftway.learners.engine.memory_types import Memory, indexed, item
 from driftway.learners.engine.subroutines import CompiledFunction, SeparateKernel
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ def _member(typing_context: Any, stacked: Any, i: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return item(context, builder, stacked, *arguments)
 
-    return indexed(stacked)(stacked, numba.types.intp), generate
+    known = isinstance(stacked, Memory | numba.types.Array)
+    return (indexed(stacked)(stacked, numba.types.intp), generate) if known else None
 
 
 def _trailing_zeros(typing_context: Any, word: Any) -> Any:
@@ -139,7 +140,7 @@ store8 = cast("Callable[[NDArray[np.uint8], int | np.uint64, np.uint64], None]",
 """In kernels: write a word to array[position:position + 8], little-endian; usually without a bounds check."""
 
 member = cast("Callable[[N, int], N]", intrinsic(_member))
-"""In kernels: ``member(stacked, i)`` is the NamedTuple of item i along the first axis of each array of `stacked`."""
+"""In kernels: ``member(stacked, i)`` is the NamedTuple of item i along the first axis of each array of a memory."""
 
 trailing_zeros = cast("Callable[[np.uint64], np.uint64]", intrinsic(_trailing_zeros))
 """In kernels: the number of trailing zero bits of a word; 64 for 0."""

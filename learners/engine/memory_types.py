@@ -1,8 +1,8 @@
 """The type by which kernels know a learner's memory: an address instead of all its arrays.
 
-numba passes a NamedTuple by value: that of `auto` is thousand words for each call, and code that packs and unpacks them
-in each function, half of all that LLVM got to read. Here Python's call writes the arrays' addresses and lengths to a
-struct, once per batch, and functions pass its address (docs/decisions/0067).
+numba passes a NamedTuple by value: that of `auto` takes a thousand words for each call, and the code that packs and
+unpacks them was half of what LLVM got. Here a call from Python writes the arrays' addresses and lengths to a struct,
+once per batch, and functions pass its address (docs/decisions/0067).
 """
 
 from typing import Any
@@ -87,10 +87,8 @@ def _unpacked(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
 
 def _field(context: Any, builder: Any, memory: Memory, value: Any, place: int) -> Any:
     address, *indices = [builder.extract_value(value, k) for k in range(1 + memory.indices)]
-    kind, start = (
-        memory.stacked[place],
-        _inside(builder, builder.bitcast(address, _struct(context, memory).as_pointer()), place),
-    )
+    struct = builder.bitcast(address, _struct(context, memory).as_pointer())
+    kind, start = memory.stacked[place], _inside(builder, struct, place)
     if isinstance(kind, types.Array):
         return _array(context, builder, kind, start, indices)
     if isinstance(kind, Memory):

@@ -24,7 +24,7 @@ def installed(tmp_path: Path) -> Path:
     """The unit with its addition for a login, as somebody installs it."""
     place = tmp_path / "driftway@fraud.service"
     text = (ROOT / UNIT).read_text()
-    place.write_text(text.replace("/opt/driftway/bin/driftway", sys.executable))
+    place.write_text(text.replace("/opt/driftway/bin/driftway", f'"{sys.executable}"'))  # blanks in the path
     folder = tmp_path / "driftway@fraud.service.d"
     folder.mkdir()
     shutil.copy(ROOT / "deploy/systemd/login.conf", folder)

@@ -9,12 +9,13 @@ import pytest
 
 from driftway import learners
 from driftway.learners.engine.jit import kernel, member
+from driftway.learners.engine.memory_types import pass_by_address
 
 FOREST, PATCHES, BOOSTING = "adaptive_random_forest", "streaming_random_patches", "streaming_gradient_boosting"
 
 
 class Pair(NamedTuple):
-    """Two arrays of one type: numba then has another type for the tuple."""
+    """Two arrays of one type: numba has another type for tuples of such."""
 
     first: np.ndarray
     second: np.ndarray
@@ -27,6 +28,7 @@ def total_of_second_row(pair):
 
 
 def test_a_member_of_arrays_of_one_type():
+    pass_by_address(Pair)
     assert total_of_second_row(Pair(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]))) == 67.0
 
 
