@@ -70,9 +70,17 @@ def everything(port: int) -> bool:
     return found["complete"] and ends == {0: 999, 1: 699} and {m["lag"] for m in found["models"]} == {0}
 
 
+TIMED = "prediction_latency_seconds", "commit_duration_seconds"
+
+
+def timed(port: int) -> bool:
+    """Whether a worker has timed a commit of each of its partitions; it does so after the rows are committed."""
+    return all(name in one for one in status(port)["worker"]["partitions"].values() for name in TIMED)
+
+
 def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tuple[str, str, list[int]]) -> None:
     topic, group, ports = pages
-    await_until(lambda: everything(ports[1]), 60, "all points")
+    await_until(lambda: everything(ports[1]) and timed(ports[1]), 60, "all points")
     found, points = status(ports[1]), newest_points(kafka, f"{topic}.{group}.accuracy")
     assert (found["group"], found["topic"], found["error"]) == (group, topic, None)
     assert {(m["partition"], m["learner"], m["champion"]) for m in found["models"]} == {
@@ -90,9 +98,9 @@ def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tupl
     (own,) = found["worker"]["partitions"].values()
     assert own["state"] == "running"
     assert own["restores"] == {"log": 1}
-    for timed in ("prediction_latency_seconds", "commit_duration_seconds"):
-        assert own[timed]["count"] > 0
-        assert 0.0 < own[timed]["p50"] <= own[timed]["p99"]
+    for name in TIMED:
+        assert own[name]["count"] > 0
+        assert 0.0 < own[name]["p50"] <= own[name]["p99"]
     assert found["worker"]["cluster"] == "answers"
     again = json.loads(get(ports[1], f"/v1/status?view={found['view']}&since={found['cursor']}")[2])
     assert again["series"] == []
