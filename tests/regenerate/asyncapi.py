@@ -289,7 +289,7 @@ CHANNELS = {
     ),
     "rejected": ("{prefix}.rejected", "What cannot be used, with the reason.", ("rejection",), "send"),
     "alarms": ("{prefix}.alarms", "With --detector.", ("alarm",), "send"),
-    "shares": ("{prefix}.shares", "With --share.", ("share",), "send"),
+    "shares": ("{prefix}.shares", "With --share-models.", ("share",), "send"),
     "models": ("{prefix}.models", "Plans of `driftway models`.", ("plan",), "receive"),
     "snapshots": ("{prefix}.snapshots", "States and commits; their form may change.", ("snapshot",), "send"),
 }  # fmt: skip
@@ -297,7 +297,7 @@ CHANNELS = {
 PARAMETERS = {
     "events": "Value of --input.",
     "labels": "Value of --label-topic.",
-    "prefix": "EVENTS.GROUP, or the value of --outputs.",
+    "prefix": "EVENTS.GROUP, or the value of --output-prefix.",
 }
 
 

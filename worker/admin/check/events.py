@@ -43,7 +43,7 @@ def check_registry(settings: WorkerSettings, commands: Commands) -> Iterator[Fin
         return
     if not known:
         sentence = f"{subject_of(predictions)} has a schema with which that of the predictions is not compatible"
-        command = commands.worker("--outputs", "PREFIX")
+        command = commands.worker("--output-prefix", "PREFIX")
         yield Finding(GROUP, "schema registry", ERROR, sentence, command, UsageFailure.exit_code)
         return
     yield Finding(GROUP, "schema registry", OK, "it answers")

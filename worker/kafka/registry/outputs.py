@@ -122,7 +122,7 @@ class OutputSchemas(Schemas):
             if status == INCOMPATIBLE:
                 raise UsageFailure(
                     f"the schema of the predictions is not compatible with that of {subject} in the schema registry at "
-                    f"{self._where}: give other --outputs, or delete the subject ({said})"
+                    f"{self._where}: give another --output-prefix, or delete the subject ({said})"
                 ) from None
             raise Failure(
                 f"the schema registry at {self._where} does not let the schema of {subject} be registered: register it "
