@@ -1,11 +1,11 @@
-"""Help in groups: what a command's many options are about, those that matter first in front."""
+"""Help in groups: what a command's many options are about, the main ones first."""
 
 from __future__ import annotations
 
 import click
 
 GROUPS = {
-    "Options that matter first": (
+    "Main options": (
         "--input", "--group", "--bootstrap", "--feature", "--label", "--labels", "--label-wait", "--task", "--learner",
         "--http-port",
     ),

@@ -35,7 +35,7 @@ def test_the_files_fit_the_published_schema() -> None:
 
 def test_forms_of_issues_fit_the_published_schema() -> None:
     folder = ROOT / ".github/ISSUE_TEMPLATE"
-    for name, schema in (("fault", "forms"), ("wish", "forms"), ("config", "config")):
+    for name, schema in (("bug_report", "forms"), ("feature_request", "forms"), ("config", "config")):
         content = yaml.safe_load((folder / f"{name}.yml").read_text())
         assert complaints(f"github-issue-{schema}", content) == [], name
 
