@@ -63,7 +63,7 @@ def separate_kernel(function: F) -> F:
     For parts of a learner that take seconds to compile: several processes compile them side by side. It returns None,
     an int or a float, as its annotation says.
     """
-    return cast(F, kept(function if numba.config.DISABLE_JIT else SeparateKernel(function)))  # type: ignore[attr-defined]
+    return cast(F, kept(_compiled(function, inline=False, kind=SeparateKernel)))
 
 
 def compile_for(function: Callable[..., Any], *arguments: Any) -> None:
@@ -77,8 +77,8 @@ def fragment(function: F) -> F:
     return cast(F, _compiled(function, inline=True))
 
 
-def _compiled(function: F, inline: bool) -> Any:
-    return function if numba.config.DISABLE_JIT else CompiledFunction(function, inline)  # type: ignore[attr-defined]
+def _compiled(function: F, inline: bool, kind: type[CompiledFunction] = CompiledFunction) -> Any:
+    return function if numba.config.DISABLE_JIT else kind(function, inline)  # type: ignore[attr-defined]
 
 
 def is_text(array: Any) -> bool:

@@ -28,7 +28,6 @@ from driftway.learners.engine.dependencies import digest_of
 # Set before numba is imported: the vector library's functions return different bits (docs/decisions/0021).
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
-
 import llvmlite.binding as llvm
 import numba
 import numba.core.config
@@ -51,6 +50,10 @@ UNUSED_DAYS = 60
 """After so many days without use a file is deleted."""
 WITHOUT_EFFECT = "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"
 """numba's variables that do not change machine code."""
+PREFIX = "driftway kernel "
+"""Of the symbols by which kernels call others; the name in the cache follows."""
+_LINKED: dict[str, Any] = {}
+"""Name -> compiled kernel whose address the symbol has, which must not be deleted."""
 
 
 class NotCached(Exception):
@@ -164,11 +167,7 @@ def name_of(function: Any, kinds: Any) -> str:
     return f"{name[:80]}-{_machine()}-{digest}"
 
 
-def _path(function: Any, kinds: Any) -> Path:
-    return _path_of(name_of(function, kinds))
-
-
-def _path_of(name: str) -> Path:
+def _path(name: str) -> Path:
     return FOLDER / f"{name}.kernel"
 
 
@@ -180,19 +179,13 @@ def _load(path: Path, target: Any) -> Any:
     called, reduced = pickle.loads(content)  # noqa: S301
     for name in called:
         if not is_linked(name):
-            other = _load(_path_of(name), target)
+            other = _load(_path(name), target)
             if other is None:
                 return None
             link(name, other)
     with contextlib.suppress(OSError):
         os.utime(path)
     return CompileResult._rebuild(target, *reduced)  # type: ignore[no-untyped-call] # noqa: SLF001
-
-
-PREFIX = "driftway kernel "
-"""Of the symbols by which kernels call others; the name in the cache follows."""
-_LINKED: dict[str, Any] = {}
-"""Name -> compiled kernel whose address the symbol has, which must not be deleted."""
 
 
 def is_linked(name: str) -> bool:
@@ -227,7 +220,7 @@ class _Cache:
         """
         # numba's own cache refreshes the target here, in 0.2 s; only the compiler needs that, and does it itself.
         rtsys.initialize(target)
-        path = _path(self._function, getattr(signature, "args", signature))
+        path = self._path(signature)
         compiled = _load(path, target)
         if compiled is None:
             if _CACHED_ONLY:
@@ -241,7 +234,7 @@ class _Cache:
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a kernel that was just compiled."""
-        path = _path(self._function, getattr(signature, "args", signature))
+        path = self._path(signature)
         try:
             _write(path, dumps((getattr(compiled.library, "called", ()), compiled._reduce())))  # type: ignore[no-untyped-call] # noqa: SLF001
             _delete_unused()
@@ -249,6 +242,9 @@ class _Cache:
             _warn(error.strerror)
         finally:
             self._unlock(path)
+
+    def _path(self, signature: Any) -> Path:
+        return _path(name_of(self._function, getattr(signature, "args", signature)))
 
     def _lock(self, path: Path) -> None:
         """Wait while another process compiles the kernel, and let others wait for this one."""

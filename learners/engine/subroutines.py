@@ -29,8 +29,6 @@ OPTIONS = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
-
-
 SKIPPED = InlineClosureLikes, NopythonRewrites
 """Passes of numba for what kernels have not: functions within functions, and expressions of whole arrays."""
 
@@ -45,13 +43,17 @@ class _Module(Library):
         self._finalized = True
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(NativeLowering):
-    _name = "driftway_lowering"
+    _name: Any = None
 
     @property
     def lowering_class(self) -> Any:
         return Lowering
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _KernelLowering(_Lowering):
+    _name = "driftway_kernel"
 
     def run_pass(self, state: Any) -> bool:
         """Lower a kernel; its library knows which other ones it calls."""
@@ -61,12 +63,8 @@ class _Lowering(NativeLowering):
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _SubroutineLowering(NativeLowering):
+class _SubroutineLowering(_Lowering):
     _name = "driftway_subroutine"
-
-    @property
-    def lowering_class(self) -> Any:
-        return Lowering
 
     def run_pass(self, state: Any) -> bool:
         """Lower the function into a `_Module`; it gets no address, so only kernels can call it."""
@@ -83,7 +81,7 @@ class _SubroutineLowering(NativeLowering):
 
 
 class _KernelCompiler(CompilerBase):
-    lowering: Any = _Lowering
+    lowering: Any = _KernelLowering
 
     def define_pipelines(self) -> Any:
         """Return numba's passes, but for the lowering."""
@@ -130,9 +128,6 @@ class SeparateKernel(CompiledFunction):
 
     The type that it returns must be annotated: None, int or float.
     """
-
-    def __init__(self, function: Any) -> None:
-        super().__init__(function, inline=False)
 
     @cached_property
     def _numba_type_(self) -> Any:
