@@ -29,6 +29,9 @@ from driftway.worker.wire.rejections import TooManyRejected
 if TYPE_CHECKING:
     from driftway.worker.wire.columns import Integers
 
+ENCODERS = {AVRO: avro.encode_predictions, PROTOBUF: protobuf.encode_predictions}
+"""Format of predictions that are neither JSON nor packed -> what writes them."""
+
 
 @dataclass(frozen=True)
 class ChallengerPredictions:
@@ -116,8 +119,7 @@ def encoded(
     if settings.output_form == PACKED:
         challenger = name if number else ""
         return packed.encode_predictions(batch, score, predicted, target, plan, confidence, challenger)
-    if settings.output_form in (AVRO, PROTOBUF):
-        encode = avro.encode_predictions if settings.output_form == AVRO else protobuf.encode_predictions
+    if (encode := ENCODERS.get(settings.output_form)) is not None:
         return encode(batch, score, predicted, target, name, plan, confidence, settings.output_schema)
     begin = b"" if settings.output_form == JSON else header(settings.output_schema)
     return encode_predictions(batch, score, predicted, target, name, plan, confidence, begin)

@@ -37,7 +37,7 @@ from driftway.worker.wire import packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import MAX_FEATURES, Records, Schema
-from driftway.worker.wire.registered.framing import AVRO, PROTOBUF
+from driftway.worker.wire.registered.framing import BINARY_OUTPUTS
 
 NO_FIELDS = b'{"schema":{},"payload":{"after":{}}}'
 """An event without any field, valid in every envelope; the schema is Kafka Connect's."""
@@ -150,7 +150,7 @@ def _parts(settings: ModelSettings, client: str) -> list[Callable[[], object]]:
     A learner is linked to its separate kernels: the process from the other end has compiled them by then. All that is
     left for a model of the stand-in is in the middle.
     """
-    writes_json = settings.output_form not in (PACKED, AVRO, PROTOBUF)
+    writes_json = settings.output_form not in BINARY_OUTPUTS
     stand_in = replace(settings, specs=(Spec.parse(STAND_IN),), warm=None, share=None)
     return [
         *(partial(_compile_learner, spec, settings) for spec in settings.specs),

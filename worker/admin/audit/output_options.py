@@ -18,15 +18,26 @@ from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.columns import BytesColumn, Integers
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.packed import MOST_SCORES
-from driftway.worker.wire.registered.framing import FIRST_MESSAGE, HEADER_BYTES, MAGIC, OPENING, REGISTERED_OUTPUTS
+from driftway.worker.wire.registered.framing import (
+    AVRO,
+    FIRST_MESSAGE,
+    HEADER_BYTES,
+    JSON_SCHEMA,
+    MAGIC,
+    OPENING,
+    PROTOBUF,
+    REGISTERED_OUTPUTS,
+)
 
 IN_JSON, IN_PACKED = -1, -2
+PLACES = {form: place for place, form in enumerate(REGISTERED_OUTPUTS)}
 
 
 def forms_of(found: BytesColumn) -> Integers:
     """Return a number for the format of each prediction, i8[n].
 
-    That is IN_JSON, IN_PACKED, or 3 times the id of a schema, and the place of the format in REGISTERED_OUTPUTS.
+    That is IN_JSON, IN_PACKED, or the id of the schema times the number of formats that have one, plus the format's
+    place among them.
     """
     text, starts, lengths = found.to_buffer()
     first, sixth = np.zeros(len(starts), np.uint8), np.zeros(len(starts), np.uint8)
@@ -36,7 +47,8 @@ def forms_of(found: BytesColumn) -> Integers:
     numbers = np.where(first == OPENING, IN_JSON, IN_PACKED)
     places = starts[framed]
     ids = sum(text[places + 1 + k].astype(np.int64) << (24 - 8 * k) for k in range(4))
-    kinds = np.select([sixth[framed] == OPENING, sixth[framed] == FIRST_MESSAGE[0]], [2, 1], 0)
+    cases = [sixth[framed] == OPENING, sixth[framed] == FIRST_MESSAGE[0]]
+    kinds = np.select(cases, [PLACES[JSON_SCHEMA], PLACES[PROTOBUF]], PLACES[AVRO])
     numbers[framed] = len(REGISTERED_OUTPUTS) * ids + kinds
     return numbers
 

@@ -24,7 +24,6 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
 from driftway.worker.kafka.log_reader.stream import MessageStream, reader_of
 from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
-from driftway.worker.kafka.registry.parser import MAGIC
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.changelog.snapshot_scan import read_partition
 from driftway.worker.state.input_read import InputRead
@@ -37,6 +36,7 @@ from driftway.worker.stream.relearning.from_log import followed_by, relearn
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records
+from driftway.worker.wire.registered.framing import MAGIC
 
 ProgressFactory = Callable[[str, int], Progress]
 """Given the name of a step and its number of records, returns a callable for the records done."""

@@ -12,7 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from driftway.worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
-from driftway.worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
+from driftway.worker.kafka.registry.schemas import MISFIT, Schemas, Unusable
+from driftway.worker.wire.registered.framing import HEADER_BYTES
 
 TYPE = "AVRO"
 MARK = "driftway-"

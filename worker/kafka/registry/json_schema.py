@@ -10,8 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from driftway.worker.kafka.registry.schemas import HEADER_BYTES, MISFIT, Schemas, Unusable
+from driftway.worker.kafka.registry.schemas import MISFIT, Schemas, Unusable
 from driftway.worker.wire.codec import read_json
+from driftway.worker.wire.registered.framing import HEADER_BYTES
 
 TYPE = "JSON"
 

@@ -13,10 +13,18 @@ from typing import Any
 
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.kafka.registry import avro, json_schema, protobuf
-from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, INSTALL, Schemas, Unusable
+from driftway.worker.kafka.registry.schemas import FORMAT, INSTALL, Schemas, Unusable
 from driftway.worker.wire.codec import parse_exactly
 from driftway.worker.wire.events import Reject
-from driftway.worker.wire.registered.framing import AVRO, JSON_SCHEMA, PROTOBUF, REGISTERED_OUTPUTS
+from driftway.worker.wire.registered.framing import (
+    AVRO,
+    HEADER_BYTES,
+    JSON_SCHEMA,
+    MAGIC,
+    PROTOBUF,
+    REGISTERED_OUTPUTS,
+    schema_id_of,
+)
 
 FORMS = REGISTERED_OUTPUTS
 MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
@@ -26,7 +34,6 @@ MAKERS: Mapping[str, Callable[[Schemas, int], Callable[[bytes], Any]]] = {
 }
 NEEDS = {AVRO: "fastavro", PROTOBUF: "confluent_kafka.schema_registry.protobuf", JSON_SCHEMA: "jsonschema"}
 """Module that decodes each format; imported at the start, so that no event waits for it or finds it missing."""
-MAGIC = 0
 MOST_REFUSED = 10_000
 """Number of unusable schema ids to remember; a topic of arbitrary bytes has ever new ones."""
 
@@ -63,7 +70,7 @@ class Parser:
         """
         if len(value) < HEADER_BYTES or value[0] != MAGIC:
             raise Reject(f"{self._form}: {FORMAT}")
-        number = int.from_bytes(value[1:HEADER_BYTES], "big")
+        number = schema_id_of(value)
         try:
             return self._reader(number)(value)
         except Unusable as bad:

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from driftway.worker.kafka.registry.messages import ObjectConverter
-from driftway.worker.kafka.registry.schemas import FORMAT, HEADER_BYTES, MISFIT, SERIALIZED, Schemas, Unusable
+from driftway.worker.kafka.registry.schemas import FORMAT, MISFIT, SERIALIZED, Schemas, Unusable
 from driftway.worker.wire.events import shown
+from driftway.worker.wire.registered.framing import HEADER_BYTES
+from driftway.worker.wire.registered.varints import read_varint, unzigzag
 
 TYPE = "PROTOBUF"
 OF_THE_CLIENT = "google/protobuf/", "google/type/", "confluent/"
@@ -91,12 +93,11 @@ def zigzag(value: bytes, at: int) -> tuple[int, int]:
     Unusable
         There is none.
     """
-    number = 0
-    for k, byte in enumerate(value[at : at + LONGEST_NUMBER]):
-        number |= (byte & 0x7F) << 7 * k
-        if byte < 0x80:
-            return (number >> 1) ^ -(number & 1), at + k + 1
-    raise Unusable(FORMAT)
+    try:
+        number, after = read_varint(value, at, LONGEST_NUMBER)
+    except ValueError:
+        raise Unusable(FORMAT) from None
+    return unzigzag(number), after
 
 
 def file_of(text: str, name: str) -> Any:

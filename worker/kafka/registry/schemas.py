@@ -18,8 +18,6 @@ from urllib.parse import unquote, urlsplit
 from driftway.worker.errors import Failure, Unreachable, UsageFailure
 from driftway.worker.kafka.client_config import scrubbed, without_userinfo
 
-HEADER_BYTES = 5
-"""A zero byte and the schema's id, in front of a value."""
 FORMAT, MISFIT = "not in the registry's format", "value does not fit its schema"
 """Why an event cannot be read, common to all formats."""
 

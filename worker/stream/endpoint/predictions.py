@@ -19,7 +19,7 @@ from driftway.worker.stream.task.task import Task
 from driftway.worker.stream.worker import Worker
 from driftway.worker.wire.codec import PACKED, encode_events, parse_exactly, write_json
 from driftway.worker.wire.events import MAX_KEY, Reject
-from driftway.worker.wire.registered.framing import AVRO, PROTOBUF
+from driftway.worker.wire.registered.framing import BINARY_OUTPUTS
 
 BYTES = "application/octet-stream"
 MOST_BYTES, MOST_EVENTS = 1 << 20, 1000
@@ -47,7 +47,7 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
     settings = worker.settings
     if settings.model.loads() is not None:
         raise UsageFailure(f"--serve-predictions: requests have events in JSON or packed, not {settings.model.form}")
-    if settings.model.output_form in (PACKED, AVRO, PROTOBUF):  # the loop does not compile what writes JSON
+    if settings.model.output_form in BINARY_OUTPUTS:  # the loop does not compile what writes JSON
         encode_events(np.zeros((1, 1)), np.zeros(1), 0)
     asking = Asking(worker)
 

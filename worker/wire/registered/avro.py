@@ -33,8 +33,8 @@ from driftway.worker.wire.registered.pieces import (
     put_bytes,
     put_varint,
     put_word,
-    varint,
 )
+from driftway.worker.wire.registered.varints import varint, zigzag
 from driftway.worker.wire.scanner import NO_TIME
 
 NULL, VALUE, LAST_BLOCK = 0, 2, 0
@@ -43,7 +43,7 @@ NULL, VALUE, LAST_BLOCK = 0, 2, 0
 
 def integer(value: int) -> bytes:
     """Return an integer of 64 bits in Avro's encoding: the sign in the lowest bit."""
-    return varint((value << 1) ^ (value >> 63))
+    return varint(zigzag(value))
 
 
 def string(text: str) -> bytes:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from driftway.worker.wire.codec import FORMATS
+from driftway.worker.wire.codec import FORMATS, PACKED
 
 AVRO, PROTOBUF, JSON_SCHEMA = REGISTERED_OUTPUTS = "avro", "protobuf", "json-schema"
 """Formats of predictions whose schema is in a registry."""
 OUTPUT_FORMATS = (*FORMATS, *REGISTERED_OUTPUTS)
+BINARY_OUTPUTS = PACKED, AVRO, PROTOBUF
+"""Formats of predictions for which no JSON is written."""
 
 MAGIC = 0
-"""First byte; neither JSON nor a packed prediction begins with it."""
+"""First byte of events and predictions; neither JSON nor a packed prediction begins with it."""
 HEADER_BYTES = 5
+"""MAGIC and the schema's id."""
 MOST_ID = 2**31 - 1
 """Ids are signed numbers of 32 bits in the registries."""
 OPENING = ord("{")
@@ -29,7 +32,7 @@ def is_registered(value: bytes) -> bool:
 
 
 def schema_id_of(value: bytes) -> int:
-    """Return the id in a value for which `is_registered` holds."""
+    """Return the id in a header."""
     return int.from_bytes(value[1:HEADER_BYTES], "big")
 
 

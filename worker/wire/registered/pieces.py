@@ -80,15 +80,6 @@ def encode_records(kernel: Callable[..., None], constants: Constants, batch: Bat
     return PooledColumn(out, stops, slices)
 
 
-def varint(value: int) -> bytes:
-    """Return a number of 64 bits without sign, seven bits a byte, the lowest first."""
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
 def sureness_of(confidence: Confidence) -> Sureness:
     """Return the columns of what is written of how sure predictions are."""
     sure = NO_NUMBERS if confidence.sure is None else (confidence.sure / MILLION).view(np.uint64)
@@ -161,7 +152,7 @@ def put_bytes(text: Text, start: int, end: int, out: Text, q: int) -> int:
 
 @fragment
 def put_varint(rest: np.uint64, out: Text, q: int) -> int:
-    """Write as `varint` does; return the position after it."""
+    """Write as `varints.varint` does; return the position after it."""
     while rest > LOW_BITS:
         out[q] = np.uint8(rest & LOW_BITS | MORE)
         rest >>= SEVEN

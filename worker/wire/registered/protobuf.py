@@ -25,9 +25,9 @@ from driftway.worker.wire.registered.pieces import (
     put_bytes,
     put_varint,
     put_word,
-    varint,
 )
 from driftway.worker.wire.registered.protobuf_schema import BYTES, VARINT, WORD, tag
+from driftway.worker.wire.registered.varints import varint
 from driftway.worker.wire.scanner import NO_TIME
 
 ID, TIME, CLASS, LABEL, MEMBER = (tag("id", BYTES), tag("t", VARINT), tag("prediction", BYTES), tag("y", BYTES),

@@ -10,10 +10,10 @@ from driftway.worker.wire.events import as_number
 from driftway.worker.wire.registered.avro_schema import KINDS, MULTICLASS, NUMBER
 from driftway.worker.wire.registered.framing import FIRST_MESSAGE, HEADER_BYTES
 from driftway.worker.wire.registered.protobuf_schema import BYTES, NUMBERS, VARINT, WORD
+from driftway.worker.wire.registered.varints import read_varint
 
 DOUBLE = struct.Struct("<d")
-MOST_BITS, SIGN = 64, 1 << 63
-NO_PREDICTION = "not a prediction in Protobuf"
+SIGN = 1 << 63
 
 
 def protobuf_fields(value: bytes) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def protobuf_fields(value: bytes) -> dict[str, Any]:
     def one(name: str, wire_type: int) -> Any:
         kind, content = found[NUMBERS[name]][-1]
         if kind != wire_type:
-            raise ValueError(f"{NO_PREDICTION}: {name} has another type")
+            raise ValueError(f"{name} has another type")
         return content
 
     def maybe(name: str, wire_type: int) -> Any:
@@ -40,7 +40,7 @@ def protobuf_fields(value: bytes) -> dict[str, Any]:
     try:
         kind = one("kind", BYTES).decode()
         if kind not in KINDS:
-            raise ValueError(f"{NO_PREDICTION}: there is no kind {kind[:20]!r} of model")
+            raise ValueError(f"there is no kind {kind[:20]!r} of model")
         label = WORD if kind == NUMBER else BYTES
         name, t = maybe("id", BYTES), maybe("t", VARINT)
         more: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def protobuf_fields(value: bytes) -> dict[str, Any]:
             "t": None if t is None else _signed(t),
         }
     except KeyError:
-        raise ValueError(f"{NO_PREDICTION}: a field is missing") from None
+        raise ValueError("a field is missing") from None
 
 
 def _label(content: Any) -> Any:
@@ -79,42 +79,29 @@ def _signed(number: int) -> int:
 
 def _doubles(content: bytes) -> list[float]:
     if len(content) % DOUBLE.size:
-        raise ValueError(f"{NO_PREDICTION}: a list is cut")
+        raise ValueError("a list is cut")
     return [one for (one,) in DOUBLE.iter_unpack(content)]
 
 
 def _items(value: bytes, at: int) -> Iterator[tuple[int, int, Any]]:
     """Yield the number, the type on the wire and the content of each field."""
     while at < len(value):
-        key, at = _varint(value, at)
+        key, at = read_varint(value, at)
         wire_type = key & 7
         if wire_type == VARINT:
             content: Any
-            content, at = _varint(value, at)
+            content, at = read_varint(value, at)
         elif wire_type == WORD:
             content, at = DOUBLE.unpack(_part(value, at, DOUBLE.size))[0], at + DOUBLE.size
         elif wire_type == BYTES:
-            n, at = _varint(value, at)
+            n, at = read_varint(value, at)
             content, at = _part(value, at, n), at + n
         else:
-            raise ValueError(f"{NO_PREDICTION}: there is no type {wire_type}")
+            raise ValueError(f"there is no type {wire_type}")
         yield key >> 3, wire_type, content
 
 
 def _part(value: bytes, at: int, n: int) -> bytes:
     if at + n > len(value):
-        raise ValueError(f"{NO_PREDICTION}: it ends too early")
+        raise ValueError("it ends too early")
     return value[at : at + n]
-
-
-def _varint(value: bytes, at: int) -> tuple[int, int]:
-    """Return the number at a place, and the place after it."""
-    number = shift = 0
-    while True:
-        (byte,) = _part(value, at, 1)
-        number |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return number, at
-        if shift > MOST_BITS:
-            raise ValueError(f"{NO_PREDICTION}: a number has more than {MOST_BITS} bits")

@@ -5,18 +5,17 @@ Fields behind those that are known here are not read: a later version may have a
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import as_number
 from driftway.worker.wire.registered.avro_schema import KINDS, MULTICLASS, NUMBER
 from driftway.worker.wire.registered.framing import AVRO, HEADER_BYTES, PROTOBUF, form_of
-from driftway.worker.wire.registered.protobuf_reading import protobuf_fields
+from driftway.worker.wire.registered.protobuf_reading import DOUBLE, protobuf_fields
+from driftway.worker.wire.registered.varints import read_varint, unzigzag
 
-DOUBLE = struct.Struct("<d")
-MOST_BITS = 64
+R = TypeVar("R")
 
 
 class Place(NamedTuple):
@@ -36,10 +35,10 @@ def read_place(value: bytes) -> Place:
     ValueError
         The value is no such prediction.
     """
-    if (form := form_of(value)) == AVRO:
-        _, partition, offset, _, learner = AvroReader(value).head()
+    if form_of(value) == AVRO:
+        _, partition, offset, _, learner = _decoded(AVRO, value, lambda record: AvroReader(record).head())
         return Place(partition, offset, learner)
-    found = protobuf_fields(value) if form == PROTOBUF else _object(read_json(value[HEADER_BYTES:]))
+    found = read_fields(value)
     try:
         return Place(int(found["partition"]), int(found["offset"]), str(found["learner"]))
     except (KeyError, TypeError) as error:
@@ -58,14 +57,21 @@ def read_fields(value: bytes, parse: Callable[[bytes], Any] = read_json) -> dict
         The value is no such prediction.
     """
     if (form := form_of(value)) == AVRO:
-        return AvroReader(value).fields()
-    return protobuf_fields(value) if form == PROTOBUF else _object(parse(value[HEADER_BYTES:]))
-
-
-def _object(found: Any) -> dict[str, Any]:
+        return _decoded(form, value, lambda record: AvroReader(record).fields())
+    if form == PROTOBUF:
+        return _decoded(form, value, protobuf_fields)
+    found = parse(value[HEADER_BYTES:])
     if not isinstance(found, dict):
         raise ValueError("not a JSON object")
     return found
+
+
+def _decoded(form: str, value: bytes, read: Callable[[bytes], R]) -> R:
+    """Read a record; say in an error in which format it is no prediction."""
+    try:
+        return read(value)
+    except ValueError as error:
+        raise ValueError(f"not a prediction in {form.capitalize()}: {error}") from None
 
 
 class AvroReader:
@@ -90,7 +96,7 @@ class AvroReader:
         """
         kind = self._text()
         if kind not in KINDS:
-            raise ValueError(f"not a prediction in Avro: there is no kind {kind[:20]!r} of model")
+            raise ValueError(f"there is no kind {kind[:20]!r} of model")
         return kind, self._integer(), self._integer(), self._integer(), self._text()
 
     def fields(self) -> dict[str, Any]:
@@ -120,20 +126,13 @@ class AvroReader:
     def _bytes(self, n: int) -> bytes:
         found = self._value[self._at : self._at + n] if n >= 0 else b""
         if n < 0 or len(found) < n:
-            raise ValueError("not a prediction in Avro: it ends too early")
+            raise ValueError("it ends too early")
         self._at += n
         return found
 
     def _integer(self) -> int:
-        number, shift = 0, 0
-        while True:
-            (byte,) = self._bytes(1)
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return (number >> 1) ^ -(number & 1)
-            if shift > MOST_BITS:
-                raise ValueError("not a prediction in Avro: a number has more than 64 bits")
+        number, self._at = read_varint(self._value, self._at)
+        return unzigzag(number)
 
     def _double(self) -> float:
         found: float = DOUBLE.unpack(self._bytes(DOUBLE.size))[0]
@@ -148,15 +147,15 @@ class AvroReader:
     def _optional(self, read: Callable[[], Any]) -> Any:
         branch = self._integer()
         if branch not in (0, 1):
-            raise ValueError(f"not a prediction in Avro: there is no branch {branch}")
+            raise ValueError(f"there is no branch {branch}")
         return read() if branch else None
 
     def _items(self, read: Callable[[], Any]) -> list[Any]:
         found = list[Any]()
         while n := self._integer():
             if n < 0:
-                raise ValueError("not a prediction in Avro: a list has blocks with sizes")
+                raise ValueError("a list has blocks with sizes")
             if n > len(self._value):
-                raise ValueError("not a prediction in Avro: it ends too early")
+                raise ValueError("it ends too early")
             found += [read() for _ in range(n)]
         return found
