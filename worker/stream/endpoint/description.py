@@ -10,6 +10,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.endpoint.routes import JSON, Route
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import REGRESSION
+from driftway.worker.wire.registered.json_schema import json_schema
 
 VERSION = "3.1.0"
 STATUSES = {
@@ -108,28 +109,12 @@ def answer_schema(settings: WorkerSettings) -> dict[str, Any]:
 
 def prediction_schema(settings: WorkerSettings) -> dict[str, Any]:
     """Return the schema of a prediction, as it is on the predictions topic."""
-    target, number = settings.model.target, {"type": ["number", "null"]}
-    classes = [json.loads(word) for word in target.words()[:-1]]
-    one = number if target.task == REGRESSION else {"enum": classes}
-    said: dict[str, Any] = {"probability": {"type": "number", "minimum": 0, "maximum": 1}}
-    sure = {**said, "set": {"type": "array", "items": {"enum": classes}}}
-    interval = {"low": number, "high": number}
-    return {
-        "type": "object",
-        "required": ["id", "partition", "offset", "prediction", "score", "y", "learner", "t"],
-        "properties": {
-            "id": {},
-            "partition": OFFSET,
-            "offset": OFFSET,
-            "prediction": one,
-            "score": {"oneOf": [number, {"type": "array", "items": number}]},
-            **(interval if target.task == REGRESSION else sure),
-            "y": {},
-            "learner": {"type": "string"},
-            "plan": {"type": "integer", "minimum": 2},
-            "t": {"type": ["integer", "null"]},
-        },
-    }
+    target = settings.model.target
+    found = {name: content for name, content in json_schema(target).items() if name != "$schema"}
+    if target.task != REGRESSION:
+        one = {"enum": [json.loads(word) for word in target.words()[:-1]]}
+        found["properties"] |= {"prediction": one, "set": {"type": "array", "items": one}}
+    return found
 
 
 MODEL = {

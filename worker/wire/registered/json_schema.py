@@ -26,17 +26,17 @@ def json_schema(target: Target) -> dict[str, Any]:
         score, more = optional(number), {"low": optional(number), "high": optional(number)}
     else:
         score = optional(number) if target.n_classes == 2 else {"type": "array", "items": optional(number)}
-        more = {"probability": number, "set": {"type": "array", "items": label}}
+        more = {"probability": {**number, "minimum": 0, "maximum": 1}, "set": {"type": "array", "items": label}}
     fields = {
         "id": {},
-        "partition": {"type": "integer"},
-        "offset": {"type": "integer"},
+        "partition": {"type": "integer", "minimum": 0},
+        "offset": {"type": "integer", "minimum": 0},
         "prediction": optional(label) if target.task == REGRESSION else label,
         "score": score,
         **more,
         "y": optional(label),
         "learner": {"type": "string"},
-        "plan": {"type": "integer"},
+        "plan": {"type": "integer", "minimum": 2},
         "t": optional({"type": "integer"}),
     }
     return {
