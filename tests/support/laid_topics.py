@@ -19,6 +19,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
 from driftway.worker.kafka.client_config import quiet
+from driftway.worker.kafka.log_reader.topic_facts import topic_id_text
 from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC
 from tests.support.kafka import END_SECONDS, admin, await_until, create_topic
 
@@ -41,7 +42,10 @@ def topic_id(bootstrap: str, topic: str) -> str:
     from confluent_kafka import TopicCollection
 
     client = admin(bootstrap)  # keep a reference: a collected client never answers
-    return str(client.describe_topics(TopicCollection([topic]))[topic].result(timeout=END_SECONDS).topic_id)
+    found = client.describe_topics(TopicCollection([topic]))[topic].result(timeout=END_SECONDS)
+    text = topic_id_text(found.topic_id)
+    assert text is not None
+    return text
 
 
 def taken(bootstrap: str, topic: str, known_id: str) -> dict[str, Any]:

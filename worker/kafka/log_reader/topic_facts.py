@@ -112,11 +112,14 @@ class TopicIdReader:
             self._client = _admin.AdminClient(quiet(properties))
         futures = self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds)
         found = [getattr(futures[name].result(), "topic_id", None) for name in self._topics]
-        return [_text(one) for one in found]
+        return [topic_id_text(one) for one in found]
 
 
-def _text(topic_id: Any) -> str | None:
-    """A topic's id as Kafka's own tools write it; None for the id of all zeros, which brokers without ids give."""
+def topic_id_text(topic_id: Any) -> str | None:
+    """Return a topic's id as Kafka's own tools write it: the client writes + and / for their - and _.
+
+    None for the id of all zeros, which brokers without ids give.
+    """
     if topic_id is None or not (topic_id.get_most_significant_bits() or topic_id.get_least_significant_bits()):
         return None
     return str(topic_id).replace("+", "-").replace("/", "_")
