@@ -7,6 +7,8 @@ of a kernel are such accesses.
 from typing import Any, NamedTuple
 
 from numba.core import cgutils, types
+from numba.core.ir import Expr
+from numba.core.ir_utils import get_definition, guard
 from numba.core.lowering import Lower
 from numba.np.arrayobj import fix_integer_index, load_item, store_item
 
@@ -40,7 +42,30 @@ class _Access(NamedTuple):
 
 
 class Lowering(Lower):
-    """numba's lowering, but for whole indices of contiguous arrays."""
+    """numba's lowering, but for whole indices of contiguous arrays and loops that count by one."""
+
+    def lower_expr(self, resty: Any, expr: Any) -> Any:
+        """Begin a loop over range(..) without a step; numba does whatever else."""
+        if expr.op == "getiter" and self._counts_by_one(expr.value):
+            return self._counter(resty, self.loadvar(expr.value.name))
+        return super().lower_expr(resty, expr)
+
+    def _counts_by_one(self, value: Any) -> bool:
+        """Whether a variable is range(stop) or range(start, stop)."""
+        made: Any = guard(get_definition, self.func_ir, value)
+        is_range = isinstance(self.typeof(value.name), types.RangeType)
+        return is_range and isinstance(made, Expr) and made.op == "call" and len(made.args) < 3
+
+    def _counter(self, kind: Any, range_value: Any) -> Any:
+        """Return numba's iterator of a range, whose tests of the step LLVM would have to undo."""
+        builder, counter = self.builder, cgutils.create_struct_proxy(kind)(self.context, self.builder)
+        start, counter.stop, counter.step = (builder.extract_value(range_value, place) for place in range(3))
+        left = builder.sub(counter.stop, start)
+        none = left.type(0)
+        counter.iter, counter.count = (cgutils.alloca_once(builder, left.type) for _ in range(2))
+        builder.store(start, counter.iter)
+        builder.store(builder.select(builder.icmp_signed(">", left, none), left, none), counter.count)
+        return counter._getvalue()  # noqa: SLF001
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """Load an item, or return the array that one index leaves of several axes; numba does whatever else."""

@@ -40,7 +40,7 @@ from numba.core.types import BaseTuple
 # A process that imported numba before must read the variable above.
 numba.core.config.reload_config()  # type: ignore[no-untyped-call]
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever the same function would be compiled to other machine code, or stored in another way."""
 DIGEST_BYTES = 16
 """Length of the digest at the end of each file in the cache."""

@@ -147,8 +147,13 @@ def _unbox(memory: Memory, given: Any, c: Any) -> NativeValue:
     struct = cgutils.alloca_once(builder, _struct(c.context, memory))
     failed, cleanups = cgutils.false_bit, []
     for place, kind in enumerate(memory.stacked):
-        native = c.unbox(kind, c.pyapi.tuple_getitem(given, place))
-        builder.store(native.value, _inside(builder, struct, place))
+        given_field, field = c.pyapi.tuple_getitem(given, place), _inside(builder, struct, place)
+        if isinstance(kind, types.Array):  # of that type, which was taken from it
+            code = c.pyapi.numba_array_adaptor(given_field, builder.bitcast(field, c.pyapi.voidptr))
+            failed = builder.or_(failed, cgutils.is_not_null(builder, code))
+            continue
+        native = c.unbox(kind, given_field)
+        builder.store(native.value, field)
         failed = builder.or_(failed, native.is_error)
         cleanups += [native.cleanup] if native.cleanup else []
     # Behind this LLVM does not know the struct that was just written: else, if it inlines the kernel, it could load the

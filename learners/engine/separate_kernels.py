@@ -23,11 +23,28 @@ class Library(JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout  # noqa: SLF001
 
+    def _optimize_final_module(self) -> None:
+        """Optimise once; what numba does before that finds pairs of reference counts, which kernels have not."""
+        manager, builder = self._codegen._module_pass_manager()  # noqa: SLF001
+        manager.run(self._final_module, builder)
+
 
 class KernelLibrary(Library):
     """The machine code of a kernel, and the names of the separate kernels that it calls."""
 
     called: tuple[str, ...] = ()
+
+    def finalize(self) -> None:
+        """Link each subroutine once, those that others call included."""
+        found: dict[Any, None] = {}
+        left = self._linking_libraries
+        while left:
+            library = left.pop()
+            if library not in found:
+                found[library] = None
+                left += library._linking_libraries if isinstance(library, Library) else ()  # noqa: SLF001
+        self._linking_libraries = list(found)
+        super().finalize()
 
     def _finalize_final_module(self) -> None:
         declared = [one.name for one in self._final_module.functions if one.is_declaration]

@@ -9,16 +9,18 @@ import inspect
 from functools import cached_property
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba import types
 from numba._dynfunc import make_function
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering, NopythonRewrites
-from numba.core.untyped_passes import InlineClosureLikes
+from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables, MakeFunctionToJitFunction, WithLifting
 
 from driftway.learners.engine.array_items import Lowering
 from driftway.learners.engine.separate_kernels import KernelLibrary, Library, call_type
+from driftway.learners.engine.type_inference import TypeInference
 
 OPTIONS = {
     "nopython": True,
@@ -29,17 +31,26 @@ OPTIONS = {
     "_nrt": False,
     "no_cfunc_wrapper": True,
 }
-SKIPPED = InlineClosureLikes, NopythonRewrites
-"""Passes of numba for what kernels have not: functions within functions, and expressions of whole arrays."""
+SKIPPED = (
+    InlineClosureLikes,
+    InlineInlinables,
+    InlineOverloads,
+    MakeFunctionToJitFunction,
+    NopythonRewrites,
+    WithLifting,
+)
+"""Passes of numba for what kernels have not: functions within functions, `with`, and expressions of whole arrays."""
 
 
 class _Module(Library):
-    """The LLVM module of a function, linked into those of its callers."""
+    """The LLVM module of a function; a kernel that calls it links it, and what it calls in turn."""
 
     def finalize(self) -> None:
-        """Link what the function calls; the kernel that it is linked into is optimised as a whole."""
-        for library in dict.fromkeys(self._linking_libraries):
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)  # noqa: SLF001
+        """Let several modules that are linked have this function: the kernel that has it is optimised as a whole."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = "linkonce_odr"
+        self._shared_module = self._final_module
         self._finalized = True
 
 
@@ -86,9 +97,8 @@ class _KernelCompiler(CompilerBase):
     def define_pipelines(self) -> Any:
         """Return numba's passes, but for the lowering."""
         manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [
-            (self.lowering if one is NativeLowering else one, why) for one, why in manager.passes if one not in SKIPPED
-        ]
+        own = {NativeLowering: self.lowering, NopythonTypeInference: TypeInference}
+        manager.passes = [(own.get(one, one), why) for one, why in manager.passes if one not in SKIPPED]
         manager.finalize()
         return [manager]
 
