@@ -17,7 +17,7 @@ from numba.core.imputils import lower_builtin, lower_getattr_generic
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, register_model, typeof_impl, unbox
 
-from driftway.learners.engine.array_items import DATA, SHAPE, STRIDES, array_value
+from driftway.learners.engine.lowering import DATA, SHAPE, STRIDES, array_value
 
 
 class Memory(types.BaseTuple):

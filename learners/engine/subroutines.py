@@ -18,7 +18,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import InlineOverloads, NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, InlineInlinables, MakeFunctionToJitFunction, WithLifting
 
-from driftway.learners.engine.array_items import Lowering
+from driftway.learners.engine.lowering import Lowering
 from driftway.learners.engine.separate_kernels import KernelLibrary, Library, call_type
 from driftway.learners.engine.type_inference import TypeInference
 

@@ -5,6 +5,7 @@ has just been asked about.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from numba.core import types
@@ -45,20 +46,22 @@ class _RememberingContext:
         return found
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
+@cache
+def _remembering(context: Any) -> _RememberingContext:
+    return _RememberingContext(context)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
 class TypeInference(NopythonTypeInference):
     """numba's type inference with the answers of earlier functions."""
 
     _name = "driftway_type_inference"
-    _context: Any = None
 
     def run_pass(self, state: Any) -> bool:
         """Infer the types of a function's variables."""
         own = state.typingctx
-        if TypeInference._context is None:
-            TypeInference._context = _RememberingContext(own)
-        state.typingctx = TypeInference._context
+        state.typingctx = _remembering(own)
         try:
-            return bool(super().run_pass(state))
+            return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
         finally:
             state.typingctx = own

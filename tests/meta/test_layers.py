@@ -42,14 +42,19 @@ NUMERICS = ("numpy", "numba", "llvmlite", *sorted(sys.stdlib_module_names))
 DOORS = {
     "numba": (
         "learners/engine/jit.py",
-        "learners/engine/array_items.py",
+        "learners/engine/lowering.py",
         "learners/engine/memory_types.py",
         "learners/engine/separate_kernels.py",
         "learners/engine/subroutines.py",
+        "learners/engine/type_inference.py",
         "learners/engine/kernel_cache.py",
         "worker/kafka/librdkafka/intrinsics.py",
     ),
-    "llvmlite": ("learners/engine/kernel_cache.py", "learners/engine/memory_types.py"),
+    "llvmlite": (
+        "learners/engine/kernel_cache.py",
+        "learners/engine/memory_types.py",
+        "learners/engine/subroutines.py",
+    ),
     "orjson": ("worker/wire/codec.py",),
     "click": (
         "driftway/",

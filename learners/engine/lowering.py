@@ -1,7 +1,7 @@
-"""How kernels read and write items and rows of contiguous arrays, in a fraction of the code that numba makes for each.
+"""How items of contiguous arrays, rows of them and loops become LLVM instructions: in a fraction of those of numba.
 
-numba stores the array's struct to memory for each access and loads its parts again, which LLVM then undoes. Most lines
-of a kernel are such accesses.
+For each access numba stores the array's struct to memory and loads its parts again, and before each loop it looks
+whether the step is zero or negative. LLVM then undoes that. Most lines of a kernel are such.
 """
 
 from typing import Any, NamedTuple
@@ -42,7 +42,7 @@ class _Access(NamedTuple):
 
 
 class Lowering(Lower):
-    """numba's lowering, but for whole indices of contiguous arrays and loops that count by one."""
+    """numba's lowering, but for whole indices of contiguous arrays, and for loops that count by one."""
 
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         """Begin a loop over range(..) without a step; numba does whatever else."""
