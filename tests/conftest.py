@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from driftway.producers.streams.files import data_folder
 from driftway.workbench.broker import provide
 from driftway.workbench.broker.distribution import kafka_version
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import Failure, UsageFailure
 from tests.stages import WITH_BROKER
 from tests.support.examples import register_profiles
 from tests.support.fixtures import provided_or_skip
@@ -22,6 +25,9 @@ from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 
 register_profiles()
 ROOT = Path(__file__).resolve().parents[1]
+SHARED, ADDRESS = pytest.StashKey[ExitStack](), pytest.StashKey[str]()
+"""Of the broker that the processes of a run share: what stops it, and where it is."""
+SHARED_HEAP = "1g"
 GARBAGE = 50_000
 """New objects after which Python looks for cycles among them; its default is 700."""
 
@@ -38,6 +44,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="local",
         help="where Kafka comes from (default: local)",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let the processes of a run with brokers share one, which is started before the first of them."""
+    config: pytest.Config = node.config
+    if not config.getoption("--require-broker") or os.environ.get("DRIFTWAY_BOOTSTRAP"):
+        return
+    if SHARED not in config.stash:
+        stack = config.stash[SHARED] = ExitStack()
+        config.add_cleanup(stack.close)
+        with suppress(Failure):  # each process then tries for itself, and tells
+            config.stash[ADDRESS] = stack.enter_context(provide(config.getoption("--broker"), heap=SHARED_HEAP))
+    node.workerinput["broker"] = config.stash.get(ADDRESS, None)
 
 
 def pytest_configure() -> None:
@@ -125,7 +145,13 @@ def _shares_fixtures(item: pytest.Item) -> bool:
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Bootstrap address of a real Kafka: DRIFTWAY_BOOTSTRAP, or one that is started for this session."""
+    """Bootstrap address of a real Kafka: DRIFTWAY_BOOTSTRAP, or one that is started for this session.
+
+    The processes of a session share it if it was started with --require-broker.
+    """
+    if shared := getattr(request.config, "workerinput", {}).get("broker"):
+        yield shared
+        return
     yield from provided_or_skip(request, lambda: provide(request.config.getoption("--broker")), "broker")
 
 

@@ -29,7 +29,7 @@ def _pytest(processes: int, which: str, *more: str) -> tuple[str, ...]:
 
 
 def _on_brokers(which: str, processes: int = 6) -> tuple[str, ...]:
-    """Each process has its own broker. Tests with a broker mostly wait, hence six processes on two cores."""
+    """Tests with a broker mostly wait, hence six processes on two cores; they share a broker."""
     return _pytest(processes, which, "--require-broker", *WITH_BROKER)
 
 

@@ -16,7 +16,11 @@ Kind = Literal["local", "docker"]
 
 @contextlib.contextmanager
 def provide(
-    kind: Kind = "local", port: int = 0, properties: Mapping[str, str] | None = None, steady: bool = False
+    kind: Kind = "local",
+    port: int = 0,
+    properties: Mapping[str, str] | None = None,
+    steady: bool = False,
+    heap: str = "512m",
 ) -> Iterator[str]:
     """Yield the bootstrap address of a broker, and stop afterwards what had to be started for it.
 
@@ -30,6 +34,8 @@ def provide(
         Broker properties, for a broker that is started here.
     steady : bool
         For long and heavy loads; see `LocalKafka`.
+    heap : str
+        Java's heap of a local broker.
 
     Raises
     ------
@@ -46,5 +52,5 @@ def provide(
         with docker_kafka(port, properties) as bootstrap:
             yield bootstrap
     else:
-        with LocalKafka(port=port, properties=properties, steady=steady) as kafka:
+        with LocalKafka(port=port, heap=heap, properties=properties, steady=steady) as kafka:
             yield kafka.bootstrap
