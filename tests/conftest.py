@@ -20,6 +20,7 @@ from driftway.worker.errors import Failure, UsageFailure
 from tests.stages import WITH_BROKER
 from tests.support.examples import register_profiles
 from tests.support.fixtures import provided_or_skip
+from tests.support.forkserver import HERE, SERVER
 from tests.support.kafka import unique
 from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 
@@ -165,6 +166,13 @@ def topic(kafka: str) -> str:
 def group() -> str:
     """A consumer group that no other test uses."""
     return unique("group")
+
+
+@pytest.fixture
+def forked_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of `--jobs` in this process are forks of one that has imported everything, where forking is safe."""
+    if HERE:
+        monkeypatch.setattr("multiprocessing.get_context", lambda _method: SERVER)
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "slow-broker": _on_brokers("slow and not cluster"),
     "cluster": _on_brokers("cluster", 1),
     "slow-unit": _without_brokers("slow"),
-    "slow-examples": _without_brokers("hypothesis and not slow", f"--hypothesis-profile={THOROUGH}"),
+    "slow-examples": _without_brokers("(hypothesis or random_cases) and not slow", f"--hypothesis-profile={THOROUGH}"),
 }
 """Name -> Python module and its arguments."""
 

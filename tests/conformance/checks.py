@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -32,10 +32,12 @@ SIZES = (300, 3, 0.0), (N, 1, 0.1), (N, 6, 0.1), (120, 14, 0.1)
 budgets are full long before row 120, and epochs of up to 150 rows restart within 240. From 13 features on, matrices are
 multiplied by another algorithm.
 """
-ONE_SIZE = (N, 6, 0.1)
-"""Enough with the standardiser, and for a variant of a kernel that was compared at all sizes: it gets other numbers."""
-FEW_ROWS = (N, 6, 0.1), (60, 14, 0.1)
-"""For learners whose oracles take seconds for each of `SIZES`."""
+SHORTER_SIZES = (60, 1, 0.1), (N, 6, 0.1), (60, 14, 0.1)
+"""By default; for `costly_oracle`, whose oracles take seconds for each of `SIZES`, without the first one."""
+ONE_SIZE, FEW_ROWS = (N, 6, 0.1), (100, 6, 0.1)
+"""Enough for a variant of a kernel that was compared at more sizes: it gets other numbers. With the standardiser too,
+which gives other numbers to a learner that is compared without it.
+"""
 
 
 def scores(learner: Learner, X: np.ndarray, y: np.ndarray, cuts: tuple[int, ...] = ()) -> np.ndarray:
@@ -60,14 +62,24 @@ def data(case: Case, n: int = N, d: int = D, unlabelled: float = 0.2) -> tuple[n
     return case.formed(rows(case.kind, n, d, 4, unlabelled))
 
 
+EVERY_ROW = tuple(range(1, N))
+
+
 def split_invariant(case: Case) -> None:
+    rng = np.random.default_rng(0)
+    some = [tuple(sorted(rng.choice(np.arange(0, N), 9).tolist())) for _ in range(6)]
+    same_when_cut(case, [EVERY_ROW, (N // 2,), *some])
+
+
+def split_at_every_row(case: Case) -> None:
+    same_when_cut(case, [EVERY_ROW])
+
+
+def same_when_cut(case: Case, places_of_cuts: Iterable[tuple[int, ...]]) -> None:
     X, y = data(case)
     uncut = case.make(D)
     expected = scores(uncut, X, y)
-    rng = np.random.default_rng(0)
-    every = tuple(range(1, N))
-    some = [tuple(sorted(rng.choice(np.arange(0, N), 9).tolist())) for _ in range(6)]
-    for cuts in [every, (N // 2,), *some]:
+    for cuts in places_of_cuts:
         cut = case.make(D)
         assert same(scores(cut, X, y, cuts), expected), f"other scores when cut at {cuts}"
         assert memory(cut) == memory(uncut), f"other state when cut at {cuts}"
@@ -144,8 +156,12 @@ def oracle_equal(case: Case) -> None:
     equal_oracle(case, SIZES)
 
 
+def oracle_equal_shorter(case: Case) -> None:
+    equal_oracle(case, SHORTER_SIZES[1:] if case.row.costly_oracle else SHORTER_SIZES)
+
+
 def oracle_equal_once(case: Case) -> None:
-    equal_oracle(case, FEW_ROWS if case.row.costly_oracle else [ONE_SIZE])
+    equal_oracle(case, [FEW_ROWS if case.standardize else ONE_SIZE])
 
 
 def equal_oracle(case: Case, sizes: Iterable[tuple[int, int, float]]) -> None:
@@ -170,8 +186,16 @@ def seed_deterministic(case: Case) -> None:
 
 
 def hostile_rows(case: Case) -> None:
+    finite_on_hostile(case, 4000)
+
+
+def hostile_rows_shorter(case: Case) -> None:
+    finite_on_hostile(case, 1000)
+
+
+def finite_on_hostile(case: Case, n: int) -> None:
     for d in (6, 14):
-        X, y = case.formed(hostile(case.kind, 4000, d, case.classes() or 1))
+        X, y = case.formed(hostile(case.kind, n, d, case.classes() or 1))
         learner = case.make(d)
         score = np.empty((100, learner.n_scores))
         for start in range(0, len(X), 100):
@@ -241,6 +265,14 @@ def machine_code() -> dict[str, set[Any]]:
 
 
 def snapshot_guard(case: Case) -> None:
+    guarded(case, places)
+
+
+def snapshot_guard_shorter(case: Case) -> None:
+    guarded(case, few_places)
+
+
+def guarded(case: Case, places: Callable[[bytes, np.random.Generator], list[int]]) -> None:
     X, y = data(case, d=2)
     learner, other = case.make(2), case.make(2)
     scores(learner, X, y)
@@ -277,6 +309,12 @@ def places(blob: bytes, rng: np.random.Generator) -> list[int]:
         return list(range(n))
     step = 1 + n // 100_000  # each place takes a digest, of up to 10 MB
     return [*range(0, 500, step), *rng.integers(500, n - 200, 300 // step).tolist(), *range(n - 1, n - 201, -step)]
+
+
+def few_places(blob: bytes, rng: np.random.Generator) -> list[int]:
+    """Return some places of a snapshot: its two ends and some between."""
+    n = len(blob)
+    return [*range(8), *rng.integers(8, n, 24).tolist(), *range(n - 8, n)]
 
 
 def signed(body: bytes) -> bytes:

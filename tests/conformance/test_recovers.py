@@ -44,8 +44,8 @@ def goodness(case: Case, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 Wild = tuple[int, int, str]
 """Row, power of ten, and which of its features have that value."""
 EVERY: tuple[Wild, ...] = tuple(itertools.product(PLACES, POWERS, FEATURES))
-QUARTER = (2, 3, "one"), (2, 300, "all"), (50, 9, "all"), (50, 100, "one"), (1000, 3, "all"), (1000, 300, "one")
-"""Each row with two powers, once in one feature and once in all of them."""
+SOME = (2, 300, "all"), (50, 9, "one"), (1000, 100, "all")
+"""Each row with a power of its own; what is large in one feature only is rarer, and the standardiser sees it alone."""
 
 
 def losses(case: Case, wild_rows: Iterable[Wild]) -> dict[Wild, float]:
@@ -81,7 +81,7 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES)
 def test_recovers(case: Case) -> None:
-    recovers(case, QUARTER)
+    recovers(case, SOME)
 
 
 @pytest.mark.slow
@@ -97,4 +97,4 @@ def recovers(case: Case, wild_rows: Iterable[Wild]) -> None:
 
 def test_a_learner_without_the_standardiser_does_not() -> None:
     (row,) = [row for row in TABLE if row.name == "perceptron"]
-    assert max(losses(Case(row, "binary"), QUARTER).values()) > MOST
+    assert max(losses(Case(row, "binary"), SOME).values()) > MOST

@@ -14,13 +14,14 @@ from driftway.learners.registry import LEARNERS, find
 from driftway.learners.spec import Spec
 from tests.conformance.checks import D, data, scores
 from tests.conformance.table import ROWS, Case, cases
+from tests.support.examples import repetitions
 from tests.support.selection import slow_but
 
 ENSEMBLES = (
     "dwm:base=knn_win,period=10", "weighted_majority:experts=knn_win+voted_perceptron",
     "oaue:base=voted_perceptron,window=50,n=3", "on_drift:knn_win:detector=adwin", "ova:knn_win",
 )  # fmt: skip
-TRIALS, SECONDS = 18, 60
+KINDS, TRIALS, SECONDS = 6, 18, 60
 HUGE = 2**40
 
 
@@ -50,7 +51,7 @@ def outcome(make: Callable[[], Learner], X: np.ndarray, y: np.ndarray) -> int:
     if child == 0:
         signal.alarm(SECONDS)
         try:
-            for trial in range(TRIALS):
+            for trial in range(repetitions(TRIALS, KINDS)):
                 learner = make()
                 learner.restore(trained.snapshot())
                 overwrite(learner, trial)
@@ -70,11 +71,13 @@ def plain_and_standardized() -> list[Case]:
     return [*found, *(case for case in cases() if case.standardize and case.row.name == "knn_win")]
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize("case", plain_and_standardized(), ids=lambda case: case.label)
 def test_numbers_out_of_range_crash_nothing(case: Case) -> None:
     assert outcome(lambda: case.make(D), *data(case)) == 0
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize("text", slow_but(ENSEMBLES[:2], ENSEMBLES))
 def test_numbers_out_of_range_in_members_of_an_ensemble_crash_nothing(text: str) -> None:
     rows = data(Case(ROWS["knn_win"], "binary"))

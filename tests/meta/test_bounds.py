@@ -1,4 +1,7 @@
-"""Run the kernels as plain Python, which checks array bounds; compiled code silently reads past the end."""
+"""Run the kernels as plain Python, which checks array bounds; compiled code silently reads past the end.
+
+By default one kernel in twelve, of all families; the slow tests run every kernel of every variant, and metrics.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ LONG = "window_counts_do_not_drift"
 """A test of what the conformance table lacks, whose window is filled very often."""
 CHECKS = f"(metrics or generator or batch_oracle) and not particle_filter and not {LONG}"
 """The others; 1500 rows of a learner in plain Python would take most of the time."""
-HALVES = [[sys.executable, "-m", "tests.support.interpreted_kernels", str(part), "2"] for part in range(2)]
+LEARNERS = [sys.executable, "-m", "tests.support.interpreted_kernels"]
 OTHERS = [
     *(sys.executable, "-m", "pytest", "-q", "-p", "tests.support.interpreted_kernels", "-p", "no:cacheprovider"),
     *("-W", "ignore", "tests/unit/learners", "-k"),
@@ -39,13 +42,12 @@ def output_of(command: list[str]) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("command", "proof"),
     [
-        pytest.param(HALVES[0], " 0 past an array", id="learners-1"),
-        pytest.param(HALVES[1], " 0 past an array", id="learners-2"),
+        pytest.param([*LEARNERS, "0", "12"], " 0 past an array", id="learners"),
         *(
-            pytest.param([*half, "slow"], " 0 past an array", id=f"every-case-{part}", marks=pytest.mark.slow)
-            for part, half in enumerate(HALVES, 1)
+            pytest.param([*LEARNERS, part, "2", "slow"], " 0 past an array", id=f"case-{part}", marks=pytest.mark.slow)
+            for part in "01"
         ),
-        pytest.param([*OTHERS, CHECKS], " passed", id="metrics"),
+        pytest.param([*OTHERS, CHECKS], " passed", id="metrics", marks=pytest.mark.slow),
         pytest.param([*OTHERS, LONG], " passed", id="window", marks=pytest.mark.slow),
     ],
 )

@@ -29,15 +29,18 @@ def above(node: ast.AST, depth: int) -> bool:
 
 def other_ways(module: ast.Module, depth: int) -> list[str]:
     """Expressions of a file that lead to real streams or out of the checkout."""
-    found = []
-    for node in ast.walk(module):
+    found, nodes = [], list(ast.walk(module))
+    environment = any(getattr(one, "id", getattr(one, "attr", None)) in ("environ", "getenv") for one in nodes)
+    for node in nodes:
         if isinstance(node, ast.ImportFrom):
             found += [alias.name for alias in node.names if alias.name in LOOKED_UP_BY]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if re.search(r"(^|/)shared(/|$)|\.\./", node.value):
                 found.append(node.value)
         elif above(node, depth) or (
-            isinstance(node, ast.Call | ast.Subscript) and VARIABLE.search(ast.unparse(node)) is not None
+            environment
+            and isinstance(node, ast.Call | ast.Subscript)
+            and VARIABLE.search(ast.unparse(node)) is not None
         ):
             found.append(ast.unparse(node))
     return found

@@ -1,4 +1,4 @@
-"""How many random examples a test takes: by default a third of what it asks for, all of them in `slow-examples`."""
+"""How many random cases a test takes: by default a tenth of what it asks for, all of them in `slow-examples`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from hypothesis import settings
 
 THOROUGH = "thorough"
 """Name of the profile with all examples; `pytest --hypothesis-profile=thorough` chooses it."""
-SHARE = 3
-FEW, MANY = 100, 300
-"""Examples of a test that asks for no number."""
+SHARE, LEAST = 10, 10
+"""By default a test takes one random case in `SHARE`, but at least `LEAST`."""
+FEW, MANY = 30, 300
+"""Examples of a hypothesis test that asks for no number, by default and in all."""
 
 
 def register_profiles() -> None:
@@ -20,6 +21,19 @@ def register_profiles() -> None:
     settings.load_profile("any machine")
 
 
+def thorough() -> bool:
+    """Whether tests take all random cases."""
+    return settings().max_examples == MANY
+
+
+def repetitions(n: int, least: int = LEAST) -> int:
+    """Return how many of `n` random cases a loop takes: all of them, or by default a tenth, and at least `least`.
+
+    A test that calls it has the marker `random_cases`, by which the stage `slow-examples` selects it.
+    """
+    return n if thorough() else max(min(n, least), n // SHARE)
+
+
 def examples(n: int, **more: Any) -> settings:
-    """Settings of a test that takes `n` examples with all, and a third of them by default."""
-    return settings(max_examples=n if settings().max_examples == MANY else -(-n // SHARE), **more)
+    """Settings of a hypothesis test that takes `n` examples in all."""
+    return settings(max_examples=repetitions(n), **more)

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = sys.platform.startswith("linux")
 """Whether forking is safe: on other systems, system libraries run threads of their own."""
 
-_server = multiprocessing.get_context("forkserver")
-_server.set_forkserver_preload(["tests.support.preload"])
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["tests.support.preload"])
 
 
 class ForkedProcess:
@@ -43,7 +43,7 @@ class ForkedProcess:
         self, module: str, arguments: Sequence[str], environment: Mapping[str, str], stdout: Path, stderr: Path
     ) -> None:
         args = module, list(arguments), dict(environment), stdout, stderr
-        self._process = _server.Process(target=_run, args=args)
+        self._process = SERVER.Process(target=_run, args=args)
         self._process.start()
         assert self._process.pid is not None
         self.pid = self._process.pid

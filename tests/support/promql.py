@@ -10,6 +10,7 @@ import operator
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -69,9 +70,11 @@ class Scrapes:
     def take(self, text: str, at: float, **target: str) -> None:
         """Add what a target answered at the time `at`, in seconds; `target` are the labels that Prometheus adds."""
         found = {("up", tuple(sorted(target.items()))): 1.0}
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                found[sample.name, tuple(sorted({**sample.labels, **target}.items()))] = sample.value
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                series, _, value = line.rpartition(" ")
+                name, labels = _series_of(series)
+                found[name, tuple(sorted({**labels, **target}.items()))] = float(value)
         self._add(found, at, target)
 
     def fail(self, at: float, **target: str) -> None:
@@ -91,7 +94,7 @@ class Scrapes:
 
     def ask(self, expression: str, at: float) -> Vector:
         """Evaluate an expression at a time."""
-        return self._value(promql.parse(expression), at)  # type: ignore[no-any-return]
+        return self._value(_parsed(expression), at)  # type: ignore[no-any-return]
 
     def _value(self, node: Any, at: float) -> Any:
         match type(node):
@@ -141,6 +144,16 @@ class Scrapes:
             if len(present) > (name in TWO_SAMPLES):
                 found.append((labels, float(OVER_RANGE[name](present, seconds))))
         return found
+
+
+_parsed = cache(promql.parse)
+
+
+@cache
+def _series_of(text: str) -> tuple[str, Labels]:
+    """Return the name and the labels of a line of a scrape, which is without its value; most come in each scrape."""
+    ((sample,),) = (family.samples for family in text_string_to_metric_families(f"{text} 0\n"))
+    return sample.name, sample.labels
 
 
 def _selectors_of(node: Any) -> list[Any]:

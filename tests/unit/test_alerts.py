@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ GONE_FROM = 25
 """Step from which a worker is gone: five minutes before the end."""
 
 
+@cache
 def rules() -> dict[str, dict[str, Any]]:
     (group,) = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yml").read_text())["groups"]
     return {rule["alert"]: rule for rule in group["rules"]}

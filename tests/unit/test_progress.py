@@ -71,7 +71,7 @@ def test_nothing_is_drawn_into_a_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("presses", [1, 10])
 def test_ctrl_c_is_one_word_and_130(presses: int) -> None:
-    done = on_terminal("evaluate", "sea:rows=1000000000", "--learner", "arow", interrupt_at="[1-9]%", presses=presses)
+    done = on_terminal("evaluate", "sea:rows=100000000", "--learner", "arow", interrupt_at="[1-9]%", presses=presses)
     assert done.code == 130, done
     assert done.stderr.rstrip().endswith("driftway: interrupted")
     assert "Traceback" not in done.stderr

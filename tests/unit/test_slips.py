@@ -94,7 +94,7 @@ def test_shell_completes_commands_options_learners_and_streams(words: list[str],
     assert {line.partition(",")[2] for line in finished.stdout.splitlines()} == wanted
 
 
-@pytest.mark.parametrize("columns", [60, 80])
+@pytest.mark.parametrize("columns", [60, pytest.param(80, marks=pytest.mark.slow)])
 def test_a_narrow_terminal_cuts_no_number(columns: int) -> None:
     """On a real terminal, to which wide tables are wrapped."""
     mine, its = pty.openpty()

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests import stages
+from tests.support.examples import THOROUGH
 
 FINE, BROKEN, LONG = ("this",), ("json.tool", "there-is-no-such-file"), ("timeit", "-n1", "-r1", "while True: pass")
 
@@ -66,6 +67,8 @@ def test_the_default_leaves_out_slow_tests_real_streams_and_what_the_unit_tests_
         "rules", "data", "slow-broker", "cluster", "slow-unit", "slow-examples",
     }  # fmt: skip
     assert stages.STAGES["rules"][-1] == "tests/meta"
+    assert stages.STAGES["slow-examples"][-1] == f"--hypothesis-profile={THOROUGH}"
+    assert "(hypothesis or random_cases) and not slow" in stages.STAGES["slow-examples"]
     ignored = {argument.removeprefix("--ignore=") for argument in stages.STAGES["unit"] if "tests" in argument}
     taken = {argument for argument in stages.STAGES["broker"] if "tests" in argument}
     assert taken == set(stages.WITH_BROKER)

@@ -46,8 +46,16 @@ def lists_that_start_python(source: ast.Module) -> list[ast.List | ast.Tuple]:
     return [
         node
         for node in ast.walk(source)
-        if isinstance(node, ast.List | ast.Tuple) and node.elts and ast.unparse(node.elts[0]) == "sys.executable"
+        if isinstance(node, ast.List | ast.Tuple) and node.elts and is_executable(node.elts[0])
     ]
+
+
+def is_executable(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "executable" and ast.unparse(node) == "sys.executable"
+
+
+def files_that_name_it() -> list[Path]:
+    return [path for path in files() if "executable" in path.read_text(encoding="utf-8")]
 
 
 def looks_into_the_current_folder(argv: ast.List | ast.Tuple) -> bool:
@@ -78,18 +86,16 @@ def test_start_from_a_folder_with_such_files(arguments: tuple[str, ...], said: s
 
 
 def test_every_child_of_ours_is_started_past_the_current_folder() -> None:
-    argvs = [(place(path), argv) for path in files() for argv in lists_that_start_python(tree(path))]
+    argvs = [(place(path), argv) for path in files_that_name_it() for argv in lists_that_start_python(tree(path))]
     assert argvs
     assert [f"{path}:{argv.lineno}" for path, argv in argvs if looks_into_the_current_folder(argv)] == []
 
 
 def test_executable_is_named_in_such_lists_only() -> None:
     """If it were assembled in another way, the test above would miss it."""
-    for path in files():
+    for path in files_that_name_it():
         source = tree(path)
-        named = sum(
-            isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.executable" for node in ast.walk(source)
-        )
+        named = sum(map(is_executable, ast.walk(source)))
         assert named == len(lists_that_start_python(source)), place(path)
 
 

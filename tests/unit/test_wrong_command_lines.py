@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from driftway.cli import main
 from driftway.commands import load
 from driftway.worker.kafka import client_config
+from tests.support.examples import repetitions
 from tests.support.wrong_lines import CLOSED, STARTS_SOMETHING, wrong_lines
 
 LINES, SEED = 300, 40
@@ -52,9 +53,10 @@ def outcome(line: tuple[str, ...]) -> str | None:
     return f"{took:.0f} s" if took > SECONDS else None
 
 
+@pytest.mark.random_cases
 def test_no_wrong_command_line_ends_in_a_traceback() -> None:
     wrong = {}
-    for line in wrong_lines(LINES, SEED):
+    for line in wrong_lines(repetitions(LINES), SEED):
         faulthandler.dump_traceback_later(5 * SECONDS, exit=True)
         if (why := outcome(line)) is not None:
             wrong[" ".join(line)[:300]] = why

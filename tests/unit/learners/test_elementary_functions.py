@@ -14,6 +14,7 @@ from mpmath import mpf
 from driftway.learners.engine.jit import kernel
 from driftway.learners.numeric.elementary import error_function, exponential, logarithm, power, trigonometric
 from tests.regenerate.elementary import COMMAND, PAGE, page
+from tests.support.examples import repetitions
 
 NAN, INF = math.nan, math.inf
 TINY = 5e-324
@@ -124,9 +125,10 @@ def worst(name: str, arguments: Callable[[random.Random], tuple[float, ...]], dr
     return found
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize(("name", "arguments", "most"), CASES, ids=[f"{case[0]}-{i}" for i, case in enumerate(CASES)])
 def test_error_is_below_what_is_documented(name, arguments, most):
-    error, where = worst(name, arguments, DRAWS)
+    error, where = worst(name, arguments, repetitions(DRAWS))
     assert error <= most, f"{name}{where}: {error} ulp"
 
 

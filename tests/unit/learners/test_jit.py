@@ -60,7 +60,14 @@ def test_word_is_the_eight_bytes_at_any_position_first_one_lowest(kind):
         assert np.count_nonzero(out) == 8
 
 
-@pytest.mark.parametrize("array", [np.zeros(9), np.zeros((2, 9), np.uint8), np.zeros(20, np.uint8)[::2]])
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(20, np.uint8)[::2],
+        pytest.param(np.zeros(9), marks=pytest.mark.slow),
+        pytest.param(np.zeros((2, 9), np.uint8), marks=pytest.mark.slow),
+    ],
+)
 def test_words_are_of_gapless_bytes_only(array):
     with pytest.raises(Exception, match="load8"):
         read(array, 0)

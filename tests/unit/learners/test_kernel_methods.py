@@ -227,7 +227,7 @@ def test_the_width_becomes_that_of_small_classes(name):
         ("kernel_norma", kernel_methods.KernelNORMA),
         ("kernel_alma", kernel_methods.KernelALMA),
         ("budget_perceptron", kernel_budgets.BudgetPerceptron),
-        ("tvm", kernel_merging.TVM),
+        pytest.param("tvm", kernel_merging.TVM, marks=pytest.mark.slow),  # an oracle of four seconds
         ("projectron", kernel_budgets.Projectron),
         ("mc_norma", kernel_classes.MCNORMA),
     ],

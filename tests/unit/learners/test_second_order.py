@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from driftway import learners
+from tests.support.examples import repetitions
 
 NAMES = ("scw1", "scw2", "cw", "cw_stdev", "sop", "nherd", "narow", "iellip", "arow_regressor")
 DRIFTING = tuple(name for name in NAMES if name != "iellip")
@@ -57,6 +58,7 @@ def divergence(mean, root, mu, sigma):
     return 0.5 * (np.trace(inverse @ covariance) + apart @ inverse @ apart) - np.linalg.slogdet(root)[1]
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize(("name", "power"), [("scw1", 1), ("scw2", 2)])
 @pytest.mark.parametrize("C", [0.05, 1.0])
 def test_soft_steps_minimise_divergence_and_loss(name, power, C):
@@ -72,7 +74,7 @@ def test_soft_steps_minimise_divergence_and_loss(name, power, C):
         least = objective(mean, root)
         assert least <= objective(mu, np.linalg.cholesky(sigma)) + 1e-12
         for size in (0.3, 1e-2, 1e-4):
-            for _ in range(60):
+            for _ in range(repetitions(60)):
                 aside = objective(
                     mean + size * rng.standard_normal(3), root + size * np.tril(rng.standard_normal((3, 3)))
                 )

@@ -34,7 +34,11 @@ def test_checks_of_scikit_learn(model: Any) -> None:
     assert Counter(r["status"] for r in results)["passed"] > 50
 
 
-@pytest.mark.parametrize("model", [dw.Classifier("pa1"), dw.Classifier("gaussian_nb", classes=7)], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [dw.Classifier("pa1"), pytest.param(dw.Classifier("gaussian_nb", classes=7), marks=pytest.mark.slow)],
+    ids=repr,
+)
 def test_checks_of_river(model: Any) -> None:
     failed, passed = set(), set()
     for check in checks.yield_checks(model):

@@ -102,7 +102,7 @@ def test_rows_are_those_of_the_definition(options: str, arguments: tuple) -> Non
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_label_follows_the_published_function(function: int) -> None:
-    X, y = read(open_stream(f"agrawal:rows=20000,perturbation=0,functions={function}", seed=function))
+    X, y = read(open_stream(f"agrawal:rows=4000,perturbation=0,functions={function}", seed=function))
     assert [rule(function, row) for row in X] == y.tolist()
     assert 0 < y.mean() < 1
 

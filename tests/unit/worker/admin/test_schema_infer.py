@@ -20,6 +20,7 @@ from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.schema.decoder import Decoded, SchemaDecoder
 from driftway.worker.wire.schema.paths import Path
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.examples import repetitions
 from tests.unit.worker.admin.orders import FLAT, N, Row, orders, table_of, texts
 
 
@@ -324,7 +325,8 @@ def arbitrary(rng: random.Random, depth: int = 0) -> Any:
     return [1, {"a": 2}][: rng.randrange(3)] if kind < 0.35 else rng.choice(SCALARS)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.random_cases
+@pytest.mark.parametrize("seed", range(repetitions(60)))
 def test_whatever_events_look_like_the_text_is_the_proposal(seed: int) -> None:
     rng = random.Random(seed)
     templates = [arbitrary(rng) for _ in range(rng.randrange(1, 5))]

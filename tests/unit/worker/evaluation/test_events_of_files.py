@@ -95,6 +95,7 @@ def test_every_partition_fills_and_learns_as_a_worker_does(shop: str, tmp_path: 
         assert [line["score"] for line in found if line["row"] % 3 == p] == expected
 
 
+@pytest.mark.usefixtures("forked_jobs")
 def test_protocols_limits_and_jobs(shop: str, tmp_path: Path) -> None:
     asked = shop, *ASKED, "--labels", "no,yes", "--learner", "arow", "--learner", "pa1"
     one, two = told(*asked), told(*asked, "--jobs", 2)

@@ -45,6 +45,7 @@ def counts(result: dict[str, Any]) -> tuple[int, ...]:
     return tuple(result[name] for name in ("rows", "labelled", "rejected", "missing"))
 
 
+@pytest.mark.usefixtures("forked_jobs")
 @pytest.mark.parametrize("way", WAYS)
 def test_a_loss_of_more_than_a_fifth_is_one_sentence(half: Path, way: tuple[str, ...]) -> None:
     done = run("evaluate", half, "--learner", "arow", "--learner", "pa1", "--json", *way)
@@ -57,6 +58,7 @@ def test_a_loss_of_more_than_a_fifth_is_one_sentence(half: Path, way: tuple[str,
         assert [sum(column) for column in zip(*found, strict=True)] == [ROWS, ROWS // 2, 0, 0]
 
 
+@pytest.mark.usefixtures("forked_jobs")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_evaluation_without_a_usable_row_fails(unlabelled: Path, way: tuple[str, ...]) -> None:
     done = run("evaluate", unlabelled, "--learner", "arow", "--json", *way)

@@ -17,6 +17,7 @@ from driftway.worker.wire.codec import JSON, PACKED, read_json
 from driftway.worker.wire.events import Records, Target
 from driftway.worker.wire.packed import decode_predictions
 from tests.support.delayed_labels import late_stream
+from tests.support.selection import slow_but_each_once
 from tests.unit.worker.rows import events, model_settings, pieces, records
 
 CHAMPION, CHALLENGERS = "perceptron", ("arow", "dfop:mu=0.01")
@@ -56,21 +57,17 @@ def of_champion(settings: ModelSettings, name: str, whole: Records) -> list[tupl
     return [(key, fields(value or b"") | {"learner": name}) for key, value in pairs]
 
 
-@pytest.mark.parametrize("form", [JSON, PACKED])
-@pytest.mark.parametrize("cuts", CUTS, ids=["whole", "cut"])
-@pytest.mark.parametrize(
-    ("names", "rest"),
-    [
-        ((CHAMPION, "mc_softmax", "arow"), {}),
-        (("majority_class", "mc_pa", "mc_softmax"), {"target": Target("classification", 3)}),
-        (("no_change", "rls", "lms"), {"task": "regression"}),
-        ((CHAMPION, *CHALLENGERS), {"wait": LabelWait(20)}),
-    ],
-    ids=["binary, of one and two scores", "three classes", "regression", "late labels"],
-)
-def test_each_is_what_the_model_predicts_as_champion(
-    names: tuple[str, ...], rest: dict[str, Any], cuts: tuple[int, ...], form: str
-) -> None:
+KINDS = {
+    "binary, of one and two scores": ((CHAMPION, "mc_softmax", "arow"), {}),
+    "three classes": (("majority_class", "mc_pa", "mc_softmax"), {"target": Target("classification", 3)}),
+    "regression": (("no_change", "rls", "lms"), {"task": "regression"}),
+    "late labels": ((CHAMPION, *CHALLENGERS), {"wait": LabelWait(20)}),
+}
+
+
+@pytest.mark.parametrize(("kind", "cuts", "form"), slow_but_each_once([*KINDS], CUTS, [JSON, PACKED]))
+def test_each_is_what_the_model_predicts_as_champion(kind: str, cuts: tuple[int, ...], form: str) -> None:
+    names, rest = KINDS[kind]
     settings = model_settings(*names, output_form=form, **rest)
     values = late_stream(300, seed=1) if settings.wait else events(regression="task" in rest)
     whole = records([b"?", *values])

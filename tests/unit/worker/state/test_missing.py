@@ -16,6 +16,7 @@ from driftway.worker.wire.events import Records, Schema
 from driftway.worker.wire.packed import encode_events as encode_packed
 from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import EventSchema
+from tests.support.selection import slow_but_each_once
 from tests.unit.worker.rows import drifting, model_settings, pieces, records, wire
 
 N, D = 300, 4
@@ -67,9 +68,10 @@ def made(form: str, missing: str, indicators: bool) -> tuple[ModelSettings, Reco
     return model_settings(**policy), records(values)
 
 
-@pytest.mark.parametrize("indicators", [False, True])
-@pytest.mark.parametrize("missing", POLICIES)
-@pytest.mark.parametrize("form", ["mapped", "plain", "named", "packed"])
+@pytest.mark.parametrize(
+    ("form", "missing", "indicators"),
+    slow_but_each_once(["mapped", "plain", "named", "packed"], POLICIES, [False, True]),
+)
 def test_cut_anywhere_and_restarted_anywhere(form: str, missing: str, indicators: bool) -> None:
     settings, whole = made(form, missing, indicators)
     once = Model(settings, 3)

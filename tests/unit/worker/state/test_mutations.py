@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.soak.mutations import run, run_one
+from tests.support.examples import repetitions
 from tests.support.mutations import Subject, subjects
 
 PER_SUBJECT = 40
@@ -18,8 +19,9 @@ def made() -> dict[str, Subject]:
     return subjects()
 
 
+@pytest.mark.random_cases
 def test_no_mutated_value_ends_in_a_traceback_or_takes_long(made: dict[str, Subject]) -> None:
-    wrong, figures = run(PER_SUBJECT * len(made), 7, made)
+    wrong, figures = run(repetitions(PER_SUBJECT) * len(made), 7, made)
     assert wrong == [], figures
 
 

@@ -17,6 +17,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.model_sharing.exchange_record import read_record_header
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.wire.events import Records
+from tests.support.selection import slow_but
 from tests.unit.worker.rows import events, model_settings, pieces, records
 
 PARTITIONS, ROWS = 3, 400
@@ -89,7 +90,7 @@ def repeated(model: Model, p: int, rest: Records, cuts: list[int]) -> tuple[Mode
 
 
 @pytest.mark.parametrize("share", ["average:rows=15", "gossip:rows=15", "average:rows=1"])
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", slow_but([3], [3, 4]))
 def test_a_recovered_partition_repeats_its_rounds_under_every_plan(share: str, seed: int) -> None:
     group = Sharing(SharingOption.parse(share), seed).run()
     for p, log in enumerate(group.topic):

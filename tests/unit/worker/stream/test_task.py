@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.kafka.deadline import Deadline
@@ -20,6 +20,7 @@ from driftway.worker.stream.task.lifecycle import NEXT, State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
+from tests.support.examples import examples
 from tests.unit.worker.rows import events, pieces, records, wire
 from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckpoint, fresh, worker_settings
 
@@ -89,7 +90,7 @@ def test_nothing_to_relearn_means_running_at_once() -> None:
     assert (made.position, made.committed) == (7, 7)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.integers(0, N), max_size=8), st.integers(0, 30))
 def test_records_before_the_position_are_ignored(cuts: list[int], again: int) -> None:
     """The client may deliver some records twice around a seek."""
@@ -110,7 +111,7 @@ def test_a_delivery_that_overlaps_emits_the_new_rows_only() -> None:
     assert wire(checkpoint.pending) == expected()
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.integers(0, N), st.integers(0, N), st.lists(st.integers(0, N), max_size=8))
 def test_restored_task_emits_from_the_committed_offset_on_and_nothing_before(a: int, b: int, cuts: list[int]) -> None:
     s, c = sorted((a, b))
@@ -142,7 +143,7 @@ def test_offsets_that_are_missing_from_the_log_do_not_hold_a_restore_up() -> Non
     }
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["land", "fail"]), st.lists(st.integers(1, 20), max_size=3)))
 )
@@ -190,7 +191,7 @@ def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
     assert not checkpoint.open
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(st.integers(1, 40), st.sampled_from(["commit", "rewind", "go on"])), max_size=12))
 def test_commits_and_rewinds_in_any_order_end_in_the_same_bytes(plan: list[tuple[int, str]]) -> None:
     made, checkpoint = fresh(snapshot_rows=20)

@@ -20,6 +20,7 @@ from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.rejections import record_of
 from tests.regenerate.asyncapi import CHANNELS, COMMAND, PAGE, infer, page
+from tests.support.examples import repetitions
 from tests.unit.worker.rows import events, model_settings, records
 from tests.unit.worker.state.test_model_exchange import GOSSIP, SETTINGS, Group
 
@@ -71,6 +72,7 @@ def test_published_records_fit(path: Path) -> None:
     check({"accuracy": of}.get(kind, kind), path.read_bytes())
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize(
     ("learners", "more"),
     [
@@ -89,10 +91,12 @@ def test_records_of_other_settings_fit(learners: tuple[str, ...], more: dict[str
         values = [value.replace(b'"y":1', b'"y":"UP"').replace(b'"y":0', b'"y":"DOWN"') for value in values]
     out = Model(settings, 3, "g").advance(records([*values, b'{"id":{"a":[1]},"x":[1,2,3,4]}', b"?"]))
     assert len(out.points) >= 300
-    for _, value in out.points:
+    every = len(values) // repetitions(len(values), 80)
+    for _, value in out.points[::every]:
         check("accuracyOfNumbers" if regression else "accuracyOfClasses", value)
-    for value in (*out.predictions, *(value for one in out.challengers for value in one.predictions)):
-        check("prediction", value or b"")
+    for found in (out.predictions, *(one.predictions for one in out.challengers)):
+        for value in [*found][::every]:
+            check("prediction", value or b"")
     for alarm in out.alarms:
         check("alarm", alarm.value)
     assert out.rejected

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from driftway.worker.errors import Failure
@@ -20,6 +20,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.wire.codec import JSON, PACKED, encode_events, read_json
 from driftway.worker.wire.events import MAX_FEATURES, Target
 from driftway.worker.wire.packed import encode_events as encode_packed
+from tests.support.examples import examples
 from tests.unit.worker.rows import drifting, model_settings, records
 
 D = 4
@@ -178,7 +179,7 @@ event_like = st.fixed_dictionaries(
 )
 as_json = st.builds(lambda tree: json.dumps(tree).encode(), trees | event_like)
 hostile = st.lists(st.none() | st.binary(max_size=200) | as_json, min_size=1, max_size=40)
-quick = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+quick = examples(60, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("name", SETTINGS)
