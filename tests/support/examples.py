@@ -37,3 +37,8 @@ def repetitions(n: int, least: int = LEAST) -> int:
 def examples(n: int, **more: Any) -> settings:
     """Settings of a hypothesis test that takes `n` examples in all."""
     return settings(max_examples=repetitions(n), **more)
+
+
+SYNTAX = b'{}[]:,"\\/-+.0189eEtrufalsn \t\n\r\0'
+BYTES = range(256) if thorough() else sorted({*SYNTAX, *range(7, 256, 12), 0xC3, 0xFF})
+"""Bytes to write into a text of JSON: by default all that mean something there, and some of the others."""

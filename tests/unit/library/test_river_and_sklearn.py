@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import driftway as dw
+from tests.support.forkserver import SERVER
 
 MODELS = [dw.Classifier("pa1"), dw.Classifier("gaussian_nb"), dw.Regressor("dfop")]
 
@@ -34,12 +36,8 @@ def test_checks_of_scikit_learn(model: Any) -> None:
     assert Counter(r["status"] for r in results)["passed"] > 50
 
 
-@pytest.mark.parametrize(
-    "model",
-    [dw.Classifier("pa1"), pytest.param(dw.Classifier("gaussian_nb", classes=7), marks=pytest.mark.slow)],
-    ids=repr,
-)
-def test_checks_of_river(model: Any) -> None:
+def checked(model: Any) -> tuple[set[str], set[str]]:
+    """Return the names of River's checks that fail and that pass."""
     failed, passed = set(), set()
     for check in checks.yield_checks(model):
         try:
@@ -48,6 +46,14 @@ def test_checks_of_river(model: Any) -> None:
             failed.add(check.__name__)
         else:
             passed.add(check.__name__)
+    return failed, passed
+
+
+@pytest.mark.parametrize("model", [dw.Classifier("pa1"), dw.Classifier("gaussian_nb", classes=7)], ids=repr)
+def test_checks_of_river(model: Any) -> None:
+    """In a process with few kernels: a check of memory follows the references of a kernel to all of them, in 12 s."""
+    with ProcessPoolExecutor(1, SERVER) as pool:
+        failed, passed = pool.submit(checked, model).result()
     several = model.classes is not None
     assert failed == FIXED_FEATURES | ONLY_OF_RIVER | (set() if several else BEFORE_ANY_LABEL)
     assert len(passed) >= 15

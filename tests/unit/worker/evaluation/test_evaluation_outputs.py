@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from driftway import cli
 from driftway.worker.cli.console import check_file
@@ -234,7 +236,8 @@ def test_curves_are_pictures_with_drift_marks(tmp_path: Path) -> None:
     assert 'alt="sea"' in page.read_text()
 
 
-def test_each_stream_has_a_picture_of_its_own(tmp_path: Path) -> None:
+def test_each_stream_has_a_picture_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation_curves, "draw", lambda _curves, _picture, file: Path(file).touch())
     drawings = [StreamCurves(name, points("arow", 0.7, 0.8)) for name in ("a/sea", "<b>&")]
     files = draw_curves(drawings, str(tmp_path / "c.svg"))
     assert [Path(file).name for file in files] == ["c-sea.svg", "c-_b_.svg"]
@@ -247,10 +250,16 @@ def test_each_stream_has_a_picture_of_its_own(tmp_path: Path) -> None:
     assert [Path(file).name for file in alike] == ["c-1-sea.svg", "c-2-sea.svg"]
 
 
-def test_the_command_draws_any_metric(tmp_path: Path) -> None:
+def test_the_command_draws_any_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one is a picture; to be quick, the others are only the texts of theirs."""
     path = tmp_path / "c.svg"
     assert evaluate(SEA, *LEARNERS, "--curves", str(path), "--curve-metric", "kappa_m").exit_code == 0
     assert "Kappa-M so far on sea" in path.read_text()
+
+    def texts_of(figure: Figure, file: str, **_: object) -> None:
+        Path(file).write_text("\n".join(text.get_text() for text in figure.findobj(Text)))
+
+    monkeypatch.setattr(Figure, "savefig", texts_of)
     assert evaluate(SEA, *LEARNERS, "--curves", str(path), "--curve-metric", "window_kappa_m").exit_code == 0
     assert "Rolling kappa-M on sea" in path.read_text()
     done = evaluate(SEA, "--protocol", "holdout", "--holdout-every", "200", "--curves", str(path))

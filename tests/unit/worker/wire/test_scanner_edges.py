@@ -10,7 +10,7 @@ from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.scanner import scan
-from tests.support.examples import thorough
+from tests.support.examples import BYTES, thorough
 from tests.unit.worker.rows import one_by_one, records, tabled
 
 D = 3
@@ -21,9 +21,6 @@ PLAIN = [
     b'{"x":[1,2,3]}',
 ]
 LENGTHS = [*range(26), 255, 256, 1_000, 100_000 if thorough() else 5_000]
-SYNTAX = b'{}[]:,"\\/-+.0189eEtrufalsn \t\n\r\0'
-BYTES = range(256) if thorough() else sorted({*SYNTAX, *range(7, 256, 12), 0xC3, 0xFF})
-"""Bytes to write into an event: by default all that mean something in JSON, and some of the others."""
 
 
 def same(values: list[bytes | None]) -> None:
