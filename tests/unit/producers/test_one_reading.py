@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
@@ -106,7 +106,7 @@ def test_csv(tmp_path: Path, table: Any, separator: str, decimal: str) -> None:
     np.testing.assert_array_equal(y, events[1])
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(table=tables())
 @pytest.mark.parametrize("kind", ["parquet", "arff"])
 def test_parquet_and_arff(tmp_path: Path, kind: str, table: Any) -> None:

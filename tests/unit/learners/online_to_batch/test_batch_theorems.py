@@ -6,14 +6,15 @@ import math
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.examples import examples
 from tests.support.oracle import batch as oracle
 from tests.support.oracle.protocol import inner
 from tests.unit.learners.online_to_batch.rows import LINEAR, as_lists, finished, noisy, plain
 
-FEW = settings(max_examples=40, derandomize=True)
+FEW = examples(40, derandomize=True)
 make = partial(oracle.Perceptron, 3)
 
 coordinate = st.integers(-4, 4).map(float)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from confluent_kafka import KafkaError, KafkaException
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.errors import UsageFailure
@@ -51,6 +51,7 @@ from driftway.worker.kafka.librdkafka.warm_up import warm
 from driftway.worker.wire.columns import END, SPARE, ListColumn
 from driftway.worker.wire.headers import LazyHeaders
 from driftway.worker.wire.writer import RowTemplate, as_text, write
+from tests.support.examples import examples
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0}
 ITEMS = st.lists(st.one_of(st.none(), st.just(b""), st.binary(max_size=20)), min_size=1, max_size=12)
@@ -76,7 +77,7 @@ class Memory:
         return ctypes.addressof(self.kept[-1]), len(text)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(ITEMS, st.data())
 def test_messages_become_columns_and_columns_become_messages(values: list[bytes | None], data: st.DataObject) -> None:
     keys = data.draw(st.lists(st.one_of(st.none(), st.binary(max_size=9)), min_size=len(values), max_size=len(values)))
@@ -124,7 +125,7 @@ def test_a_batch_is_cut_into_partitions_and_what_went_wrong(monkeypatch: pytest.
         member.close()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=30))
 def test_messages_of_a_partition_stay_in_their_order(messages: list[tuple[int, bool]]) -> None:
     """Partitions come in the order of first appearance; messages with an error belong to none."""

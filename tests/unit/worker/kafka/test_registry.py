@@ -25,6 +25,7 @@ from driftway.worker.wire.rejections import kind_of
 from driftway.worker.wire.schema.decoder import SchemaDecoder
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.support import registered
+from tests.support.examples import repetitions
 from tests.support.registered import QUICK, ROUND_TRIPS
 from tests.support.registry import Stub, client
 
@@ -130,6 +131,7 @@ def test_a_schema_of_another_type(stub, form):
     assert refusal(make_parser(form, stub.url, {}), value) == f"{form}: schema {number} is of type {kind}"
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize("form", ["avro", "protobuf"])
 def test_broken_bytes_never_crash_and_give_the_same_again(stub, form):
     value, _ = ROUND_TRIPS[form](stub.url)
@@ -142,7 +144,7 @@ def test_broken_bytes_never_crash_and_give_the_same_again(stub, form):
         except Reject as reject:
             return str(reject)
 
-    for _ in range(3000):
+    for _ in range(repetitions(3000)):
         broken = bytearray(value)
         for _ in range(generator.randrange(1, 4)):
             broken[generator.randrange(5, len(broken))] = generator.randrange(256)

@@ -12,6 +12,7 @@ from driftway.worker.state import snapshot
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot
 from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
+from tests.support.examples import repetitions
 from tests.unit.worker.rows import events, model_settings, records, wire
 from tests.unit.worker.state.test_snapshot import BLOB, HEADER_END, SETTINGS, blob_of, learned
 
@@ -44,9 +45,10 @@ def test_every_flipped_byte_and_bit_of_the_header_is_noticed(model: Model) -> No
             require_damaged(flipped(BLOB, at, mask), model)
 
 
+@pytest.mark.random_cases
 def test_a_thousand_flipped_bytes_of_the_body_are_noticed(model: Model) -> None:
     rng = random.Random(20)
-    for _ in range(1000):
+    for _ in range(repetitions(1000)):
         at = rng.randrange(HEADER_END, len(BLOB))
         require_damaged(flipped(BLOB, at, rng.randrange(1, 256)), model)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.wire import packed
@@ -277,7 +277,7 @@ IDS = [
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(st.data())
 @pytest.mark.parametrize(
     ("target", "k"), [(BINARY, 1), (SIGNS, 1), (DIRECTIONS, 1), (Target("classification", 3), 3), (NUMBER, 1)]

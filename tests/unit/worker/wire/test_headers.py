@@ -21,6 +21,7 @@ from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.wire.headers import Header, Headers, LazyHeaders, joined_headers, passed_headers, picked_headers
 from driftway.worker.wire.rejections import answered_offset, headers_of, lost_part, own_headers
+from tests.support.examples import examples
 from tests.unit.worker.rows import events, model_settings, pieces, records
 from tests.unit.worker.stream.recording_checkpoint import fresh
 
@@ -53,7 +54,7 @@ def predicted(outputs: list[Outputs | None]) -> dict[int, tuple[Header, ...]]:
     return found
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(OWN, max_size=6), st.sets(st.sampled_from(NAMES)))
 def test_those_of_the_names_are_passed_in_their_order(headers: list[list[Header]], names: set[str]) -> None:
     found = passed_headers(headers, names)
@@ -146,7 +147,7 @@ def test_a_rejection_keeps_those_of_its_event_however_records_are_cut(model: Mod
     assert sorted(read) == sorted(BAD)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 2)), min_size=1, max_size=6))
 def test_joined_columns_read_on_access_and_let_go_of_polls_without_records(slices: list[tuple[int, int, int]]) -> None:
     parts: list[tuple[Headers | None, int]] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway.worker.state.model import Model
@@ -87,7 +87,7 @@ def test_any_nan_is_no_label(target: Target) -> None:
     assert batch.y[1:].tobytes() == np.array([math.nan]).tobytes()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.data())
 def test_packed_cuts_and_kinds_change_nothing(data: st.DataObject) -> None:
     number = st.floats(width=32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway import cli
@@ -12,6 +12,7 @@ from driftway.worker.errors import UsageFailure
 from driftway.worker.state.model import Model
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.rejections import RejectionLimit, TooManyRejected, shown
+from tests.support.examples import examples
 from tests.unit.worker.rows import events, model_settings, pieces, records
 
 GOOD = events(400)
@@ -59,7 +60,7 @@ def test_off_by_default() -> None:
     assert Model(model_settings(), 3).advance(records([b"?"] * 5000)).excess is None
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(
     bad=st.sets(st.integers(0, 399), max_size=80),
     cuts=st.lists(st.integers(0, 399), max_size=8),

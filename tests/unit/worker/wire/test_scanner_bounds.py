@@ -9,10 +9,12 @@ import sys
 import pytest
 
 from tests.meta.sources import ROOT
+from tests.support.examples import THOROUGH, thorough
 
 pytestmark = pytest.mark.timeout(400)
 
 SUITE = tuple(f"tests/unit/worker/wire/test_scanner{part}.py" for part in ("", "_edges", "_names"))
+EXAMPLES = (f"--hypothesis-profile={THOROUGH}",) if thorough() else ()
 
 WITHOUT_SPARE_BYTES = """
 import numpy as np
@@ -40,8 +42,9 @@ def run(config: pytest.Config, *arguments: str) -> subprocess.CompletedProcess[s
     )
 
 
+@pytest.mark.random_cases
 def test_scanner_stays_inside_its_text(pytestconfig: pytest.Config) -> None:
-    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *SUITE)
+    done = run(pytestconfig, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *EXAMPLES, *SUITE)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
 
