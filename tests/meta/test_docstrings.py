@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import inspect
 import re
+from functools import cache
 
 import pytest
 
@@ -41,6 +42,9 @@ def documented(cls: type) -> dict[str, str]:
     return sections(cls.__doc__)
 
 
+every_case = cache(cases)
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learner_says_what_it_does(name):
     """The class docstring has cost and source; each parameter and each array of the memory has a description."""
@@ -51,7 +55,7 @@ def test_learner_says_what_it_does(name):
     for field in dataclasses.fields(cls.Params):
         text = field.metadata["bounds"].text
         assert re.fullmatch(r"[^\s].*\.", text), f"{field.name} does not say what it means: {text!r}"
-    for case in (c for c in cases() if c.row.name == name and not c.standardize):
+    for case in (c for c in every_case() if c.row.name == name and not c.standardize):
         assert all(one.text for one in field_specs(case.make(3).rule().memory).values()), case.label
 
 

@@ -26,7 +26,7 @@ def cpu_seconds(*arguments: str) -> float:
         subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, env=environment())
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        if best < SECONDS / 2:
+        if best < SECONDS:
             break
     return best
 

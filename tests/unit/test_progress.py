@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.process import ROOT, driftway
+from tests.support.selection import slow_but
 from tests.support.terminal import on_terminal
 
 STREAM = "sea:rows=1000000"
@@ -17,8 +18,8 @@ LONG = {
     "one learner": (("evaluate", STREAM, "--learner", "arow"), r"(\d+)%"),
     "two jobs": (("evaluate", STREAM, "hyperplane_staged:rows=500000", "--learner", "arow", "--jobs", "2"), r"(\d+)%"),
     "train": (
-        ("train", STREAM, "--algorithm", "average", "--learner", "perceptron", "--out", "OUT"),
-        r"draw (\d+) of 10000000",
+        ("train", "sea:rows=400000", "--algorithm", "average", "--learner", "perceptron", "--out", "OUT"),
+        r"draw (\d+) of 4000000",
     ),
 }
 """What to run -> the command, and a pattern of the progress that it draws."""
@@ -69,7 +70,7 @@ def test_nothing_is_drawn_into_a_file(tmp_path: Path) -> None:
     assert (done.code, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("presses", [1, 10])
+@pytest.mark.parametrize("presses", slow_but([10], [1, 10]))
 def test_ctrl_c_is_one_word_and_130(presses: int) -> None:
     done = on_terminal("evaluate", "sea:rows=100000000", "--learner", "arow", interrupt_at="[1-9]%", presses=presses)
     assert done.code == 130, done

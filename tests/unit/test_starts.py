@@ -74,7 +74,7 @@ def test_users_files_are_what_the_folder_gives(users_folder: Path) -> None:
     [
         (("-m", "driftway", "--version"), "driftway, version"),
         (("-c", LOADED), "PA1"),
-        (("-m", "driftway", *EVALUATE), '"no_change"'),
+        pytest.param(("-m", "driftway", *EVALUATE), '"no_change"', marks=pytest.mark.slow),
         (("-m", "driftway", *EVALUATE, "--learner", "majority_class", "--jobs", "2"), '"majority_class"'),
     ],
     ids=["version", "import", "evaluate", "evaluate in two processes"],

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from pyarrow import parquet
 
 from driftway.cli import main
+from driftway.worker.wire.codec import LONGEST_EXACT
 
 N = 400
 Row = dict[str, Any]
@@ -172,8 +173,9 @@ SAMPLES: dict[str, Callable[[], bytes]] = {
 
 def test_events_that_are_too_long_to_be_read_digit_by_digit_are_looked_at(tmp_path: Path) -> None:
     path = tmp_path / "wide.csv"
-    header = ",".join(f"a_gene_with_a_long_name_{i}" for i in range(30_000))
-    path.write_text(f"{header},y\n" + "".join(f"{'0.5,' * 30_000}{i % 2}\n" for i in range(4)))
+    header = ",".join(f"a_gene_with_a_{'very_' * 70}long_name_{i}" for i in range(3_000))
+    assert len(header) > LONGEST_EXACT
+    path.write_text(f"{header},y\n" + "".join(f"{'0.5,' * 3_000}{i % 2}\n" for i in range(4)))
     proposal = CliRunner().invoke(main, ["schema", "infer", str(path)])
     assert proposal.exit_code == 0, proposal.stderr
     assert "4 events read" in proposal.stdout

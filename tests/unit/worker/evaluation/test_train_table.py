@@ -46,7 +46,7 @@ def opener(name: str, **_: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def results() -> online_to_batch.Results:
-    return measure(TableRequest(opener, Path()), seeds=2)
+    return measure(TableRequest(opener, Path(), processes=1), seeds=2)
 
 
 def test_every_algorithm_runs_on_what_is_there(results: online_to_batch.Results) -> None:

@@ -355,8 +355,7 @@ def test_skipped_rows_are_dealt_all_the_same(path: Path, table: Path, tmp_path: 
         assert told([lines[row - 40] for row in mine]) == expected.tobytes()
 
 
-@pytest.mark.usefixtures("forked_jobs")
-def test_evaluations_with_challengers_in_other_processes(path: Path, table: Path) -> None:
+def test_evaluations_with_challengers_in_other_processes(path: Path, table: Path, forked_jobs: None) -> None:
     words = ["evaluate", table, "--warm-start", path, "--skip", TRAINED, "--learner", "arow", "--json"]
     results = []
     for more in ([], ["--jobs", "2"]):

@@ -26,8 +26,7 @@ from tests.unit.worker.stream.recording_checkpoint import MODEL, RecordingCheckp
 
 BAD = [b"?", None]
 VALUES = [value for i, good in enumerate(events(120)) for value in ([BAD[i % 2], good] if i % 11 == 0 else [good])]
-WHOLE = records(VALUES)
-N = len(WHOLE)
+WHOLE, N = records(VALUES), len(VALUES)
 
 
 def rewind(made: Task, drawer: RecordingCheckpoint) -> None:
