@@ -255,13 +255,19 @@ def machine_code() -> dict[str, set[Any]]:
 
     Constants in the source may have specialised machine code; sizes that depend on the data may not.
     """
-    return {
-        f"{name}.{kernel.__name__}": {tuple(map(unliteral, one)) for one in kernel.signatures}
-        for name, module in list(sys.modules.items())
-        if name.startswith("driftway.learners")
-        for kernel in vars(module).values()
+    modules = tuple(name for name in list(sys.modules) if name.startswith("driftway.learners"))
+    return {name: {tuple(map(unliteral, one)) for one in kernel.signatures} for name, kernel in kernels_in(modules)}
+
+
+@cache
+def kernels_in(modules: tuple[str, ...]) -> list[tuple[str, CompiledFunction]]:
+    """Return all kernels of modules by their names; made once, as it takes a look at each of some 10,000 objects."""
+    return [
+        (f"{name}.{kernel.__name__}", kernel)
+        for name in modules
+        for kernel in vars(sys.modules[name]).values()
         if isinstance(kernel, CompiledFunction)
-    }
+    ]
 
 
 def snapshot_guard(case: Case) -> None:

@@ -74,3 +74,11 @@ def test_the_default_leaves_out_slow_tests_real_streams_and_what_the_unit_tests_
     assert taken == set(stages.WITH_BROKER)
     assert ignored == taken | {"tests/bench"}, "all tests are looked through, but for benchmarks"
     assert not any(argument.startswith("tests") for argument in stages.STAGES["unit"])
+
+
+def test_whatever_takes_fewer_random_cases_by_default_takes_all_in_a_stage() -> None:
+    counted = re.compile(r"^from tests\.support\.examples import .*\b(repetitions|thorough|BYTES)\b", re.MULTILINE)
+    texts = {path: path.read_text(encoding="utf-8") for path in (stages.ROOT / "tests").rglob("test_*.py")}
+    using = [path for path, text in texts.items() if counted.search(text)]
+    assert len(using) > 15
+    assert [path for path in using if "pytest.mark.random_cases" not in texts[path]] == []
