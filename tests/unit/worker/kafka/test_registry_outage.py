@@ -164,7 +164,7 @@ BODIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "form"), slow_but_each_once(BODIES, FORMS))
+@pytest.mark.parametrize(("body", "form"), slow_but_each_once(BODIES, FORMS), ids=lambda one: one[:30])
 def test_whatever_a_registry_answers_is_a_sentence(stub, body, form):
     value, _ = ROUND_TRIPS[form](stub.url)
     stub.status, stub.body = 200, body
