@@ -44,8 +44,8 @@ def goodness(case: Case, X: np.ndarray, y: np.ndarray) -> np.ndarray:
 Wild = tuple[int, int, str]
 """Row, power of ten, and which of its features have that value."""
 EVERY: tuple[Wild, ...] = tuple(itertools.product(PLACES, POWERS, FEATURES))
-SOME = (2, 300, "all"), (50, 9, "one"), (1000, 100, "all")
-"""Each row with a power of its own; what is large in one feature only is rarer, and the standardiser sees it alone."""
+SOME = (2, 300, "one"), (50, 9, "all"), (1000, 100, "one")
+"""Each row with a power of its own; the second one ruins a perceptron without the standardiser."""
 
 
 def losses(case: Case, wild_rows: Iterable[Wild]) -> dict[Wild, float]:
