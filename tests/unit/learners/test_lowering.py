@@ -96,18 +96,18 @@ def test_a_step_of_zero_is_an_error() -> None:
 
 
 @fragment
-def shared(x):
+def half_of_first(x):
     return 0.5 * x[0]
 
 
 @fragment
 def first_caller(x):
-    return shared(x) + 1.0
+    return half_of_first(x) + 1.0
 
 
 @fragment
 def second_caller(x):
-    return shared(x) * shared(x)
+    return half_of_first(x) * half_of_first(x)
 
 
 def test_a_function_that_several_others_call_is_linked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_function_that_several_others_call_is_linked_once(monkeypatch: pytest.
     monkeypatch.setattr(Library, "_get_module_for_linking", counted)
     assert CompiledFunction(both, inline=False)(np.full(1, 4.0)) == 7.0
     counts = {name.rpartition(".")[2]: count for name, count in linked.items()}
-    assert [counts[name] for name in ("shared", "first_caller", "second_caller")] == [1, 1, 1]
+    assert [counts[name] for name in ("half_of_first", "first_caller", "second_caller")] == [1, 1, 1]
 
 
 def test_numba_is_asked_once_what_an_operation_returns(monkeypatch: pytest.MonkeyPatch) -> None:
