@@ -32,7 +32,7 @@ SIZES = (300, 3, 0.0), (N, 1, 0.1), (N, 6, 0.1), (120, 14, 0.1)
 budgets are full long before row 120, and epochs of up to 150 rows restart within 240. From 13 features on, matrices are
 multiplied by another algorithm.
 """
-SHORTER_SIZES = (30, 1, 0.1), (N, 6, 0.1), (30, 14, 0.1)
+SHORTER_SIZES = (40, 1, 0.1), (N, 6, 0.1), (30, 14, 0.1)
 """By default; for `costly_oracle`, whose oracles take seconds for each of `SIZES`, without the first one."""
 ONE_SIZE, FEW_ROWS = (N, 6, 0.1), (60, 6, 0.1)
 """Enough for a variant of a kernel that was compared at more sizes: it gets other numbers. With the standardiser too,
