@@ -25,8 +25,9 @@ class Library(JITCodeLibrary):
 
     def _optimize_final_module(self) -> None:
         """Optimise once; what numba does before that finds pairs of reference counts, which kernels have not."""
-        manager, builder = self._codegen._module_pass_manager()  # noqa: SLF001
-        manager.run(self._final_module, builder)
+        made = self._codegen._module_pass_manager()  # noqa: SLF001
+        manager, *builder = made if isinstance(made, tuple) else (made,)  # numba 0.61 has no builder
+        manager.run(self._final_module, *builder)
 
 
 class KernelLibrary(Library):
