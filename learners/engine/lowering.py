@@ -1,7 +1,7 @@
-"""How items of contiguous arrays, rows of them and loops become LLVM instructions: in a fraction of those of numba.
+"""How items and rows of contiguous arrays, and loops, become LLVM instructions: a fraction of those that numba makes.
 
-For each access numba stores the array's struct to memory and loads its parts again, and before each loop it looks
-whether the step is zero or negative. LLVM then undoes that. Most lines of a kernel are such.
+For each access numba stores the array's struct to memory and loads its parts again, and before each loop it tests
+whether the step is zero or negative. LLVM then removes most of that, which takes time: kernels consist of such lines.
 """
 
 from typing import Any, NamedTuple
@@ -47,7 +47,7 @@ class Lowering(Lower):
     def lower_expr(self, resty: Any, expr: Any) -> Any:
         """Begin a loop over range(..) without a step; numba does whatever else."""
         if expr.op == "getiter" and self._counts_by_one(expr.value):
-            return self._counter(resty, self.loadvar(expr.value.name))
+            return self._range_iterator(resty, self.loadvar(expr.value.name))
         return super().lower_expr(resty, expr)
 
     def _counts_by_one(self, value: Any) -> bool:
@@ -56,16 +56,16 @@ class Lowering(Lower):
         is_range = isinstance(self.typeof(value.name), types.RangeType)
         return is_range and isinstance(made, Expr) and made.op == "call" and len(made.args) < 3
 
-    def _counter(self, kind: Any, range_value: Any) -> Any:
-        """Return numba's iterator of a range, whose tests of the step LLVM would have to undo."""
-        builder, counter = self.builder, cgutils.create_struct_proxy(kind)(self.context, self.builder)
-        start, counter.stop, counter.step = (builder.extract_value(range_value, place) for place in range(3))
-        left = builder.sub(counter.stop, start)
-        none = left.type(0)
-        counter.iter, counter.count = (cgutils.alloca_once(builder, left.type) for _ in range(2))
-        builder.store(start, counter.iter)
-        builder.store(builder.select(builder.icmp_signed(">", left, none), left, none), counter.count)
-        return counter._getvalue()  # noqa: SLF001
+    def _range_iterator(self, kind: Any, range_value: Any) -> Any:
+        """Return numba's iterator of a range whose step is one, so that it need not be tested."""
+        builder, iterator = self.builder, cgutils.create_struct_proxy(kind)(self.context, self.builder)
+        start, iterator.stop, iterator.step = (builder.extract_value(range_value, place) for place in range(3))
+        length = builder.sub(iterator.stop, start)
+        zero = length.type(0)
+        iterator.iter, iterator.count = (cgutils.alloca_once(builder, length.type) for _ in range(2))
+        builder.store(start, iterator.iter)
+        builder.store(builder.select(builder.icmp_signed(">", length, zero), length, zero), iterator.count)
+        return iterator._getvalue()  # noqa: SLF001
 
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """Load an item, or return the array that one index leaves of several axes; numba does whatever else."""

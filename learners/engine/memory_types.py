@@ -148,14 +148,15 @@ def _unbox(memory: Memory, given: Any, c: Any) -> NativeValue:
     failed, cleanups = cgutils.false_bit, []
     for place, kind in enumerate(memory.stacked):
         given_field, field = c.pyapi.tuple_getitem(given, place), _inside(builder, struct, place)
-        if isinstance(kind, types.Array):  # of that type, which was taken from it
+        if isinstance(kind, types.Array):  # its type was taken from this array, so it need not be checked
             code = c.pyapi.numba_array_adaptor(given_field, builder.bitcast(field, c.pyapi.voidptr))
-            failed = builder.or_(failed, cgutils.is_not_null(builder, code))
-            continue
-        native = c.unbox(kind, given_field)
-        builder.store(native.value, field)
-        failed = builder.or_(failed, native.is_error)
-        cleanups += [native.cleanup] if native.cleanup else []
+            is_error = cgutils.is_not_null(builder, code)
+        else:
+            native = c.unbox(kind, given_field)
+            builder.store(native.value, field)
+            is_error = native.is_error
+            cleanups += [native.cleanup] if native.cleanup else []
+        failed = builder.or_(failed, is_error)
     # Behind this LLVM does not know the struct that was just written: else, if it inlines the kernel, it could load the
     # values, which it is told not to change, before they are written.
     address = builder.bitcast(struct, ir.IntType(8).as_pointer())

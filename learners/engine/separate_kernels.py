@@ -24,7 +24,7 @@ class Library(JITCodeLibrary):
         ll_module.data_layout = self._codegen._data_layout  # noqa: SLF001
 
     def _optimize_final_module(self) -> None:
-        """Optimise once; what numba does before that finds pairs of reference counts, which kernels have not."""
+        """Optimise once; numba's first optimisation is for reference counts, of which kernels have none."""
         made = self._codegen._module_pass_manager()  # noqa: SLF001
         manager, *builder = made if isinstance(made, tuple) else (made,)  # numba 0.61 has no builder
         manager.run(self._final_module, *builder)
@@ -36,7 +36,7 @@ class KernelLibrary(Library):
     called: tuple[str, ...] = ()
 
     def finalize(self) -> None:
-        """Link each subroutine once, those that others call included."""
+        """Link once each subroutine that the kernel calls, directly or through others."""
         found: dict[Any, None] = {}
         left = self._linking_libraries
         while left:

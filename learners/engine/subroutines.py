@@ -39,14 +39,14 @@ SKIPPED = (
     NopythonRewrites,
     WithLifting,
 )
-"""Passes of numba for what kernels have not: functions within functions, `with`, and expressions of whole arrays."""
+"""Passes of numba for what kernels do not contain: functions in functions, `with`, expressions of whole arrays."""
 
 
 class _Module(Library):
-    """The LLVM module of a function; a kernel that calls it links it, and what it calls in turn."""
+    """The LLVM module of one function; a kernel links it, and those of the functions that it calls."""
 
     def finalize(self) -> None:
-        """Let several modules that are linked have this function: the kernel that has it is optimised as a whole."""
+        """Allow several kernels to contain this function; each is optimised as a whole."""
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.external:
                 function.linkage = "linkonce_odr"
@@ -95,7 +95,7 @@ class _KernelCompiler(CompilerBase):
     lowering: Any = _KernelLowering
 
     def define_pipelines(self) -> Any:
-        """Return numba's passes, but for the lowering."""
+        """Return numba's passes with our type inference and lowering, without those that are skipped."""
         manager: Any = DefaultPassBuilder.define_nopython_pipeline(self.state)
         own = {NativeLowering: self.lowering, NopythonTypeInference: TypeInference}
         manager.passes = [(own.get(one, one), why) for one, why in manager.passes if one not in SKIPPED]

@@ -1,10 +1,10 @@
-"""Type inference that asks numba once what an operation on given types returns.
+"""Type inference that caches what an operation on given types returns.
 
-numba tries up to ten templates for each operator, attribute and item of every line, most of them with types that it
-has just been asked about.
+numba tries up to ten templates for each operator, attribute and item of every line, most of them with types that it has
+just tried.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -13,55 +13,50 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NopythonTypeInference
 
 
-class _RememberingContext:
-    """A typing context that keeps its answers about builtin operations; all else is the context's own."""
+class _CachingContext:
+    """A typing context that caches its answers about builtin operations; all else is the context's own."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
-        self._calls: dict[Any, Any] = {}
-        self._attributes: dict[Any, Any] = {}
-        self._stores: dict[Any, Any] = {}
+        self._cached: dict[Any, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
     def resolve_function_type(self, function: Any, args: Any, kws: Mapping[str, Any]) -> Any:
+        resolve = self._context.resolve_function_type
         if not isinstance(function, types.Function):  # subroutines may call themselves, see numba's call stack
-            return self._context.resolve_function_type(function, args, kws)
-        key = function, tuple(args), tuple(kws.items())
-        if (found := self._calls.get(key)) is None:
-            found = self._calls[key] = self._context.resolve_function_type(function, args, kws)
-        return found
+            return resolve(function, args, kws)
+        key = "call", function, tuple(args), tuple(kws.items())
+        return self._once(key, resolve, function, args, kws)
 
     def resolve_getattr(self, kind: Any, name: str) -> Any:
-        key = kind, name
-        if (found := self._attributes.get(key)) is None:
-            found = self._attributes[key] = self._context.resolve_getattr(kind, name)
-        return found
+        return self._once(("attribute", kind, name), self._context.resolve_getattr, kind, name)
 
     def resolve_setitem(self, target: Any, index: Any, value: Any) -> Any:
-        key = target, index, value
-        if (found := self._stores.get(key)) is None:
-            found = self._stores[key] = self._context.resolve_setitem(target, index, value)
+        return self._once(("item", target, index, value), self._context.resolve_setitem, target, index, value)
+
+    def _once(self, key: Any, resolve: Callable[..., Any], *given: Any) -> Any:
+        if (found := self._cached.get(key)) is None:
+            found = self._cached[key] = resolve(*given)
         return found
 
 
-@cache
-def _remembering(context: Any) -> _RememberingContext:
-    return _RememberingContext(context)
+caching = cache(_CachingContext)
+"""Return the caching context of a typing context, the same each time."""
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)  # type: ignore[no-untyped-call]
+@register_pass(mutates_CFG=True, analysis_only=False)
 class TypeInference(NopythonTypeInference):
-    """numba's type inference with the answers of earlier functions."""
+    """numba's type inference with the answers that earlier functions got."""
 
     _name = "driftway_type_inference"
 
     def run_pass(self, state: Any) -> bool:
         """Infer the types of a function's variables."""
         own = state.typingctx
-        state.typingctx = _remembering(own)
+        state.typingctx = caching(own)
         try:
-            return bool(super().run_pass(state))  # type: ignore[no-untyped-call]
+            return bool(super().run_pass(state))
         finally:
             state.typingctx = own

@@ -1,4 +1,4 @@
-"""Where kernels are compiled otherwise than by numba: loops, types that are remembered, functions linked once."""
+"""Where kernels are compiled otherwise than by numba: loops, type inference, linking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numba.core.registry import cpu_target
 from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.engine.separate_kernels import Library
 from driftway.learners.engine.subroutines import CompiledFunction
-from driftway.learners.engine.type_inference import _remembering
+from driftway.learners.engine.type_inference import caching
 
 
 @kernel
@@ -144,7 +144,7 @@ def test_numba_is_asked_once_what_an_operation_returns(monkeypatch: pytest.Monke
         return total
 
     monkeypatch.setattr(context, "resolve_function_type", counted)
-    _remembering.cache_clear()
+    caching.cache_clear()
     assert CompiledFunction(sums, inline=False)(np.full(2, 2.0), 2) == 30.0
     first = {key: n for key, n in asked.items() if isinstance(key[0], types.Function)}
     assert first
