@@ -26,10 +26,10 @@ from tests.support.real_streams import PROPERTY, RealStreams, how_to_get
 
 register_profiles()
 ROOT = Path(__file__).resolve().parents[1]
-SHARED, ADDRESS = pytest.StashKey[ExitStack](), pytest.StashKey[str]()
-"""Of the broker that the processes of a run share: what stops it, and where it is."""
+SHARED = pytest.StashKey[str | None]()
+"""Address of the broker that the processes of a run share; None: it cannot be started."""
 SHARED_HEAP = "1g"
-GARBAGE = 50_000
+GC_THRESHOLD = 50_000
 """New objects after which Python looks for cycles among them; its default is 700."""
 
 
@@ -54,16 +54,16 @@ def pytest_configure_node(node: Any) -> None:
     if not config.getoption("--require-broker") or os.environ.get("DRIFTWAY_BOOTSTRAP"):
         return
     if SHARED not in config.stash:
-        stack = config.stash[SHARED] = ExitStack()
+        config.stash[SHARED], stack = None, ExitStack()
         config.add_cleanup(stack.close)
-        with suppress(Failure):  # each process then tries for itself, and tells
-            config.stash[ADDRESS] = stack.enter_context(provide(config.getoption("--broker"), heap=SHARED_HEAP))
-    node.workerinput["broker"] = config.stash.get(ADDRESS, None)
+        with suppress(Failure):  # each process then tries to start one, and says why it cannot
+            config.stash[SHARED] = stack.enter_context(provide(config.getoption("--broker"), heap=SHARED_HEAP))
+    node.workerinput["broker"] = config.stash[SHARED]
 
 
 def pytest_configure() -> None:
     """Fail with a usage error if the folder of real streams does not exist."""
-    gc.set_threshold(GARBAGE)
+    gc.set_threshold(GC_THRESHOLD)
     try:
         data_folder(None)
     except UsageFailure as failure:

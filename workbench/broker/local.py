@@ -91,7 +91,7 @@ class LocalKafka(LocalBrokers):
         self,
         data_dir: str | Path | None = None,
         port: int = 0,
-        heap: str = "512m",
+        heap: str = settings.HEAP,
         properties: Mapping[str, str] | None = None,
         steady: bool = False,
         member: settings.Membership | None = None,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from driftway.workbench.broker.docker import docker_kafka
 from driftway.workbench.broker.local import LocalKafka
+from driftway.workbench.broker.settings import HEAP
 from driftway.worker.kafka.client_config import require_broker
 
 Kind = Literal["local", "docker"]
@@ -20,7 +21,7 @@ def provide(
     port: int = 0,
     properties: Mapping[str, str] | None = None,
     steady: bool = False,
-    heap: str = "512m",
+    heap: str = HEAP,
 ) -> Iterator[str]:
     """Yield the bootstrap address of a broker, and stop afterwards what had to be started for it.
 

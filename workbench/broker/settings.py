@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HOST = "127.0.0.1"
+HEAP = "512m"
+"""Java's heap, unless another is asked for."""
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
 """Protocols of the listeners, where the brokers have one of their own."""
 

@@ -46,8 +46,8 @@ STAND_IN = "no_change"
 """The learner with which reading and writing are compiled; for any task, and quickly compiled."""
 LARGE_SECONDS, LEARNER_SECONDS, OTHER_SECONDS = {"auto": 8.0}, 1.5, 5.0
 """About how long compiling takes: large learners, any other one, and all the rest."""
-GARBAGE = 50_000
-"""New objects after which a process that compiles looks for garbage; Python's 700 cost 7 per cent of the time."""
+GC_THRESHOLD = 50_000
+"""New objects after which garbage collection starts while kernels are compiled; after Python's 700 it costs 7 %."""
 REPORT_SECONDS = 5.0
 """Time between two lines of the log while kernels are compiled."""
 
@@ -143,7 +143,7 @@ def _compile_parts(job: Job) -> None:
     """Compile everything in a child process, without logging: the parent repeats it, and logs what there is to log."""
     logging.getLogger("driftway").disabled = True
     gc.freeze()
-    gc.set_threshold(GARBAGE)
+    gc.set_threshold(GC_THRESHOLD)
     parts = _parts(job.settings, job.client)
     for part in reversed(parts) if job.backwards else parts:
         part()
