@@ -14,7 +14,8 @@ from tests.meta.sources import ROOT, files, place, tree
 
 ONE_WAY = "tests/support/real_streams.py", "tests/conftest.py", "tests/meta/test_real_streams.py"
 """Exempt files: the fixture, the check of DRIFTWAY_DATA, and the examples below."""
-VARIABLE = re.compile(r"\b(environ\b|getenv\().*(DRIFTWAY_DATA|DATA_VARIABLE)")
+ENVIRONMENT = re.compile(r"\b(environ\b|getenv\()")
+VARIABLE = re.compile(rf"{ENVIRONMENT.pattern}.*(DRIFTWAY_DATA|DATA_VARIABLE)")
 LOOKED_UP_BY = {"data_folder", "find_file", "folder_files"}
 """Functions of `driftway.producers.streams.files` that search the folder named by DRIFTWAY_DATA."""
 
@@ -29,16 +30,15 @@ def above(node: ast.AST, depth: int) -> bool:
 
 def other_ways(module: ast.Module, depth: int) -> list[str]:
     """Expressions of a file that lead to real streams or out of the checkout."""
-    found, nodes = [], list(ast.walk(module))
-    environment = any(getattr(one, "id", getattr(one, "attr", None)) in ("environ", "getenv") for one in nodes)
-    for node in nodes:
+    found, asks_environment = [], ENVIRONMENT.search(ast.unparse(module)) is not None
+    for node in ast.walk(module):
         if isinstance(node, ast.ImportFrom):
             found += [alias.name for alias in node.names if alias.name in LOOKED_UP_BY]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             if re.search(r"(^|/)shared(/|$)|\.\./", node.value):
                 found.append(node.value)
         elif above(node, depth) or (
-            environment
+            asks_environment
             and isinstance(node, ast.Call | ast.Subscript)
             and VARIABLE.search(ast.unparse(node)) is not None
         ):

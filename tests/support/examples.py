@@ -1,4 +1,4 @@
-"""How many random cases a test takes: by default a tenth of what it asks for, all of them in `slow-examples`."""
+"""How many random cases or rows a test takes: by default a tenth of what it asks for, all in `slow-examples`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def thorough() -> bool:
 
 
 def repetitions(n: int, least: int = LEAST) -> int:
-    """Return how many of `n` random cases a loop takes: all of them, or by default a tenth, and at least `least`.
+    """Return how many of `n` random cases or rows a test takes: all, or by default a tenth, but at least `least`.
 
     A test that calls it has the marker `random_cases`, by which the stage `slow-examples` selects it.
     """

@@ -11,6 +11,7 @@ from river.datasets import synth
 
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import UsageFailure
+from tests.support.examples import repetitions
 from tests.unit.producers.test_stream_generators import Xoshiro, read
 
 NAMES = ("salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan")
@@ -100,9 +101,11 @@ def test_rows_are_those_of_the_definition(options: str, arguments: tuple) -> Non
     np.testing.assert_allclose(X, expected[0], rtol=1e-12, atol=1e-9)
 
 
+@pytest.mark.random_cases
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_every_label_follows_the_published_function(function: int) -> None:
-    X, y = read(open_stream(f"agrawal:rows=4000,perturbation=0,functions={function}", seed=function))
+    rows = repetitions(20_000, 4000)
+    X, y = read(open_stream(f"agrawal:rows={rows},perturbation=0,functions={function}", seed=function))
     assert [rule(function, row) for row in X] == y.tolist()
     assert 0 < y.mean() < 1
 

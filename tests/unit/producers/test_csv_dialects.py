@@ -13,6 +13,7 @@ import pytest
 from driftway.producers.streams import open_events, open_stream
 from driftway.producers.streams.tables.csv_table import CsvTable
 from driftway.worker.errors import UsageFailure
+from tests.support.examples import repetitions
 
 ROWS = [(6.463, -1.148, "DOWN"), (12.008, 2.294, "UP"), (-9.5, 0.203, "UP"), (1e-3, -7.0, "DOWN")]
 X, Y = np.array([row[:2] for row in ROWS]), np.array([row[2] == "UP" for row in ROWS], float)
@@ -241,8 +242,9 @@ def test_newlines_in_quotes_and_lines_of_any_length(tmp_path: Path) -> None:
     assert list(open_stream(str(path), drop=["note"]).blocks())[-1].X[-1].tolist() == [3, 4]
 
 
+@pytest.mark.random_cases
 def test_a_cell_that_is_no_plain_number_comes_late(tmp_path: Path) -> None:
-    path, n = tmp_path / "x.csv", 80_000  # more than a megabyte, from which types are guessed
+    path, n = tmp_path / "x.csv", repetitions(200_000, 80_000)  # types are guessed from the first megabyte
     path.write_text("a,y\n" + "".join(f"{i / 7},0\n" for i in range(n)) + '"1,234.5",1\n-,0\n7%,1\n')
     found = np.concatenate([block.X[:, 0] for block in open_stream(str(path)).blocks()])
     assert found[:n].tobytes() == (np.arange(n) / 7).tobytes()

@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from driftway.producers.streams import open_events, open_stream
 from driftway.worker.errors import UsageFailure
+from tests.support.examples import repetitions
 
 CSV = """when,zip,amount,visits,member,big,shop,y
 2026-11-24 12:30:00,01234,1.50,3,true,9007199254740993,"a ""b"", c",yes
@@ -63,8 +64,9 @@ def test_cells_of_a_csv_file_are_what_all_of_their_column_says(tmp_path: Path, n
     assert kinds == [str, str, float, int, bool, int, str, str]
 
 
+@pytest.mark.random_cases
 def test_a_column_is_decided_by_its_last_rows_too(tmp_path: Path) -> None:
-    rows = "".join(f"{i},{i},true,{i},,{i}\n" for i in range(80_000))
+    rows = "".join(f"{i},{i},true,{i},,{i}\n" for i in range(repetitions(200_000, 80_000)))
     path = write(tmp_path / "long.csv", f"a,b,c,d,e,y\n{rows}1.5,x,maybe,true,,99999999999999999999\n")
     first, *_, last = events(path)
     assert first == {"a": 0.0, "b": "0", "c": "true", "d": 0, "e": None, "y": "0"}
@@ -72,10 +74,13 @@ def test_a_column_is_decided_by_its_last_rows_too(tmp_path: Path) -> None:
     assert last == {"a": 1.5, "b": "x", "c": "maybe", "d": 1, "e": None, "y": "99999999999999999999"}
 
 
+@pytest.mark.random_cases
 def test_blocks_do_not_depend_on_their_size(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.csv", "a,y\n" + "".join(f"{i},0\n" for i in range(2000)))
-    assert [len(block) for block in open_events(str(path)).blocks(700)] == [700, 700, 600]
-    assert events(path, 700) == events(path, 1) == events(path)
+    n = repetitions(20_000)
+    size = 35 * n // 100
+    path = write(tmp_path / "x.csv", "a,y\n" + "".join(f"{i},0\n" for i in range(n)))
+    assert [len(block) for block in open_events(str(path)).blocks(size)] == [size, size, 30 * n // 100]
+    assert events(path, size) == events(path, 1) == events(path)
 
 
 def test_parquet_columns_keep_their_types_and_times_become_text(tmp_path: Path) -> None:
