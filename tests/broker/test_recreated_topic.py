@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import pytest
 
+from driftway.worker.admin.schema.topic import SampleReader
+from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.wire.codec import read_json
 from tests.support.fault_scenario import FaultScenario
-from tests.support.kafka import await_until, create_topic, empty, produce, read_all
+from tests.support.kafka import await_until, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
@@ -164,3 +168,20 @@ def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) 
         ended = driftway(*stage.worker("--stop-at-end", *options, *more))
         assert ended.code == 0, ended
         assert offsets(stage) == [*range(150), *range(100)]
+
+
+def test_a_question_put_too_early_is_put_again(kafka: str) -> None:
+    topic = create_topic(kafka, unique("events"))
+    ids = TopicIdReader(SampleReader(kafka, {}), topic)
+    old = ids.ask(Deadline(10))
+    began = time.monotonic()
+    ids.begin(began)
+    asking = time.monotonic()
+    assert ids.ask(Deadline(10), since=began) == old
+    assert began <= ids.asked_at <= asking, "the answer to another question was taken"
+    ids.begin(began)  # is answered already
+    assert ids.ask(Deadline(10), since=began) == old
+    assert ids.asked_at <= asking
+    ids.begin(time.monotonic())
+    empty(kafka, topic, 1)
+    assert ids.ask(Deadline(10)).input not in (None, old.input)

@@ -41,6 +41,15 @@ class TopicIds(NamedTuple):
 UNKNOWN_IDS = TopicIds()
 
 
+class Question(NamedTuple):
+    """Topics that the broker has been asked for, without waiting."""
+
+    began: float
+    """When it was put, as `time.monotonic`."""
+    answers: Mapping[str, Any]
+    """Topic -> future of its description."""
+
+
 class TopicIdReader:
     """Asks for the ids of a worker's input topics, with one client for all its threads.
 
@@ -59,9 +68,26 @@ class TopicIdReader:
         self._config, self._topics = config, [input_topic, label_topic] if label_topic else [input_topic]
         self._lock = threading.Lock()
         self._client: Any = None
+        self._question: Question | None = None
+        """Put by `begin` and not answered yet."""
         self._known = TopicIds()
         self.asked_at = -1.0
         """When the last successful question began, as `time.monotonic`."""
+
+    def begin(self, since: float) -> None:
+        """Ask, unless that was done at `since` or later, and do not wait: the next `ask` takes the answer.
+
+        Raises
+        ------
+        KafkaException
+            The client cannot be made.
+        """
+        if self._lock.acquire(blocking=False):  # else another thread is asking
+            try:
+                if self.asked_at < since and (self._question is None or self._question.began < since):
+                    self._question = self._put(TRY_SECONDS)
+            finally:
+                self._lock.release()
 
     def ask(self, deadline: Deadline, since: float | None = None) -> TopicIds:
         """Return the topics' ids.
@@ -85,8 +111,9 @@ class TopicIdReader:
             raise TimedOut(f"the broker did not name the id of topic {self._topics[0]} in time")
         try:
             if self.asked_at < since:
-                began = time.monotonic()
-                self._known, self.asked_at = self._ask(deadline), began
+                if self._question is not None and self._question.began < since:
+                    self._question = None
+                self._known = self._ask(deadline)
             return self._known
         finally:
             self._lock.release()
@@ -107,12 +134,17 @@ class TopicIdReader:
             self._client, seconds = None, 2 * seconds
 
     def _describe(self, seconds: float) -> list[str | None]:
+        question, self._question = self._question or self._put(seconds), None
+        found = [getattr(question.answers[name].result(), "topic_id", None) for name in self._topics]
+        self.asked_at = question.began
+        return [topic_id_text(one) for one in found]
+
+    def _put(self, seconds: float) -> Question:
         if self._client is None:
             properties = without_membership(base_properties(self._config.bootstrap, self._config.passthrough))
             self._client = _admin.AdminClient(quiet(properties))
-        futures = self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds)
-        found = [getattr(futures[name].result(), "topic_id", None) for name in self._topics]
-        return [topic_id_text(one) for one in found]
+        began = time.monotonic()
+        return Question(began, self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds))
 
 
 def topic_id_text(topic_id: Any) -> str | None:

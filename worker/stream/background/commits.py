@@ -31,7 +31,7 @@ class PendingCommits:
     Parameters
     ----------
     ids : TopicIdReader or None
-        Asks, before each commit, for the ids of the input topics; None: nobody asks.
+        Asks, during each commit, for the ids of the input topics; None: nobody asks.
     """
 
     def __init__(self, ids: TopicIdReader | None = None) -> None:
@@ -63,15 +63,23 @@ class PendingCommits:
     def _run(self, commit: PendingCommit, group_metadata: Any, deadline: Deadline, since: float) -> Pointer | None:
         """Commit, if the rows are of the topics that the task was restored for: nothing else notices new ones at once.
 
+        The broker is asked for the topics' ids while it gets the outputs.
+
         Raises
         ------
         TopicRecreated
             They are not.
         """
-        if self._ids is not None:
-            ids = self._ids.ask(Deadline(min(ID_SECONDS, deadline.left)), since)
-            require_topics(commit.request.input_read, *ids)
-        return commit.run(group_metadata, deadline)
+        ids = self._ids
+        if ids is None:
+            return commit.run(group_metadata, deadline)
+
+        def require_same_topics() -> None:
+            answer = ids.ask(Deadline(min(ID_SECONDS, deadline.left)), since)
+            require_topics(commit.request.input_read, *answer)
+
+        ids.begin(since)
+        return commit.run(group_metadata, deadline, require_same_topics)
 
     def wait(self, partitions: Collection[int], deadline: Deadline) -> None:
         """Wait for the commits of the partitions, at most until the deadline."""

@@ -176,7 +176,13 @@ class Checkpoint:
             self._advance_to(Step.BEGUN)
         with_cause(self, partial(self.send, outputs))
 
-    def commit(self, request: CommitRequest, group_metadata: Any, deadline: Deadline) -> Pointer | None:
+    def commit(
+        self,
+        request: CommitRequest,
+        group_metadata: Any,
+        deadline: Deadline,
+        before_last: Callable[[], None] = lambda: None,
+    ) -> Pointer | None:
         """Commit what was produced since the last commit: execute the remaining steps.
 
         Parameters
@@ -187,6 +193,8 @@ class Checkpoint:
             The consumer's group metadata: a second, independent fence.
         deadline : Deadline
             For all calls together; it is extended while records are being delivered.
+        before_last : callable
+            Called before the last step; what it raises keeps that from happening.
 
         Returns
         -------
@@ -220,6 +228,7 @@ class Checkpoint:
             record = replace(record, labels=self.topics.labels, order=since)
         written = with_cause(self, partial(self._send_offsets, record, group_metadata, deadline))
         self._advance_to(Step.OFFSETS_SENT)
+        before_last()
         self._finish_commit(deadline)
         self.ends |= {topic: span.last + 1 for topic, span in (spans | written).items()}
         self.sender.start_ranges()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +28,16 @@ class PendingCommit:
         """The next input offset to read."""
         return self.request.offset
 
-    def run(self, group_metadata: Any, deadline: Deadline) -> Pointer | None:
+    def run(
+        self, group_metadata: Any, deadline: Deadline, before_last: Callable[[], None] = lambda: None
+    ) -> Pointer | None:
         """Execute the commit steps; touches nothing of the task, so it may run beside `Task.advance`.
+
+        Parameters as of `Checkpoint.commit`.
 
         Raises
         ------
         KafkaException, TaskError
             To be classified by `driftway.worker.kafka.error_handling`.
         """
-        return self.checkpoint.commit(self.request, group_metadata, deadline)
+        return self.checkpoint.commit(self.request, group_metadata, deadline, before_last)

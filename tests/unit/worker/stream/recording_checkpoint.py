@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from driftway.learners import Spec
@@ -45,7 +46,14 @@ class RecordingCheckpoint:
         self.pending.append(outputs)
         self.bytes_since_snapshot += sum(map(len, outputs.predictions))
 
-    def commit(self, request: CommitRequest, group_metadata: Any, deadline: Deadline) -> Pointer | None:
+    def commit(
+        self,
+        request: CommitRequest,
+        group_metadata: Any,
+        deadline: Deadline,
+        before_last: Callable[[], None] = lambda: None,
+    ) -> Pointer | None:
+        before_last()
         self.committed += self.pending
         self.pending, self.open = [], False
         self.commits.append((request.offset, request.snapshot))
