@@ -1,8 +1,8 @@
 """Run jobs in child processes: results in the jobs' order, one progress count, a clean Ctrl-C, and no orphans.
 
-Children are spawned, not forked: a fork would inherit the locks held by the parent's threads. This module imports no
-numeric library, so that a child can set their thread counts before it loads them. A child ends with its parent, however
-that ends.
+Children are spawned unless the parent has no other thread: a fork would inherit the locks that those hold. This module
+imports no numeric library, so that a child can set their thread counts before it loads them. A child ends with its
+parent, however that ends.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -91,8 +92,8 @@ def _collect(futures: list[Future[R]], count: Callable[[], int], report: Progres
     return [future.result() for future in futures]
 
 
-def run_in_processes(function: Callable[[J], object], jobs: Sequence[J], over: Callable[[], bool]) -> bool:
-    """Call ``function(job)`` for every job, each in a child process, for its side effects.
+class ChildProcesses:
+    """Calls of ``function(job)`` for every job, each in a child process, for their side effects.
 
     Parameters
     ----------
@@ -100,25 +101,36 @@ def run_in_processes(function: Callable[[J], object], jobs: Sequence[J], over: C
         Importable by name, like the jobs' type.
     jobs : sequence
         Its arguments; all children run at the same time, and their end frees their memory.
-    over : callable
-        Polled several times a second; true kills the processes.
-
-    Returns
-    -------
-    bool
-        Whether all processes ended by themselves, without an error.
     """
-    context = multiprocessing.get_context("spawn")
-    children = [context.Process(target=_alone, args=(function, job), daemon=True) for job in jobs]
-    with _interrupts_held():
-        for child in children:
-            child.start()
-    while (running := [child for child in children if child.is_alive()]) and not over():
-        running[0].join(POLL_SECONDS)
-    for child in running:
-        child.kill()
-        child.join()
-    return all(child.exitcode == 0 for child in children)
+
+    def __init__(self, function: Callable[[J], object], jobs: Sequence[J]) -> None:
+        context: Any = multiprocessing.get_context(quickest_method())
+        self._children = [context.Process(target=_alone, args=(function, job), daemon=True) for job in jobs]
+        with _interrupts_held():
+            for child in self._children:
+                child.start()
+
+    def wait(self, over: Callable[[], bool]) -> bool:
+        """Wait for the end of all of them, and return whether they ended without an error.
+
+        `over` is called several times a second; true kills the processes.
+        """
+        while (running := [child for child in self._children if child.is_alive()]) and not over():
+            running[0].join(POLL_SECONDS)
+        for child in running:
+            child.kill()
+            child.join()
+        return all(child.exitcode == 0 for child in self._children)
+
+
+def run_in_processes(function: Callable[[J], object], jobs: Sequence[J], over: Callable[[], bool]) -> bool:
+    """Start `ChildProcesses` and wait for them."""
+    return ChildProcesses(function, jobs).wait(over)
+
+
+def quickest_method() -> str:
+    """How a process is started: as a fork, which has all modules of its parent already, where that is safe."""
+    return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 
 def _alone(function: Callable[[J], object], job: J) -> None:

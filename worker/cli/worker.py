@@ -227,6 +227,7 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
     from driftway.worker.stream.observability.metrics import WorkerMetrics
     from driftway.worker.stream.observability.settings_in_force import settings_in_force
     from driftway.worker.stream.startup import with_output_schema
+    from driftway.worker.stream.warm_up import KernelPreparation
     from driftway.worker.stream.worker import Worker as Loop
 
     settings, why = given_settings(given)
@@ -239,6 +240,8 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
         event_log.event("warm start", file=model.warm.name, digest=model.warm.digest, frozen=model.frozen)
     settings = with_output_schema(settings, event_log)
     metrics = WorkerMetrics(settings.group, settings.input, settings.client)
+    # Before the endpoint's thread: kernels are compiled in forks of this process, if it has no other thread.
+    kernels = KernelPreparation(settings.model, settings.client, event_log)
     running = Loop(settings, event_log, metrics, obj.get("probe"))
     endpoint = open_endpoint(given, running, obj["page_routes"])
     if endpoint is not None:
@@ -247,7 +250,7 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, lambda number, _: _stop(running, number))
     try:
-        running.run()
+        running.run(kernels)
     finally:
         if endpoint is not None:
             endpoint.stop()

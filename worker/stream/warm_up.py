@@ -26,7 +26,7 @@ from driftway.learners.metrics.e_process import EProcess
 from driftway.learners.spec import Spec
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_factory import warm_client
-from driftway.worker.processes import run_in_processes
+from driftway.worker.processes import ChildProcesses
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition
@@ -60,10 +60,11 @@ class Job(NamedTuple):
     backwards: bool
 
 
-def prepare_kernels(
-    settings: ModelSettings, client: str, event_log: EventLog, cancelled: Callable[[], bool] = lambda: False
-) -> int:
-    """Compile or load every kernel that a batch needs; return how many were compiled.
+class KernelPreparation:
+    """Compiles or loads every kernel that a batch needs.
+
+    It begins at once, in child processes. They begin sooner in a process without further threads
+    (`driftway.worker.processes.quickest_method`).
 
     Parameters
     ----------
@@ -73,40 +74,69 @@ def prepare_kernels(
         The client, see `driftway.worker.kafka.client_factory`.
     event_log : EventLog
         Where progress is logged, if anything must be compiled.
-    cancelled : callable
-        Polled meanwhile; true ends it early.
 
     Raises
     ------
     Failure, UnknownLearner
         A learner or one of its parameters is not valid.
     """
-    from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE, count_cached
 
-    compiled = 0
-    if KEEP_CODE:
-        if load_kernels(settings, client):
-            return 0
-        before, foreign = count_cached()
+    def __init__(self, settings: ModelSettings, client: str, event_log: EventLog) -> None:
+        from driftway.learners.engine.kernel_cache import FOLDER, KEEP_CODE, count_cached
+
+        self._settings, self._client, self._event_log = settings, client, event_log
+        self._children: ChildProcesses | None = None
+        self._loaded = KEEP_CODE and load_kernels(settings, client)
+        if self._loaded or not KEEP_CODE:
+            return
+        self._before, foreign = count_cached()
         # What a child compiles is of use only if it can be kept.
         jobs = _jobs(settings, client) if os.access(FOLDER, os.W_OK) else []
-        useless = foreign > 0 and before == 0
+        useless = foreign > 0 and self._before == 0
         why = {"note": f"those in {FOLDER} are for another processor, Python or numba"} if useless else {}
         event_log.event("compiling kernels", about_seconds=_about_seconds(settings, len(jobs)), **why)
-        began = told = time.monotonic()
+        self._began = time.monotonic()
+        self._children = ChildProcesses(_compile_parts, jobs)
+
+    def finish(self, cancelled: Callable[[], bool] = lambda: False) -> int:
+        """Wait until all are compiled and loaded; return how many were compiled.
+
+        `cancelled` is called meanwhile; true ends it early.
+        """
+        compiled = 0
+        if self._children is not None:
+            compiled = self._await(self._children, cancelled)
+        if not (self._loaded or cancelled()):
+            compile_kernels(self._settings, self._client)
+        return compiled
+
+    def cancel(self) -> None:
+        """End the child processes."""
+        if self._children is not None:
+            self._children.wait(lambda: True)
+
+    def _await(self, children: ChildProcesses, cancelled: Callable[[], bool]) -> int:
+        from driftway.learners.engine.kernel_cache import count_cached
+
+        told = time.monotonic()
 
         def over() -> bool:
             nonlocal told
             if (now := time.monotonic()) - told >= REPORT_SECONDS:
-                event_log.event("compiling kernels", done=count_cached()[0] - before, seconds=round(now - began))
+                done, seconds = count_cached()[0] - self._before, round(now - self._began)
+                self._event_log.event("compiling kernels", done=done, seconds=seconds)
                 told = now
             return cancelled()
 
-        run_in_processes(_compile_parts, jobs, over)
-        compiled = count_cached()[0] - before
-    if not cancelled():
-        compile_kernels(settings, client)
-    return compiled
+        children.wait(over)
+        return count_cached()[0] - self._before
+
+
+def prepare_kernels(
+    settings: ModelSettings, client: str, event_log: EventLog, cancelled: Callable[[], bool] = lambda: False
+) -> int:
+    """As `KernelPreparation`, with `finish`."""
+    return KernelPreparation(settings, client, event_log).finish(cancelled)
 
 
 def load_kernels(settings: ModelSettings, client: str) -> bool:

@@ -47,6 +47,7 @@ from driftway.worker.stream.task.checkpoint_factory import make_checkpoint
 from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.retries import RetryPolicy
 from driftway.worker.stream.task.task import Task
+from driftway.worker.stream.warm_up import KernelPreparation
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.rejections import TooManyRejected
 
@@ -105,8 +106,8 @@ class Worker:
         """Finish the current turn, commit and leave the group. Safe in a signal handler."""
         self.stopping = True
 
-    def run(self) -> None:
-        """Work until `stop`, or (with `stop_at_end`) until everything has been read.
+    def run(self, kernels: KernelPreparation | None = None) -> None:
+        """Work until `stop`, or (with `stop_at_end`) until everything has been read; `kernels` as `PlanReader.prepare`.
 
         Raises
         ------
@@ -117,7 +118,7 @@ class Worker:
         cluster = prepare_topics(self.settings, self.event_log)
         self._restores.initial_partitions = cluster.initial_partitions
         # Before subscribing: a member that compiles does not poll.
-        compiled = self._model_changes.prepare(cluster.has_plans, lambda: self.stopping)
+        compiled = self._model_changes.prepare(cluster.has_plans, lambda: self.stopping, kernels)
         self.event_log.event("kernels are compiled", compiled=compiled)
         rebalances, session_ms = (self._assigned, self._revoked, self._lost), cluster.broker_session_ms
         self.consumer = PartitionConsumer(self.settings, self.event_log, *rebalances, self.reporter.begin(), session_ms)

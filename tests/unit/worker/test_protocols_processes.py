@@ -81,6 +81,20 @@ def test_a_function_apart_leaves_nothing_here(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="children are spawned everywhere else")
+def test_children_are_forks_only_of_a_process_without_other_threads() -> None:
+    """A fork would inherit the locks that other threads hold, and wait for them forever."""
+    code = (
+        "import threading\n"
+        "from driftway.worker.processes import quickest_method\n"
+        "print(quickest_method())\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "print(quickest_method())\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["fork", "spawn"]
+
+
 def test_ctrl_c_ends_all_processes_without_their_tracebacks() -> None:
     """Sent as a terminal does it, to the whole process group, while the children work."""
     child, members = spinning()

@@ -12,6 +12,7 @@ from driftway.worker.stream.background.relearners import Relearners
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.task.task import Task
+from driftway.worker.stream.warm_up import KernelPreparation
 
 
 class ModelChanges:
@@ -37,9 +38,9 @@ class ModelChanges:
         """As `PlanReader.ready`."""
         return self._plans.ready
 
-    def prepare(self, has_plans: bool, cancelled: Callable[[], bool]) -> int:
+    def prepare(self, has_plans: bool, cancelled: Callable[[], bool], kernels: KernelPreparation | None = None) -> int:
         """As `PlanReader.prepare`."""
-        return self._plans.prepare(has_plans, cancelled)
+        return self._plans.prepare(has_plans, cancelled, kernels)
 
     def begin(self) -> None:
         """Go on beside the loop."""

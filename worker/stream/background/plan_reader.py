@@ -22,7 +22,7 @@ from driftway.worker.state.plans.transition import why_not
 from driftway.worker.stream.background.options_plan import write_options
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.relearning.from_log import why_not_relearned
-from driftway.worker.stream.warm_up import prepare_kernels
+from driftway.worker.stream.warm_up import KernelPreparation, prepare_kernels
 
 LOOK_SECONDS = 1.0
 """Time between two questions whether the group has a topic of plans; once there is one, plans arrive at once."""
@@ -55,7 +55,7 @@ class PlanReader:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
 
-    def prepare(self, has_plans: bool, cancelled: Callable[[], bool]) -> int:
+    def prepare(self, has_plans: bool, cancelled: Callable[[], bool], kernels: KernelPreparation | None = None) -> int:
         """Compile what predictions need, before the worker joins; return how many kernels were compiled.
 
         Parameters
@@ -64,6 +64,8 @@ class PlanReader:
             Whether the group has a topic of plans: then the models are those of the newest one that is possible.
         cancelled : callable
             As `prepare_kernels` takes it.
+        kernels : KernelPreparation or None
+            That of the options' models, if it has begun.
 
         Raises
         ------
@@ -85,9 +87,15 @@ class PlanReader:
             note = {} if same else {"note": "the options say something else; the plan counts"}
             facts = {"learners": planned.names, **newest.configuration.as_dict()}
             self._event_log.event("newest plan", plan=newest.number, **facts, **note)
+            if kernels is not None and not same:
+                kernels.cancel()
+            elif kernels is not None:
+                kernels.finish(cancelled)
             if (compiled := self._compiled(newest, cancelled)) is not None:
                 return compiled
-        return prepare_kernels(self._settings.model, self._settings.client, self._event_log, cancelled)
+        if kernels is None:
+            kernels = KernelPreparation(self._settings.model, self._settings.client, self._event_log)
+        return kernels.finish(cancelled)
 
     def _read_present(self) -> None:
         with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:
