@@ -6,8 +6,10 @@ and, in the commit record, to the partition's own log, which decides (`driftway.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -153,11 +155,30 @@ class ExactlyOnceCheckpoint(Checkpoint):
         if record.labels is not None and record.order is not None:
             offsets[record.labels] = record.order.end.label, None  # only for tools that show the group's lag
         self._sending_since = time.monotonic()
-        retry(lambda: sender.send_offsets(offsets, group_metadata, deadline.remaining()), deadline)
-        self._sending_since, self._found_coordinator_at = None, time.monotonic()
-        self.flush(deadline)
+        delivered = self._delivered_meanwhile(deadline)
+        try:
+            retry(lambda: sender.send_offsets(offsets, group_metadata, deadline.remaining()), deadline)
+            self._sending_since, self._found_coordinator_at = None, time.monotonic()
+        finally:
+            wait([delivered])  # whoever gets an error may drop the producer
+        delivered.result()
         snapshot_end = 0 if pointer is None else pointer.first + pointer.chunks
         return sender.ranges({snapshots: max(snapshot_end, self.ends.get(snapshots, 0))})
+
+    def _delivered_meanwhile(self, deadline: Deadline) -> Future[None]:
+        """Flush on another thread: while nothing flushes, the commit record lingers."""
+        delivered = Future[None]()
+
+        def deliver() -> None:
+            try:
+                self.flush(deadline)
+            except BaseException as error:  # handed to the thread that commits
+                delivered.set_exception(error)
+            else:
+                delivered.set_result(None)
+
+        threading.Thread(target=deliver, name=f"commit record {self.partition}", daemon=True).start()
+        return delivered
 
     def _finish_commit(self, deadline: Deadline) -> None:
         retry(lambda: self.sender.commit_transaction(deadline.remaining()), deadline)
