@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.driftway-installed
 INSTALL_QUIETLY := $(if $(CI),--quiet,)
+# Python writes the bytecode of what it imports, unless it is told not to: then it is written once, by setup.
+BYTECODE := $(if $(PYTHONDONTWRITEBYTECODE),,--no-compile)
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -28,7 +30,8 @@ $(STAMP): pyproject.toml
 	  echo "making $(VENV) with $$("$$chosen" --version)"; \
 	  "$$chosen" -m venv $(VENV) || { rm -rf $(VENV); echo "$$chosen cannot make a virtual environment; install its venv module" >&2; exit 1; }; \
 	fi
-	$(BIN)/python -m pip install $(INSTALL_QUIETLY) --no-compile --editable '.[dev]'
+	$(BIN)/python -m pip install $(INSTALL_QUIETLY) $(BYTECODE) --editable '.[dev]'
+	$(if $(BYTECODE),,$(BIN)/python -m compileall -q driftway learners worker producers workbench)
 	@touch $@
 
 demo: setup  ## See the whole way: Kafka, replay, workers, live accuracy, plot
