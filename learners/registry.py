@@ -163,6 +163,11 @@ WRAPPERS: dict[str, str] = {
 }
 """Prefixes of a learner's name, as in ``ova:pa1``, that wrap the learner in another one."""
 
+ELSEWHERE: dict[str, str] = {
+    "river": "models of River are learners of `driftway evaluate --learner` alone: a worker cannot store their state"
+}
+"""Prefixes of what is no learner here -> where it is one, and why not here."""
+
 
 STANDARDIZER = "driftway.learners.preprocessing.standardizer:OnlineStandardizer"
 """The standardiser in front of nearly every learner, unless it is switched off."""

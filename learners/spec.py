@@ -44,9 +44,12 @@ class Spec:
         Raises
         ------
         ParameterError
-            The text is not of the form ``name:parameter=value,...``, or a parameter is given twice.
+            The text is not of the form ``name:parameter=value,...``, or a parameter is given twice, or the learner is
+            one only elsewhere (`registry.ELSEWHERE`).
         """
         wrappers, name, rest = _split(text)
+        if name.strip() in registry.ELSEWHERE:
+            raise ParameterError(registry.ELSEWHERE[name.strip()])
         return cls(":".join([*wrappers, name]), tuple(parse_pairs(rest, text).items()))
 
     @classmethod

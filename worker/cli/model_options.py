@@ -183,9 +183,15 @@ def make_target(task: str, classes: int | None, labels: str | None) -> Target:
 
 
 def make_model_settings(
-    specs: tuple[str, ...], target: Target, maps: tuple[str, ...] = (), **rest: Any
+    specs: tuple[str, ...],
+    target: Target,
+    maps: tuple[str, ...] = (),
+    parse: Callable[[str], Spec] | None = None,
+    **rest: Any,
 ) -> ModelSettings:
     """Return model settings after checking name, parameters and task of every learner and feature map.
+
+    `parse` reads the text of a learner; by default `Spec.parse`. `rest` as `ModelSettings`.
 
     Raises
     ------
@@ -199,7 +205,7 @@ def make_model_settings(
     parsed = []
     for text in specs:
         try:
-            spec = Spec.parse(text)
+            spec = (parse or Spec.parse)(text)
             if known is None:
                 spec.min_features(target.n_classes, target.task)
             else:

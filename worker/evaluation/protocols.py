@@ -382,7 +382,7 @@ def _reseeded(job: Job, seed: int | None, part: int) -> Job:
     if seed is None:
         return job
     given = tuple((name, value) for name, value in job.spec.parameters if name != "seed")
-    return replace(job, spec=Spec(job.spec.name, (*given, ("seed", str(seed + part)))))
+    return replace(job, spec=replace(job.spec, parameters=(*given, ("seed", str(seed + part)))))
 
 
 def _outcome(

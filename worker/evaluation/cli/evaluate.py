@@ -23,6 +23,7 @@ from driftway.worker.evaluation.cli.plan_options import (
     leave_to_the_stream,
     plan,
     run_plans,
+    tell_cost,
 )
 from driftway.worker.evaluation.cli.replay_options import check_replay_options, replay_options
 from driftway.worker.evaluation.cli.table_options import (
@@ -183,6 +184,11 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     With --topic it repeats them on the rows that the workers of --group saw, with late labels as late as they came.
     --topic without --plan asks what other learners would have predicted there, beside what the workers did.
 
+    --learner river:tree.HoeffdingTreeClassifier:grace_period=50 is a classifier or regressor of River (extra river), in
+    Python: 100 to 100,000 rows a second. A parameter that is a model has its own behind a slash, as in
+    model=tree.HoeffdingTreeClassifier/delta=0.1; a `seed` that is not given is 1. Only this command has them: a worker
+    could take no snapshot of them.
+
     --grid tries every combination of parameter values, under --protocol. --table measures a table of the papers again,
     with the streams and learners that are available; --table auto compares the default learner with the papers'
     figures, the best of the others and the peers. Both write Markdown and PNG to --out.
@@ -193,6 +199,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
       driftway evaluate sea electricity --protocol segments --learner dfop:mu=0.001 --learner rls --jobs 4
       driftway evaluate sea --protocol holdout --holdout-every 500 --learner d_odm --curves holdout.svg
       driftway evaluate sea --learner dfop --learner arow --curves accuracy.html --curve-metric accuracy
+      driftway evaluate electricity --learner auto --learner river:tree.HoeffdingTreeClassifier
       driftway evaluate sea --learner ogd_logistic --regret logistic:k=3,ball=20
       driftway evaluate sea --learner dfop --detector adwin --detector hddm_w --detector ddm:drift=4
       driftway evaluate sea --partitions 8 --share-models average:rows=10 --learner dfop:mu=0.0005
@@ -288,12 +295,15 @@ def _run(
         with _writing(given["scores"]) as out:
             for name in streams:
                 one = plan(open_stream, name, given)
+                if not results:
+                    tell_cost(one.specs)
                 found, points, counts = _together(one, out, len(streams) > 1, given)
                 results += found
                 read.append((one.stream.name, counts))
                 drawings.append(StreamCurves(one.stream.name, points, one.stream.drift_points, given["partitions"]))
         return results, drawings, read
     plans = [plan(open_stream, name, given) for name in streams]
+    tell_cost(plans[0].specs)
     for one, outcomes in zip(plans, run_plans(open_stream, plans, given["jobs"]), strict=True):
         results += [row for outcome in outcomes for row in rows_of(outcome)]
         read.append((one.stream.name, outcomes[0].counts))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import made_events
@@ -18,6 +20,7 @@ from driftway.worker.settings.option_values import SharingOption
 from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Target
 
 if TYPE_CHECKING:
+    from driftway.learners.spec import Spec
     from driftway.worker.evaluation.protocols import Job, Outcome
 
 PREQUENTIAL, SEGMENTS = "prequential", "segments"
@@ -39,6 +42,11 @@ class EvaluationPlan:
 
     stream: Any
     jobs: list[Job]
+
+    @property
+    def specs(self) -> list[Spec]:
+        """The learners."""
+        return [job.spec for job in self.jobs]
 
     @property
     def rows(self) -> int | None:
@@ -98,6 +106,15 @@ def leave_to_the_stream(given: dict[str, Any]) -> None:
             given[option] = None
 
 
+def tell_cost(specs: Sequence[Spec]) -> None:
+    """Say what models of River among the learners cost, before hours of them."""
+    from driftway.worker.evaluation.river.spec import cost_of
+
+    note = cost_of(specs)
+    if note is not None:
+        click.echo(f"driftway: {note}", err=True)
+
+
 def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> EvaluationPlan:
     """Create the jobs of one stream, with every learner, map and label checked.
 
@@ -108,6 +125,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
     """
     from driftway.worker.evaluation.cli.evaluation_curves import points_every
     from driftway.worker.evaluation.protocols import Job
+    from driftway.worker.evaluation.river.spec import spec_of
     from driftway.worker.evaluation.rows import is_read, open_rows
 
     task = given["task"] or (CLASSIFICATION if given["classes"] or given["labels"] else None)
@@ -140,7 +158,7 @@ def plan(open_stream: Callable[..., Any], name: str, given: dict[str, Any]) -> E
     warm = None if warm_plan is None else warm_plan.warm
     width = None if events is not None else stream.n_features
     share = None if given["share"] is None else SharingOption.parse(given["share"])
-    settings = make_model_settings(learners, target, maps, n_features=width, warm=warm, share=share, **reading)
+    settings = make_model_settings(learners, target, maps, spec_of, n_features=width, warm=warm, share=share, **reading)
     settings_read = replace(settings, target=labelled) if is_read(settings) else None
     jobs = [
         Job(

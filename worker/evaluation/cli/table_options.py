@@ -16,7 +16,7 @@ from driftway.worker.evaluation.cli.plan_options import plan
 from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
 
 if TYPE_CHECKING:
-    from driftway.worker.evaluation.grid import GridResult
+    from driftway.worker.evaluation.grid.search import GridResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,7 +97,7 @@ def write_a_table(joints: dict[str, Callable[..., Any]], given: dict[str, Any]) 
 
 def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], given: dict[str, Any]) -> None:
     """Evaluate all points on all streams, print the results, and write pages if --out is given."""
-    from driftway.worker.evaluation.grid import parse_grid, run_grids
+    from driftway.worker.evaluation.grid.search import parse_grid, run_grids
     from driftway.worker.wire.codec import write_json
 
     started = time.perf_counter()
@@ -113,7 +113,7 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
     tell_losses(read)
     require_used(read)  # before the best point of each grid is asked for
     if given["out"]:
-        from driftway.worker.evaluation.grid_page import write_grids
+        from driftway.worker.evaluation.grid.page import write_grids
 
         options = [f"--grid {text}" for text in given["grids"]]
         options += [
@@ -134,7 +134,7 @@ def run_the_grids(open_stream: Callable[..., Any], streams: tuple[str, ...], giv
 def _show(results: list[GridResult]) -> None:
     from rich.table import Table
 
-    from driftway.worker.evaluation.grid_page import shown
+    from driftway.worker.evaluation.grid.page import shown
 
     console = wide_console()
     for result in results:

@@ -12,8 +12,8 @@ from driftway import cli, learners
 from driftway.learners.spec import Spec
 from driftway.producers.streams import open_stream
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.grid import GridResult, parse_grid, run_grids
-from driftway.worker.evaluation.grid_page import curves, grid_page
+from driftway.worker.evaluation.grid.page import curves, grid_page
+from driftway.worker.evaluation.grid.search import GridResult, parse_grid, run_grids
 from driftway.worker.evaluation.protocols import Figure, Job
 from driftway.worker.wire.events import REGRESSION, Target
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from driftway.worker.errors import Failure
-from driftway.worker.evaluation.grid import GridResult
+from driftway.worker.evaluation.grid.search import GridResult
 from driftway.worker.evaluation.results import NONE, markdown
 from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
 

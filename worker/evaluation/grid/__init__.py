@@ -1,0 +1,1 @@
+"""Evaluate learners over grids of their parameters, and write what was found as a page."""
