@@ -7,9 +7,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from confluent_kafka import TopicPartition
 
+from driftway.learners.metrics.prequential import predicted_class
+from driftway.worker.evaluation.river.spec import spec_of
 from tests.broker.test_models import CHALLENGER, PLAIN, ROWS, change, models
 from tests.broker.test_models_restored import KEEPS_ALL
 from tests.broker.test_policies import learn
@@ -21,6 +24,7 @@ from tests.support.selection import slow_but
 
 CHANGES = ("add", CHALLENGER), ("promote", CHALLENGER), ("set", CHALLENGER, "r=2")
 PLACES = [(200, 250), (400, 430), (600, 600)]
+OF_RIVER = "river:linear_model.Perceptron"
 WAIT, PIECE = "200", 100
 FIGURES = (
     "labels", "window", "accuracy", "window_accuracy", "fading_accuracy", "kappa", "kappa_temporal",
@@ -41,6 +45,15 @@ def rows_of(done: Finished) -> dict[tuple[int | None, str], dict[str, Any]]:
 
 def picked(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: row[name] for name in names}
+
+
+def accuracy_of(text: str, events: list[bytes]) -> float:
+    """Share of the events that a learner predicts right, each before it learns it."""
+    decoded = [json.loads(event) for event in events]
+    X, y = np.array([one["x"] for one in decoded]), np.array([float(one["y"]) for one in decoded])
+    learner, score = spec_of(text).create(X.shape[1], standardize=True), np.empty((len(y), 1))
+    learner.predict_then_update(X, y, score)
+    return float(np.mean(predicted_class(score, learner.kind) == y))
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +132,16 @@ def test_a_history_that_might_have_been(planned: FaultScenario, history: Path, t
 def test_what_the_worker_said_is_what_it_wrote(planned: FaultScenario) -> None:
     begin = "--from", "0:200", "--from", "1:250"
     place = planned.bootstrap, planned.topic, planned.group
-    rows = rows_of(evaluate(*place, "--learner", CHALLENGER, "--learner", "pa1", *begin, "--json"))
+    learners = "--learner", CHALLENGER, "--learner", "pa1", "--learner", OF_RIVER
+    rows = rows_of(evaluate(*place, *learners, *begin, "--json"))
     for partition, first in enumerate((200, 250)):
         emitted = [json.loads(value) for value in written(planned, "predictions", partition)][first:]
         worker = rows[partition, "worker"]
         assert worker["champions"] == [LEARNER, CHALLENGER, f"{CHALLENGER}:r=2"]
         assert (worker["rows"], worker["labels"]) == (ROWS - first, ROWS - first)
         assert worker["accuracy"] == sum(one["prediction"] == one["y"] for one in emitted) / (ROWS - first)
-    for learner in ("worker", CHALLENGER, "pa1"):
+        assert rows[partition, OF_RIVER]["accuracy"] == accuracy_of(OF_RIVER, planned.events[partition][first:])
+    for learner in ("worker", CHALLENGER, "pa1", OF_RIVER):
         whole, parts = rows[None, learner], [rows[p, learner] for p in range(2)]
         assert whole["rows"] == 2 * ROWS - 450
         right = sum(row["accuracy"] * row["labels"] for row in parts)

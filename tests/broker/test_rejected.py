@@ -56,7 +56,17 @@ def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) ->
     spoilt = [good[0], *(one.replace(b'"y":1', b'"y":"up"').replace(b'"y":0', b'"y":"down"') for one in good[1:])]
     produce(kafka, topic, spoilt, 0, [b"k%d" % i for i in range(300)])
     produce(kafka, topic, [good[0], b"?", b'{"a":1}', None], 1)
-    assert worker(kafka, topic, group).code == 0
+    assert worker(kafka, topic, group, "--rejected-headers", "kafka-streams").code == 0
+    (found,) = (one for one in read_all(kafka, f"{topic}.{group}.rejected") if one.value == b"?")
+    assert found.headers[-6:] == [
+        ("__streams.errors.exception", b"driftway.RejectedEvent: not JSON"),
+        ("__streams.errors.message", b"not JSON"),
+        ("__streams.errors.stacktrace", b"driftway.RejectedEvent: not JSON"),
+        ("__streams.errors.topic", topic.encode()),
+        ("__streams.errors.partition", b"1"),
+        ("__streams.errors.offset", b"1"),
+    ]
+    assert driftway("audit", *("--input", topic, "--group", group, "--bootstrap", kafka)).code == 0
     options = ("--input", topic, "--bootstrap", kafka)
     listed = driftway("rejected", *options)
     assert listed.code == 0, listed
@@ -75,6 +85,7 @@ def test_kinds_are_listed_with_samples_and_chosen_ones_sent_again(kafka: str) ->
     assert [record.key for record in back] == [b"k%d" % i for i in range(1, 300)]
     assert {record.partition for record in back} == {0}
     assert dict(back[0].headers)["driftway-again"] == f"{topic}/0@1".encode()
+    assert not any(name.startswith("__streams") for record in back for name, _ in record.headers)
     learned = worker(kafka, topic, unique("group"), "--labels", "down,up")
     assert learned.code == 0
     assert "rejected=" in learned.stderr

@@ -1,22 +1,54 @@
-"""Headers copied to predictions are written exactly once, like the predictions, if a worker dies at any step."""
+"""Headers of predictions and rejections are written exactly once, like these, if a worker dies at any step."""
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.stream.task.checkpoint import Step
-from tests.support.audit import placed_score
+from tests.support.audit import expected_scores, placed_score
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import await_until, produce, read_all
 from tests.support.process import Driftway, driftway
 
 ROWS, PIECE, NTH = 1200, 100, 4
+SOURCE = "/shop/fraud"
+SET_ASIDE = 50
+"""One label in so many is unusable, and set aside; the event is predicted."""
 
 
 def headers(offset: int) -> list[tuple[str, bytes]]:
     return [("trace", b"%d" % offset), ("trace", b"")] if offset % 5 else []
+
+
+def attributes(partition: int, offset: int, time: str) -> list[tuple[str, bytes]]:
+    """Headers of a prediction that is a CloudEvent."""
+    return [
+        ("ce_specversion", b"1.0"),
+        ("ce_type", b"driftway.prediction"),
+        ("ce_source", SOURCE.encode()),
+        ("content-type", b"application/json"),
+        ("ce_id", b"%d/%d" % (partition, offset)),
+        ("ce_time", time.encode()),
+    ]
+
+
+def spoil(stage: FaultScenario) -> None:
+    """Give the stage's events a time, and some a label that is none; expect the predictions of such events."""
+    parts = {}
+    for partition, events in stage.events.items():
+        rows = [json.loads(event) for event in events]
+        for i, row in enumerate(rows):
+            row["t"] = 1_543_392_000_000 + i
+            row["y"] = "up" if i % SET_ASIDE == 7 else row["y"]
+        y = np.array([np.nan if row["y"] == "up" else row["y"] for row in rows])
+        parts[partition] = np.array([row["x"] for row in rows]), y
+        stage.events[partition] = [json.dumps(row).encode() for row in rows]
+    stage.expected = expected_scores(LEARNER, parts)
 
 
 @pytest.mark.parametrize(
@@ -25,14 +57,16 @@ def headers(offset: int) -> list[tuple[str, bytes]]:
 )
 def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, victim: str, heir: str) -> None:
     stage = FaultScenario(kafka, partitions=2, rows=ROWS)
+    spoil(stage)
 
     def fill(first: int, last: int) -> None:
         for partition, events in stage.events.items():
             produce(kafka, stage.topic, events[first:last], partition, headers=list(map(headers, range(first, last))))
 
-    asked, fed = ("--pass-headers", "trace"), 0
+    asked, fed = ("--pass-headers", "trace", "--cloudevents-source", SOURCE), 0
+    streams = "--rejected-headers", "kafka-streams"
     with stage.auditor() as auditor:
-        with CrashingDriftway(step, NTH, *stage.worker(*asked, "--client", victim)) as worker:
+        with CrashingDriftway(step, NTH, *stage.worker(*asked, *streams, "--client", victim)) as worker:
             worker.await_text("running partition=1")
             while not worker.ended and fed < ROWS:
                 fill(fed, fed + PIECE)
@@ -41,11 +75,24 @@ def test_killed_worker_is_succeeded_with_all_headers(kafka: str, step: Step, vic
                 await_until(lambda wanted=wanted: worker.ended or auditor.seen >= wanted, 30, "predicted, or killed")
             assert worker.ended, "its step was never reached"
         fill(fed, ROWS)
-        with Driftway(*stage.worker(*asked, "--client", heir, "--stop-at-end")) as worker:
+        with Driftway(*stage.worker(*asked, *streams, "--client", heir, "--stop-at-end")) as worker:
             assert worker.wait(60) == 0, worker.story()
         auditor.await_all(len(stage.expected))
     auditor.require(stage.expected)
     found = read_all(kafka, f"{stage.prefix}.predictions")
-    assert [r.headers for r in found] == [headers(placed_score(r.value or b"")[0][1]) for r in found]
+    for one in found:
+        (_, offset), _ = placed_score(one.value or b"")
+        millis = 1_543_392_000_000 + offset
+        time = str(np.datetime64(millis, "ms")) + "Z"
+        assert one.headers == attributes(one.partition, offset, time) + headers(offset)
+    rejected = read_all(kafka, f"{stage.prefix}.rejected")
+    assert len(rejected) == 2 * ROWS // SET_ASIDE
+    for one in rejected:
+        said = dict(one.headers)
+        assert said["__streams.errors.message"] == said["reason"]
+        assert said["__streams.errors.offset"] == said["offset"]
     options = "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER
     assert driftway("audit", *options, *asked).code == 0
+    done = driftway("audit", *options, "--cloudevents-source", "/other")
+    assert done.code == 1
+    assert "expected the header ('ce_source', b'/other'), found ('ce_source', b'/shop/fraud')" in done.stderr

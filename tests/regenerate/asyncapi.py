@@ -11,6 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from driftway.learners.metrics.calibrator import FORM
 from driftway.learners.spec import Spec
 from driftway.worker.settings.option_values import LabelWait, SharingOption
@@ -23,10 +25,11 @@ from driftway.worker.state.plans.file_state import FileState
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.wire.codec import encode_events, write_label
 from driftway.worker.wire.events import RejectedEvent, Target
+from driftway.worker.wire.headers import cloud_event_headers
 from driftway.worker.wire.registered.avro_schema import KINDS, avro_schema
 from driftway.worker.wire.registered.json_schema import json_schema
 from driftway.worker.wire.registered.protobuf_schema import protobuf_schema
-from driftway.worker.wire.rejections import RejectionRecord, record_of
+from driftway.worker.wire.rejections import KAFKA_STREAMS, RejectionRecord, record_of
 from tests.unit.worker.rows import drifting, events, model_settings, records
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "asyncapi.json"
@@ -160,17 +163,28 @@ def plans() -> list[Any]:
 
 
 def rejections() -> list[RejectionRecord]:
-    """Return a rejected event, a label of another topic that was set aside, and an event that was cut."""
+    """Return a rejected event, a label of another topic that was set aside, an event that was cut, and one with the
+    headers of Kafka Streams.
+    """
     place = 7, b"?" * 2000, b"k" * 70_000, 1
     event = record_of(RejectedEvent("not JSON", *place, None, (("trace", b"1"),)), "EVENTS", 0)
     label = record_of(RejectedEvent("not JSON", *place, 3, (), True), "EVENTS", 0, "LABELS")
-    return [event, label, event.beginning()]
+    streams = record_of(RejectedEvent("not JSON", *place, None, ()), "EVENTS", 0, form=KAFKA_STREAMS)
+    return [event, label, event.beginning(), streams]
 
 
 def headers_schema() -> dict[str, Any]:
     """Return the schema of a rejection's headers; those of the event have the prefix ``event.``."""
     found = infer([{name: "" for name, _ in one.headers if not name.startswith("event.")} for one in rejections()])
     return {**found, "patternProperties": {"^event\\.": {"type": "string"}}}
+
+
+def cloud_event_schema() -> dict[str, Any]:
+    """Return the schema of a prediction's headers; those of the event may follow."""
+    place = 0, np.array([1]), np.array([1])
+    (headers,) = cloud_event_headers("/source", b"application/json", place)
+    properties = {name: {"type": "string"} for name, _ in headers}
+    return {"type": "object", "description": "With --cloudevents-source.", "properties": properties}
 
 
 def any_prediction() -> dict[str, Any]:
@@ -233,7 +247,7 @@ def messages() -> dict[str, dict[str, Any]]:
     def reference(name: str) -> dict[str, Any]:
         return {"schemaFormat": JSON_FORMAT, "schema": {"$ref": f"#/components/schemas/{name}"}}
 
-    of_event = "that of the event"
+    of_event, as_cloud_event = "that of the event", {"headers": cloud_event_schema()}
     avro = {
         f"{kind}PredictionInAvro": message(
             "Prediction",
@@ -241,6 +255,7 @@ def messages() -> dict[str, dict[str, Any]]:
             of_event,
             {"schemaFormat": AVRO_FORMAT, "schema": json.loads(avro_schema(kind))},
             contentType="application/vnd.apache.avro",
+            **as_cloud_event,
         )
         for kind in KINDS
     }
@@ -251,16 +266,21 @@ def messages() -> dict[str, dict[str, Any]]:
             of_event,
             {"schemaFormat": PROTOBUF_FORMAT, "schema": protobuf_schema(kind)},
             contentType="application/vnd.google.protobuf",
+            **as_cloud_event,
         )
         for kind in KINDS
     }
     return {
         "event": message("Event", "an event", "any", reference("event"), **json_kind),
         "label": message("Label", "the label of an earlier event", of_event, reference("label"), **json_kind),
-        "prediction": message("Prediction", "a prediction", of_event, reference("prediction"), **json_kind),
+        "prediction": message(
+            "Prediction", "a prediction", of_event, reference("prediction"), **json_kind, **as_cloud_event
+        ),
         **avro,
         **protobuf,
-        "packedPrediction": message("Prediction", "a prediction, --output-format packed", of_event, raw, **binary),
+        "packedPrediction": message(
+            "Prediction", "a prediction, --output-format packed", of_event, raw, **binary, **as_cloud_event
+        ),
         "accuracyOfClasses": message(
             "AccuracyPoint", "an accuracy point", "LEARNER/PARTITION", reference("accuracyOfClasses"), **json_kind
         ),

@@ -90,7 +90,7 @@ def target_options(command: F) -> F:
 
 
 def event_options(command: F) -> F:
-    """--features, --format, --output-format, --pass-headers, --emit, --accuracy-every, --coverage and more."""
+    """--features, --format, --output-format, --pass-headers, --cloudevents-source, --emit, --coverage and more."""
     options = [
         click.option(
             "--features",
@@ -119,6 +119,14 @@ def event_options(command: F) -> F:
             default="",
             metavar="NAME[,NAME..]",
             help="Event headers to copy unchanged to the prediction; * for all.  [default: none]",
+        ),
+        click.option(
+            "--cloudevents-source",
+            "cloudevents",
+            default="",
+            metavar="URI",
+            help="Predictions are CloudEvents in binary mode with this source, as /shop/fraud: their attributes are "
+            "headers.  [default: they are none]",
         ),
         click.option(
             "--emit",
@@ -303,6 +311,7 @@ def given_model(given: dict[str, Any], **rest: Any) -> ModelSettings:
     target, learners = make_target(given["task"], given["classes"], given["labels"]), given["learner"]
     passed = given["pass_headers"]
     asked["pass_headers"] = tuple(name.strip() for name in passed.split(",")) if passed else ()
+    asked["cloudevents"] = given["cloudevents"]
     asked["share"] = None if given["share"] is None else SharingOption.parse(given["share"])
     asked["detectors"] = make_detector_specs(given["detectors"], given["task"])
     plan = warm_start_plan(given, target)

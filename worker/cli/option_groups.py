@@ -23,8 +23,8 @@ GROUPS = {
         "--width", "--data-dir", "--seed", "--inject", "--named",
     ),
     "Outputs": (
-        "--output-prefix", "--output-format", "--pass-headers", "--emit", "--coverage", "--accuracy-every",
-        "--metric-window",
+        "--output-prefix", "--output-format", "--pass-headers", "--cloudevents-source", "--rejected-headers", "--emit",
+        "--coverage", "--accuracy-every", "--metric-window",
     ),
     "Results": ("--scores", "--json", "--csv", "--parquet", "--curves", "--curve-metric", "--points", "--regret"),
     "Kafka": (

@@ -30,7 +30,7 @@ from driftway.worker.settings import (
     WorkerSettings,
 )
 from driftway.worker.settings.option_values import NEVER, WHEN_BETTER, PromoteOption
-from driftway.worker.wire.rejections import RejectionLimit
+from driftway.worker.wire.rejections import PLAIN, REJECTED_HEADERS, RejectionLimit
 from driftway.worker.wire.schema.unknown_fields import IGNORE, UNKNOWN_FIELDS
 
 if TYPE_CHECKING:
@@ -121,6 +121,13 @@ if TYPE_CHECKING:
     metavar="SHARE[/WINDOW]",
     help="Commit and exit with code 1 once more than SHARE of a partition's last WINDOW (1000) events since this start "
     "were rejected; 0.1: more than 100 of 1000.  [default: never]",
+)
+@click.option(
+    "--rejected-headers",
+    type=click.Choice(REJECTED_HEADERS),
+    default=PLAIN,
+    show_default=True,
+    help="kafka-streams: rejections also have the headers of Kafka Streams' dead letter queue, __streams.errors.*.",
 )
 @click.option(
     "--unknown-fields",
@@ -282,7 +289,7 @@ def given_settings(given: dict[str, Any]) -> tuple[WorkerSettings, str | None]:
     names = (
         "guarantee", "commit_interval", "snapshot_interval", "snapshot_rows", "start", "on_restore_failure",
         "on_offset_out_of_range", "stop_at_end", "unavailable_timeout", "transactional_id_prefix", "outputs",
-        "label_topic", "unknown_fields", "relearn_share", "plan",
+        "label_topic", "rejected_headers", "unknown_fields", "relearn_share", "plan",
     )  # fmt: skip
     client, why = choose_client(given["client"])
     passthrough = parse_properties(given["properties"], given["client_properties"])

@@ -21,13 +21,13 @@ from driftway.worker.settings.option_values import (
     LabelWait,
     PromoteOption,
     SharingOption,
+    check_headers,
     check_outputs,
 )
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.codec import JSON, PACKED, short_digest
 from driftway.worker.wire.events import REGRESSION, Schema, Target
-from driftway.worker.wire.headers import ALL
-from driftway.worker.wire.rejections import RejectionLimit
+from driftway.worker.wire.rejections import PLAIN, RejectionLimit
 from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
 from driftway.worker.wire.schema.paths import HEADER
 from driftway.worker.wire.schema.schema import EventSchema
@@ -101,6 +101,8 @@ class ModelSettings:
         Number of that model: of the champion, until a plan changes the models. None: no plan has it any more.
     pass_headers : tuple of str
         Names of the headers copied from an event to its prediction; ALL alone: every one. Not part of the state either.
+    cloudevents : str
+        The source of predictions that are CloudEvents; empty: they are none. Not part of the state either.
     emit : str
         Whose predictions are written: CHAMPION_ONLY, or EVERY_MODEL. Not part of the state either.
     """
@@ -129,6 +131,7 @@ class ModelSettings:
     warm: WarmStart | None = None
     warm_model: int | None = 0
     pass_headers: tuple[str, ...] = ()
+    cloudevents: str = ""
     emit: str = CHAMPION_ONLY
 
     def __post_init__(self) -> None:
@@ -157,10 +160,7 @@ class ModelSettings:
             raise UsageFailure("--missing-indicators: say with --missing what replaces a missing value")
         if self.target.task == REGRESSION and self.target.labels:
             raise UsageFailure("labels belong to classification")
-        if "" in self.pass_headers or len(set(self.pass_headers)) < len(self.pass_headers):
-            raise UsageFailure("pass-headers: name different headers, separated by commas")
-        if ALL in self.pass_headers and len(self.pass_headers) > 1:
-            raise UsageFailure(f"pass-headers: {ALL} means every header and must stand alone")
+        check_headers(self.pass_headers, self.cloudevents)
         if self.warm is not None and self.warm.schema is not None:
             file, n = self.warm.name, self.warm.schema.n_features
             if self.n_features not in (None, n):
@@ -309,10 +309,10 @@ class WorkerSettings:
         Further client properties.
     client : str
         ``python`` or ``native``, see `driftway.worker.kafka.client_factory`.
-    outputs : str
-        Prefix of the names of output topics; empty: ``INPUT.GROUP``.
-    label_topic : str
-        Topic of labels, with as many partitions as the input; empty: labels are in the input.
+    outputs, label_topic : str
+        Prefix of output topics, by default ``INPUT.GROUP``; topic of labels, empty: labels are in the input.
+    rejected_headers : str
+        Which headers rejections have, one of REJECTED_HEADERS.
     unknown_fields : str
         What to do about fields that are not used: ``ignore``, or ``count``.
     relearn_share : float
@@ -341,6 +341,7 @@ class WorkerSettings:
     outputs: str = ""
     label_topic: str = ""
     client: str = PYTHON
+    rejected_headers: str = PLAIN
     unknown_fields: str = IGNORE
     relearn_share: float = RELEARN_SHARE
     plan: str = NEWEST

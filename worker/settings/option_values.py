@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import PACKED
+from driftway.worker.wire.headers import ALL
 from driftway.worker.wire.packed import MOST_SCORES
 from driftway.worker.wire.registered.framing import OUTPUT_FORMATS
 
@@ -20,6 +23,9 @@ SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 AVERAGE, GOSSIP = "average", "gossip"
 SHARE_ROWS = 100
 """Labelled rows between exchanges if only the method is given."""
+
+URI_REFERENCE = re.compile(r"[A-Za-z0-9._~:/?#@!$&'()*+,;=%\[\]-]+")
+"""The characters of RFC 3986."""
 
 NEVER, WHEN_BETTER = "never", "when-better"
 
@@ -56,6 +62,22 @@ def check_outputs(form: str, emit: str, n_classes: int) -> None:
         raise UsageFailure(f"emit must be one of {', '.join(EMITTED)}")
     if form == PACKED and n_classes > MOST_SCORES:
         raise UsageFailure(f"packed predictions hold at most {MOST_SCORES} scores: use --output-format json")
+
+
+def check_headers(passed: Sequence[str], source: str) -> None:
+    """Check which headers predictions carry: names of those of their event, and the source of a CloudEvent.
+
+    Raises
+    ------
+    UsageFailure
+        A name is empty or given twice, or * does not stand alone, or the source is no URI reference.
+    """
+    if "" in passed or len(set(passed)) < len(passed):
+        raise UsageFailure("pass-headers: name different headers, separated by commas")
+    if ALL in passed and len(passed) > 1:
+        raise UsageFailure(f"pass-headers: {ALL} means every header and must stand alone")
+    if source and not URI_REFERENCE.fullmatch(source):
+        raise UsageFailure(f"cloudevents-source must be a URI reference such as /shop/predictions, got {source!r}")
 
 
 @dataclass(frozen=True)

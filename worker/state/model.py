@@ -21,7 +21,7 @@ from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.monitoring.monitors import Monitors, StateForm
 from driftway.worker.state.monitoring.points import rounded_shares
-from driftway.worker.state.outputs import Outputs, encoded, merged, of_challengers
+from driftway.worker.state.outputs import Outputs, encoded, merged, of_challengers, written_headers
 from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, first_plan
 from driftway.worker.state.plans.transition import PlannedState, carry_over, named_columns
@@ -145,9 +145,10 @@ class Model:
             (own, *others), plan = [learner.kind for learner in self._learners], self.plan.number
             outputs.keys, emitted = batch.keys, [one.at(steps.row_operations) for one in observed.models]
             outputs.predictions = encoded(batch, emitted[0], own, self.settings, plan)
-            if self.settings.pass_headers:
-                outputs.headers = passed_headers(batch.headers, self.settings.pass_headers)
-            outputs.challengers = of_challengers(batch, emitted[1:], others, self.settings, plan, outputs.headers)
+            asked = self.settings.pass_headers
+            passed = passed_headers(batch.headers, asked) if asked else None
+            outputs.headers = written_headers(batch, self.settings, passed)
+            outputs.challengers = of_challengers(batch, emitted[1:], others, self.settings, plan, passed)
         if emit and self._rejection_window is not None:
             outputs.excess = self._rejection_window.observe(batch.offsets, outputs.rejected)
         return outputs

@@ -20,10 +20,10 @@ from driftway.worker.wire import columns, packed
 from driftway.worker.wire.codec import JSON, PACKED, encode_predictions
 from driftway.worker.wire.columns import BytesColumn, empty_column, repeated
 from driftway.worker.wire.events import Batch, RejectedEvent
-from driftway.worker.wire.headers import Headers, chosen_headers, joined_headers
+from driftway.worker.wire.headers import Headers, chosen_headers, cloud_event_headers, joined_headers
 from driftway.worker.wire.json_tokens.interleave import interleaved
 from driftway.worker.wire.registered import avro, protobuf
-from driftway.worker.wire.registered.framing import AVRO, PROTOBUF, header
+from driftway.worker.wire.registered.framing import AVRO, JSON_SCHEMA, PROTOBUF, header
 from driftway.worker.wire.rejections import TooManyRejected
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ if TYPE_CHECKING:
 
 ENCODERS = {AVRO: avro.encode_predictions, PROTOBUF: protobuf.encode_predictions}
 """Format of predictions that are neither JSON nor packed -> what writes them."""
+
+CONTENT_TYPES = {
+    JSON: b"application/json",
+    JSON_SCHEMA: b"application/json",
+    PACKED: b"application/octet-stream",
+    AVRO: b"application/vnd.apache.avro",
+    PROTOBUF: b"application/vnd.google.protobuf",
+}
+"""Format of predictions -> its media type, for CloudEvents."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +134,30 @@ def encoded(
     return encode_predictions(batch, score, predicted, target, name, plan, confidence, begin)
 
 
+def written_headers(
+    batch: Batch, settings: ModelSettings, passed: Headers | None, names: Sequence[str] = ("",)
+) -> Headers | None:
+    """Return the headers of predictions, those of a row side by side; None: they have none.
+
+    Parameters
+    ----------
+    batch : Batch
+        n rows.
+    settings : ModelSettings
+        The output format, and whether predictions are CloudEvents.
+    passed : Headers or None
+        What they carry of the rows' events, n.
+    names : sequence of str
+        As in `cloud_event_headers`.
+    """
+    if settings.cloudevents:
+        place, media = (batch.partition, batch.offsets, batch.t), CONTENT_TYPES[settings.output_form]
+        return cloud_event_headers(settings.cloudevents, media, place, passed, names)
+    if passed is None or len(names) == 1:
+        return passed
+    return [each for each in passed for _ in names]
+
+
 def of_challengers(
     batch: Batch,
     emitted: Sequence[Emitted],
@@ -148,14 +181,14 @@ def of_challengers(
     plan : int
         Number of the plan.
     headers : Headers or None
-        Of the champion's predictions.
+        What the predictions of a row carry of its event.
     """
     m = len(kinds)
     if settings.emit != EVERY_MODEL or not m:
         return []
     numbered = zip(range(1, m + 1), emitted, kinds, strict=True)
     parts = [encoded(batch, one, kind, settings, plan, number) for number, one, kind in numbered]
-    own = None if headers is None else [each for each in headers for _ in range(m)]
+    own = written_headers(batch, settings, headers, settings.names[1:])
     names, offsets, keys = settings.names[1:], batch.offsets.repeat(m), repeated(batch.keys, m)
     return [ChallengerPredictions(names, offsets, keys, interleaved(parts), own)]
 

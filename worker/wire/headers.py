@@ -1,6 +1,9 @@
-"""Headers of a batch's records as a column, and the selection that predictions carry. Leaf module.
+"""Headers of a batch's records as a column, and those that predictions carry. Leaf module.
 
 Normally headers are not read: the column is then a `LazyHeaders`, which reads only those of records that are rejected.
+
+A prediction carries those of its event that were asked for, and, if that was asked for, the attributes of a CloudEvent
+in binary mode: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md.
 """
 
 from __future__ import annotations
@@ -27,6 +30,18 @@ MAX_HEADERS = 524_288
 into a record of the output, and would stop the partition."""
 LEFT_OUT = "driftway-headers-left-out"
 """Header of a prediction in place of a longer list: the number of bytes that were left out."""
+
+CONTENT_TYPE, ATTRIBUTE = "content-type", "ce_"
+"""Header of a CloudEvent with the media type of its data, and the beginning of the headers with its attributes."""
+SPEC_VERSION = b"1.0"
+EVENT_TYPE = b"driftway.prediction"
+"""The `type` of a prediction as a CloudEvent."""
+OF_THE_EVENT = frozenset(
+    (CONTENT_TYPE, *(ATTRIBUTE + name for name in ("id", "source", "specversion", "type", "time", "subject")))
+) | {ATTRIBUTE + "dataschema", ATTRIBUTE + "datacontenttype"}
+"""Headers that say of an event that is a CloudEvent which one it is, and so say nothing of its prediction."""
+FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
+"""The years 1 to 9999 in ms since 1970: what RFC 3339 can write."""
 
 
 class LazyHeaders(Sequence[Sequence[Header]]):
@@ -109,6 +124,55 @@ def passed_headers(headers: Headers | None, names: Collection[str]) -> Headers |
         return headers
     pairs = zip(headers, sizes, strict=True)
     return [own if size <= MAX_HEADERS else ((LEFT_OUT, b"%d" % size),) for own, size in pairs]
+
+
+def cloud_event_headers(
+    source: str,
+    content_type: bytes,
+    place: tuple[int, NDArray[np.int64], NDArray[np.int64]],
+    passed: Headers | None = None,
+    names: Sequence[str] = ("",),
+) -> list[Sequence[Header]]:
+    """Return the headers of predictions that are CloudEvents, those of a row side by side.
+
+    Parameters
+    ----------
+    source : str
+        The attribute `source`.
+    content_type : bytes
+        Media type of the values.
+    place : (partition, offsets, times)
+        Partition, and i8[n] each: offsets of the rows in the input, and their times in ms since 1970; a time that RFC
+        3339 cannot write is left out.
+    passed : Headers or None
+        What each row's predictions carry of its event, n; they follow, but for those in OF_THE_EVENT.
+    names : sequence of str
+        The m challengers whose predictions they are; by default the champion's.
+    """
+    partition, offsets, times = place
+    begin = (
+        (f"{ATTRIBUTE}specversion", SPEC_VERSION),
+        (f"{ATTRIBUTE}type", EVENT_TYPE),
+        (f"{ATTRIBUTE}source", source.encode()),
+        (CONTENT_TYPE, content_type),
+    )
+    of_id, of_time = f"{ATTRIBUTE}id", f"{ATTRIBUTE}time"
+    ids, written = [b"%d/%d" % (partition, offset) for offset in offsets.tolist()], _written_times(times)
+    ends: list[tuple[Header, ...]] = [() if time is None else ((of_time, time),) for time in written]
+    if passed is not None:
+        more = (tuple(one for one in own if one[0] not in OF_THE_EVENT) for own in passed)
+        ends = [(*end, *own) for end, own in zip(ends, more, strict=True)]
+    if tuple(names) == ("",):
+        return [(*begin, (of_id, one), *end) for one, end in zip(ids, ends, strict=True)]
+    endings = [b"/" + name.encode() for name in names]
+    return [(*begin, (of_id, one + ending), *end) for one, end in zip(ids, ends, strict=True) for ending in endings]
+
+
+def _written_times(times: NDArray[np.int64]) -> list[bytes | None]:
+    """Return times in ms as RFC 3339 writes them in UTC; None: it cannot."""
+    known = (times >= FIRST_TIME) & (times <= LAST_TIME)
+    texts = np.datetime_as_string(np.where(known, times, 0).astype("datetime64[ms]"), unit="ms").astype("S23").tolist()
+    return [text + b"Z" if is_known else None for text, is_known in zip(texts, known.tolist(), strict=True)]
 
 
 def joined_headers(parts: Sequence[tuple[Headers | None, int]]) -> Headers | None:

@@ -47,6 +47,18 @@ SET_ASIDE, LABEL = "set-aside", "label"
 """Header of a label that was set aside, and its value. Such a record is not the outcome of an event: the event of the
 label is predicted, or the label is a record of its own. Earlier versions did not write the header."""
 
+PLAIN, KAFKA_STREAMS = REJECTED_HEADERS = "plain", "kafka-streams"
+"""Which headers rejections have: those above, or also those of Kafka Streams' dead letter queue (KIP-1034)."""
+EXCEPTION, MESSAGE, STACK_TRACE = (
+    "__streams.errors.exception",
+    "__streams.errors.message",
+    "__streams.errors.stacktrace",
+)
+STREAMS_PLACE = [(f"__streams.errors.{name}", name) for name in ("topic", "partition", "offset")]
+"""Its names of a record's place -> those of Driftway."""
+EXCEPTION_CLASS = b"driftway.RejectedEvent"
+"""Stands where a Java program has the class of the exception."""
+
 KINDS = {
     "null value": "null",
     "not JSON": "not-json",
@@ -100,6 +112,18 @@ def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str 
         (OWN_COUNT, b"%d" % len(bad.headers)),
         *((OWN + name, value) for name, value in bad.headers),
     )
+
+
+def streams_headers(headers: Sequence[Header]) -> tuple[Header, ...]:
+    """Return the headers of Kafka Streams' dead letter queue (KIP-1034) that say the same as those of a rejection.
+
+    No exception was thrown: there is the reason in its place, and the stack trace has no calls.
+    """
+    said = dict(headers)
+    reason = said["reason"] or b""
+    thrown = EXCEPTION_CLASS + b": " + reason
+    place = ((theirs, said[ours]) for theirs, ours in STREAMS_PLACE)
+    return (EXCEPTION, thrown), (MESSAGE, reason), (STACK_TRACE, thrown), *place
 
 
 def own_headers(headers: Sequence[Header]) -> tuple[Header, ...]:
@@ -176,9 +200,13 @@ def _beginning(text: bytes | None, most: int, prefix: str) -> tuple[bytes | None
     return text[:FIRST_BYTES], ((f"{prefix}length", b"%d" % len(text)), (f"{prefix}sha256", digest))
 
 
-def record_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str = "") -> RejectionRecord:
-    """Return a rejection's record: the event unchanged, with `headers_of`."""
-    return RejectionRecord(bad.key, bad.value, headers_of(bad, topic, partition, label_topic))
+def record_of(
+    bad: RejectedEvent, topic: str, partition: int, label_topic: str = "", form: str = PLAIN
+) -> RejectionRecord:
+    """Return a rejection's record: the event unchanged, with `headers_of`, and those that `form` adds."""
+    headers = headers_of(bad, topic, partition, label_topic)
+    more = streams_headers(headers) if form == KAFKA_STREAMS else ()
+    return RejectionRecord(bad.key, bad.value, headers + more)
 
 
 def answered_offset(headers: Mapping[str, bytes]) -> tuple[int, bytes | None]:

@@ -124,7 +124,8 @@ def audit_partition(
     Failure
         The topics cannot be read.
     """
-    model, p, passed = settings.model, target.partition, bool(settings.model.pass_headers)
+    model, p = settings.model, target.partition
+    passed = bool(model.pass_headers or model.cloudevents)
     with closing(open_reader(settings, ANY)) as reader:
         found = log_ends(reader, topics.outputs(), p, Deadline(ASK_SECONDS))
         begins = first_outputs(settings, reader, p, found[topics.snapshots], target.last.read.topic, readers)

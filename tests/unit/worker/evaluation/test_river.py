@@ -227,9 +227,7 @@ def test_names_the_extra_if_river_is_not_installed(monkeypatch: pytest.MonkeyPat
 def test_a_failure_in_a_row_is_a_sentence() -> None:
     learner = spec_of("river:naive_bayes.MultinomialNB").create(2)
     X, y, score = np.array([[1.0, 2.0], [-3.0, 1.0], [1.0, 1.0]]), np.array([0.0, 1.0, 1.0]), np.empty((3, 1))
-    with pytest.raises(
-        Failure, match=r"river:naive_bayes\.MultinomialNB has failed at a row after [12] label"
-    ):
+    with pytest.raises(Failure, match=r"river:naive_bayes\.MultinomialNB has failed at a row after [12] label"):
         learner.predict_then_update(X, y, score)
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
 from driftway.worker.wire.events import Target
-from driftway.worker.wire.rejections import record_of
+from driftway.worker.wire.rejections import REJECTED_HEADERS, record_of
 from tests.regenerate.asyncapi import CHANNELS, COMMAND, PAGE, infer, page
 from tests.support.examples import repetitions
 from tests.unit.worker.rows import events, model_settings, records
@@ -101,8 +102,8 @@ def test_records_of_other_settings_fit(learners: tuple[str, ...], more: dict[str
         check("alarm", alarm.value)
     assert out.rejected
     said = Draft7Validator(described()["components"]["messages"]["rejection"]["headers"])
-    for bad in out.rejected:
-        said.validate({name: (value or b"").decode() for name, value in record_of(bad, "EVENTS", 3).headers})
+    for bad, form in product(out.rejected, REJECTED_HEADERS):
+        said.validate({name: (value or b"").decode() for name, value in record_of(bad, "EVENTS", 3, "", form).headers})
 
 
 def test_records_of_shared_models_fit() -> None:
