@@ -33,6 +33,20 @@ def test_features_by_name_in_any_order() -> None:
     assert np.array_equal(one.predict_proba(frame), one.predict_proba(pa.Table.from_pandas(frame)))
 
 
+def test_data_frames_of_polars() -> None:
+    pl = pytest.importorskip("polars", reason="polars, of the extra dev, is not installed")
+    frame, labels = pl.DataFrame(ROWS, schema=["a", "b"], orient="row"), pl.Series(["no", "yes", "no", "yes"])
+    model = dw.create("arow").fit(frame, labels)
+    expected = dw.create("arow").fit(np.array(ROWS), ["no", "yes", "no", "yes"])
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert np.array_equal(model.predict_proba(frame), expected.predict_proba(ROWS))
+    assert np.array_equal(model.predict(frame[["b", "a"]]), expected.predict(ROWS))
+    with pytest.raises(ValueError, match="feature 'a' of row 1 is nan"):
+        model.predict(frame.with_columns(pl.Series("a", [1.0, None, 2.0, 3.0])))
+    with pytest.raises(ValueError, match="'c' is not one of the model's"):
+        model.predict(frame.with_columns(c=1.0))
+
+
 TABLES = {
     "list": ROWS,
     "float32": np.array(ROWS, np.float32),

@@ -54,8 +54,9 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     others are visible, that the accuracy points of all learners and the drift alarms of all detectors are the same, and
     that every complete snapshot holds the state at its offset.
     What was learned, and from what, the group's plans, snapshots and commits say; options that are given count before
-    that. Give --format, --registry, --warm-start and --start as to the workers; without --pass-headers the headers of
-    predictions are not checked, without --registry and --output-format not the registered schemas of predictions.
+    that. Give --format, --registry, --warm-start and --start as to the workers; without --pass-headers or
+    --cloudevents-source the headers of predictions are not checked, without --registry and --output-format not the
+    registered schemas of predictions.
     Workers may keep running; nothing is written, no group is joined, and memory is bounded.
 
     If retention has deleted the beginning of the input, the earliest snapshot whose offset is still in the log is
