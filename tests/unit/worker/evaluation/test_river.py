@@ -162,7 +162,7 @@ PROGRAM = """
 import sys, numpy as np
 from driftway.worker.evaluation.river.spec import spec_of
 draw = np.random.default_rng(0)
-X = draw.normal(size=(300, 6)); y = (X[:, 0] > X[:, 1]).astype(float); score = np.empty((300, 1))
+X = draw.normal(size=(150, 6)); y = (X[:, 0] > X[:, 1]).astype(float); score = np.empty((150, 1))
 for text in sys.argv[1:]:
     spec_of(text).create(6).predict_then_update(X, y, score)
     print(score.tobytes().hex())
@@ -179,7 +179,7 @@ def test_every_process_computes_the_same() -> None:
     ]
     first, second = (process.communicate()[0] for process in processes)
     assert first == second
-    assert len(first) == 2 * (ROWS * 16 + 1)
+    assert len(first) == 2 * (150 * 16 + 1)
 
 
 WRONG = {
