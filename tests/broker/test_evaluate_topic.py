@@ -7,16 +7,14 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from confluent_kafka import TopicPartition
 
-from driftway.learners.metrics.prequential import predicted_class
-from driftway.worker.evaluation.river.spec import spec_of
 from tests.broker.test_models import CHALLENGER, PLAIN, ROWS, change, models
 from tests.broker.test_models_restored import KEEPS_ALL
 from tests.broker.test_policies import learn
 from tests.support.delayed_labels import late_stream
+from tests.support.evaluated import accuracy_of
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.kafka import admin, create_topic, produce, read_all, unique
 from tests.support.process import Finished, driftway
@@ -45,15 +43,6 @@ def rows_of(done: Finished) -> dict[tuple[int | None, str], dict[str, Any]]:
 
 def picked(row: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: row[name] for name in names}
-
-
-def accuracy_of(text: str, events: list[bytes]) -> float:
-    """Share of the events that a learner predicts right, each before it learns it."""
-    decoded = [json.loads(event) for event in events]
-    X, y = np.array([one["x"] for one in decoded]), np.array([float(one["y"]) for one in decoded])
-    learner, score = spec_of(text).create(X.shape[1], standardize=True), np.empty((len(y), 1))
-    learner.predict_then_update(X, y, score)
-    return float(np.mean(predicted_class(score, learner.kind) == y))
 
 
 @pytest.fixture(scope="module")
