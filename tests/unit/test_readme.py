@@ -18,6 +18,7 @@ from driftway.producers.streams.catalogue import CATALOGUE
 from driftway.producers.streams.files import suffix_of
 from driftway.producers.streams.options import parse_spec
 from driftway.producers.streams.registry import GENERATORS, find_recipe
+from driftway.worker.evaluation.river.spec import spec_of
 
 ROOT = Path(__file__).parents[2]
 KINDS_OF_PAGES = "tutorial", "how-to", "reference", "reference/commands", "explanation"
@@ -68,9 +69,10 @@ def test_a_command_names_options_streams_and_learners_that_exist(line: str) -> N
         if base in GENERATORS:
             assert set(options) <= {option.name for option in find_recipe(base).options} | {"rows", "seed"}
     learners = given.get("learner") or ()
+    parse = spec_of if line.split()[1] == "evaluate" else Spec.parse
     for text in (learners,) if isinstance(learners, str) else learners:
         columns = len(given.get("feature") or ()) or COLUMNS
-        Spec.parse(text).create(columns, 2, given.get("task") or "classification")
+        parse(text).create(columns, 2, given.get("task") or "classification")
 
 
 def test_there_are_commands_for_streams_evaluation_and_load() -> None:
