@@ -1,13 +1,14 @@
-"""Every learner x every promise, with ids such as `arow:split_invariant`.
+"""Every learner x every promise: one test a variant, which says of each check that fails which one it is.
 
 A kernel is checked in full with the first variant that runs it. Of the others the default tests check only what its
 numbers may change, and that shorter, `SHORTER`; the rest is slow. So is the whole comparison with an oracle, at four
-sizes.
+sizes. Slow tests have ids such as `arow:oracle_equal`. A test for each check would be 3,000 more: pytest takes longer
+for one of them than most checks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -28,9 +29,9 @@ from tests.conformance.checks import (
     split_at_every_row,
     split_invariant,
 )
+from tests.conformance.promises import Check, run_all
 from tests.conformance.table import ROWS, Case, cases
 
-Check = Callable[[Case], None]
 OF_THE_BASE_CLASS = {fixed_size, inputs_untouched, moves_with_its_memory, snapshot_guard}
 """Checks of the base class `Learner`, independent of the parameters: run once per learner and task.
 
@@ -58,28 +59,43 @@ def by_default(check: Check, known: bool, guarded: bool) -> Check | None:
     return oracle_equal_shorter if check is oracle_equal else check
 
 
-def pairs() -> Iterator[object]:
-    """Yield every case with its checks; a check that is shorter by default is a slow test as a whole."""
+def chosen() -> Iterator[tuple[Case, list[Check], list[Check]]]:
+    """Yield every case with its default checks, and with those that only the slow tests run."""
     checked, kernels, tasks = set(), set(), set()
     for case in cases():
         kind = case.kind, "" if case.standardize else case.row.name
         kernel = case.standardize, case.kernel
         known = kernel in kernels or (case.standardize and kind in checked)
+        quick: list[Check] = []
+        slow: list[Check] = []
         for check in CHECKS:
             if check.__name__ in case.row.opt_out or (kind in checked and check in OF_THE_BASE_CLASS):
                 continue
             default = None if case.slow else by_default(check, known, (case.standardize, case.kind) in tasks)
-            if default is not None:
-                yield pytest.param(case, default, id=f"{case.label}:{default.__name__}")
-            if default is not check:
-                yield pytest.param(case, check, id=f"{case.label}:{check.__name__}", marks=pytest.mark.slow)
+            quick += filter(None, [default])
+            slow += [check] if default is not check else []
+        yield case, quick, slow
         checked.add(kind)
         kernels.add(kernel)
         tasks.add((case.standardize, case.kind))
 
 
-@pytest.mark.parametrize(("case", "check"), list(pairs()))
-def test_learner(case: Case, check):
+CHOSEN = list(chosen())
+
+
+@pytest.mark.parametrize(
+    ("case", "checks"), [pytest.param(case, quick, id=case.label) for case, quick, _ in CHOSEN if quick]
+)
+def test_learner(case: Case, checks: Sequence[Check]) -> None:
+    run_all(case, checks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "check"),
+    [pytest.param(case, one, id=f"{case.label}:{one.__name__}") for case, _, slow in CHOSEN for one in slow],
+)
+def test_learner_in_full(case: Case, check: Check) -> None:
     check(case)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -43,45 +44,76 @@ def overwrite(learner: Learner, trial: int) -> None:
             values[draw.integers(0, values.size, 3)] = draw.choice([np.nan, np.inf, -1.0, HUGE, 7.0], 3)
 
 
-def outcome(make: Callable[[], Learner], X: np.ndarray, y: np.ndarray) -> int:
-    """Run all trials in a forked process; return its exit code, or minus the signal that ended it."""
-    trained = make()
-    scores(trained, X, y)
+def outcome(*learned: tuple[Callable[[], Learner], np.ndarray, np.ndarray]) -> tuple[int, int]:
+    """Run all trials of (how to make a learner, X, y) in one forked process, which takes longer than they do.
+
+    Return its exit code, or minus the signal that ended it, and how many of the learners came through.
+    """
+    trained = [make() for make, _, _ in learned]
+    for learner, (_, X, y) in zip(trained, learned, strict=True):
+        scores(learner, X, y)
+    through, told = os.pipe()
     child = os.fork()
     if child == 0:
         signal.alarm(SECONDS)
         try:
-            for trial in range(repetitions(TRIALS, KINDS)):
-                learner = make()
-                learner.restore(trained.snapshot())
-                overwrite(learner, trial)
-                try:
-                    learner.check_state(learner.state.memory)
-                except ValueError:
-                    continue
-                scores(learner, X[:60], y[:60])
+            for learner, (make, X, y) in zip(trained, learned, strict=True):
+                trials(learner, make, X, y)
+                os.write(told, b".")
         except BaseException:  # the parent reports it
             os._exit(1)
         os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(told)
+    with open(through, "rb") as reader:
+        came = len(reader.read())
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), came
 
 
-def plain_and_standardized() -> list[Case]:
-    found = [Case(ROWS[name], kind) for name in LEARNERS for kind in find(name).tasks]
-    return [*found, *(case for case in cases() if case.standardize and case.row.name == "knn_win")]
+def trials(trained: Learner, make: Callable[[], Learner], X: np.ndarray, y: np.ndarray) -> None:
+    """Let learners with the state of a trained one, overwritten, go on, unless it is refused."""
+    for trial in range(repetitions(TRIALS, KINDS)):
+        learner = make()
+        learner.restore(trained.snapshot())
+        overwrite(learner, trial)
+        try:
+            learner.check_state(learner.state.memory)
+        except ValueError:
+            continue
+        scores(learner, X[:60], y[:60])
+
+
+def plain_and_standardized(name: str) -> list[Case]:
+    """Return the cases of a learner: each task with the defaults, and of one learner those with the standardiser."""
+    found = [Case(ROWS[name], kind) for kind in find(name).tasks]
+    return [*found, *(case for case in cases() if case.standardize and case.row.name == name == "knn_win")]
 
 
 @pytest.mark.random_cases
-@pytest.mark.parametrize("case", plain_and_standardized(), ids=lambda case: case.label)
-def test_numbers_out_of_range_crash_nothing(case: Case) -> None:
-    assert outcome(lambda: case.make(D), *data(case)) == 0
+@pytest.mark.parametrize("name", LEARNERS)
+def test_numbers_out_of_range_crash_nothing(name: str) -> None:
+    tried = plain_and_standardized(name)
+    code, came = outcome(*((partial(case.make, D), *data(case)) for case in tried))
+    assert (code, came) == (0, len(tried)), f"crashed: {[case.label for case in tried][came:][:1]}"
 
 
 @pytest.mark.random_cases
 @pytest.mark.parametrize("text", slow_but(ENSEMBLES[:2], ENSEMBLES))
 def test_numbers_out_of_range_in_members_of_an_ensemble_crash_nothing(text: str) -> None:
     rows = data(Case(ROWS["knn_win"], "binary"))
-    assert outcome(lambda: Spec.parse(text).create(D, 2, CLASSIFICATION), *rows) == 0
+    assert outcome((lambda: Spec.parse(text).create(D, 2, CLASSIFICATION), *rows)) == (0, 1)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_crash_is_noticed(which: int) -> None:
+    rows, made = data(Case(ROWS["pa1"], "binary")), []
+
+    def make(place: int) -> Learner:
+        made.append(place)
+        if len(made) > 2 and place == which:  # in the forked process
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Case(ROWS["pa1"], "binary").make(D)
+
+    assert outcome(*((partial(make, place), *rows) for place in (0, 1))) == (-signal.SIGKILL, which)
 
 
 def test_a_count_beyond_its_slots_is_refused() -> None:

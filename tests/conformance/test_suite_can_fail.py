@@ -12,6 +12,7 @@ from driftway.learners.linear.pa1 import PA1
 from driftway.learners.linear.pa2 import PA2
 from driftway.learners.linear.passive_aggressive import PassiveAggressiveNumbers
 from tests.conformance import checks
+from tests.conformance.promises import run_all
 from tests.conformance.table import ROWS, Case
 
 
@@ -169,6 +170,27 @@ def test_check_catches(mutant, check):
     object.__setattr__(case, "mutant", mutant)
     with pytest.raises((AssertionError, pytest.fail.Exception, ValueError)):
         check(case)
+
+
+def test_every_check_runs_and_those_that_fail_are_named():
+    ran = []
+
+    def fails(_case):
+        raise AssertionError("one")
+
+    def fails_otherwise(_case):
+        pytest.fail("another")
+
+    def passes(case):
+        ran.append(case)
+
+    case = Case(ROWS["pa1"], "binary")
+    with pytest.RaisesGroup(pytest.RaisesExc(AssertionError), pytest.RaisesExc(pytest.fail.Exception)) as caught:
+        run_all(case, [fails, fails_otherwise, passes])
+    assert [one.__notes__ for one in caught.value.exceptions] == [["pa1: fails"], ["pa1: fails_otherwise"]]
+    assert ran == [case]
+    with pytest.raises(AssertionError, match="one"):
+        run_all(case, [passes, fails])
 
 
 def test_tests_of_one_kernel_stay_in_one_process(request):

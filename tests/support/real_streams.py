@@ -24,7 +24,7 @@ ABSENT = "needs real streams that are not on this machine"
 """Reason of all skips: the same text, so that pytest counts them in one line."""
 
 PROPERTY = "absent real stream"
-"""User property of a skipped test: the name of an absent stream."""
+"""User property of a test that is skipped, or does without: the name of an absent stream."""
 
 
 class RealStreams:
@@ -48,6 +48,15 @@ class RealStreams:
         if absent:
             pytest.skip(ABSENT)
         return self._folder
+
+    def present(self, streams: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Return those of (name, rows) that are here; the test is skipped if none is."""
+        wanted = list(streams)
+        there = [stream for stream in wanted if find_file(stream[0], self._folder) is not None]
+        if not there:
+            self.data_dir(*(name for name, _ in wanted))
+        self._item.user_properties += [(PROPERTY, stream[0]) for stream in wanted if stream not in there]
+        return there
 
     def file(self, name: str) -> Path:
         """Path of the file of a stream."""

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -44,10 +45,24 @@ def test_a_stream_is_found_in_the_folder_or_among_fetched_ones(
 
 
 @pytest.mark.usefixtures("nothing_here")
-def test_a_stream_that_is_not_here_skips_the_test_and_is_remembered(request: pytest.FixtureRequest) -> None:
+def test_a_stream_that_is_not_here_skips_the_test_and_is_remembered() -> None:
+    item = SimpleNamespace(user_properties=[])
     with pytest.raises(pytest.skip.Exception, match=ABSENT):
-        RealStreams(request.node).data_dir("usenet1", "spam500")
-    assert request.node.user_properties[-2:] == [(PROPERTY, "usenet1"), (PROPERTY, "spam500")]
+        RealStreams(item).data_dir("usenet1", "spam500")
+    assert item.user_properties == [(PROPERTY, "usenet1"), (PROPERTY, "spam500")]
+
+
+def test_a_test_of_several_streams_does_without_those_that_are_not_here(
+    nothing_here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRIFTWAY_DATA", str(nothing_here))
+    wanted, item = [("usenet1", 2), ("spam500", 3)], SimpleNamespace(user_properties=[])
+    with pytest.raises(pytest.skip.Exception, match=ABSENT):
+        RealStreams(item).present(wanted)
+    assert item.user_properties == [(PROPERTY, "usenet1"), (PROPERTY, "spam500")]
+    write(nothing_here / "usenet1.csv.gz")
+    assert RealStreams(item).present(wanted) == [("usenet1", 2)]
+    assert item.user_properties[2:] == [(PROPERTY, "spam500")]
 
 
 @pytest.mark.usefixtures("nothing_here")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from unittest.mock import patch
 
@@ -114,20 +115,26 @@ class Case:
 
     @property
     def kernel(self) -> tuple[Any, ...]:
-        """What its learner's kernels are made of: two variants that share it give the same kernel other numbers.
-
-        A rule does not depend on the state, so none is begun: some learners' initial values come from kernels, which
-        would be compiled while tests are collected.
-        """
-        with patch.object(Learner, "_begin"):
-            rule = Case(self.row, self.kind, self.parameters).make(5).rule()
-        parts = rule.score, rule.learn, rule.begin, rule.cache_prediction, rule.learn_delayed, rule.learn_unlabelled
-        return self.row.name, self.kind, rule.memory, *parts
+        """What its learner's kernels are made of: two variants that share it give the same kernel other numbers."""
+        return _kernel(self.row.name, self.kind, self.parameters)
 
     def oracle(self, d: int, n_classes: int = 4) -> Any:
         width = self.row.width(d)
         plain = self.row.oracle(width, self.classes(n_classes), self.kind, **self.given)
         return Standardize(plain, width, self.make(d).unscaled) if self.standardize else plain
+
+
+@cache
+def _kernel(name: str, kind: str, parameters: str) -> tuple[Any, ...]:
+    """Return the parts of a learner's rule; the standardiser changes none of them.
+
+    A rule does not depend on the state, so none is begun: some learners' initial values come from kernels, which would
+    be compiled while tests are collected.
+    """
+    with patch.object(Learner, "_begin"):
+        rule = Case(ROWS[name], kind, parameters).make(5).rule()
+    parts = rule.score, rule.learn, rule.begin, rule.cache_prediction, rule.learn_delayed, rule.learn_unlabelled
+    return name, kind, rule.memory, *parts
 
 
 def cases() -> list[Case]:
