@@ -62,8 +62,15 @@ def texts() -> dict[str, str]:
 @cache
 def importers_of(path: str) -> frozenset[str]:
     """Paths of the files that import a file."""
-    name, word = module(ROOT / path), Path(path).stem
-    candidates = [one for one, text in texts().items() if word in text]  # parsing all of them takes long
+    name = module(ROOT / path)
+    within, _, word = name.rpartition(".")
+    last = within.rpartition(".")[2]
+    # Parsing all of them takes long. Every import says `from .. within import .. word`, or `within.word` somewhere.
+    candidates = [
+        one
+        for one, text in texts().items()
+        if f"{last}.{word}" in text or (f"{last} import" in text and word in text) or not within
+    ]
     return frozenset(
         one for one in candidates if any(name in (found, found.rpartition(".")[0]) for _, found in imports(ROOT / one))
     )

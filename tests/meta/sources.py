@@ -23,7 +23,18 @@ def files(*packages: str) -> tuple[Path, ...]:
 
 @cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return ast.parse(text(path))
+
+
+@cache
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a file's tree; a walk takes as long as to parse it, and several rules need one."""
+    return tuple(ast.walk(tree(path)))
 
 
 def place(path: Path) -> str:
@@ -41,7 +52,7 @@ def module(path: Path) -> str:
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """(line, dotted name) of everything a file imports, lazily or not; `from a import b` gives a and a.b."""
     found = []
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 
 import pytest
 
-from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, imports, module, place, tree, within
+from tests.meta.sources import KERNELS, PACKAGES, ROOT, files, imports, module, nodes, place, text, within
 
 PROJECT = ("driftway", "tests", *PACKAGES)
 """Names of project modules. Bare folder names are included: an import by them would load a module twice."""
@@ -120,8 +121,24 @@ def test_the_table_refuses():
     assert permitted("producers", "driftway.learners.numeric.random.uniform")
 
 
+FOLDER = rf"({'|'.join(PACKAGES)})\b"
+BARE = re.compile(
+    rf"^\s*(from\s+{FOLDER}|import\s(.*\W)?{FOLDER})|(import_module|__import__)\(.?{FOLDER}", re.MULTILINE
+)
+"""What every import of a folder by its own name matches, and little else: other files need not be parsed."""
+
+
 def test_no_folder_is_imported_by_its_own_name():
-    assert problems(files("tests"), lambda _, name: within(name, PACKAGES)) == []
+    suspects = [path for path in files("tests") if BARE.search(text(path))]
+    assert problems(suspects, lambda _, name: within(name, PACKAGES)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import worker", "import os, worker.wire", "from learners.engine import jit", 'import_module("producers.cli")'],
+)
+def test_imports_by_a_folders_own_name_are_looked_at(line):
+    assert BARE.search(line)
 
 
 def test_learners_are_pure_numerics():
@@ -152,7 +169,7 @@ def test_no_code_from_text():
     found = [
         f"{place(path)}:{node.lineno}"
         for path in files()
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS
     ]
     assert found == []
@@ -161,7 +178,7 @@ def test_no_code_from_text():
 def test_kernels_use_no_blas_and_no_global_generator():
     found = []
     for path in files("learners"):
-        for function in (n for n in ast.walk(tree(path)) if isinstance(n, ast.FunctionDef)):
+        for function in (n for n in nodes(path) if isinstance(n, ast.FunctionDef)):
             if not any(getattr(d, "id", "") in KERNELS for d in function.decorator_list):
                 continue
             for node in ast.walk(function):
