@@ -29,8 +29,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SHARED = pytest.StashKey[str | None]()
 """Address of the broker that the processes of a run share; None: it cannot be started."""
 SHARED_HEAP = "1g"
-SLOW_FIXTURE_SECONDS = 0.5
-"""From then on a fixture may be among the slowest durations that pytest prints."""
 GC_THRESHOLD = 50_000
 """New objects after which Python looks for cycles among them; its default is 700."""
 
@@ -63,32 +61,13 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["broker"] = config.stash[SHARED]
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Fail with a usage error if the folder of real streams does not exist."""
     gc.set_threshold(GC_THRESHOLD)
-    for plugin in config.pluginmanager.get_plugins():
-        if hasattr(plugin, "sendevent"):  # in a process of pytest-xdist
-            send_less(plugin)
     try:
         data_folder(None)
     except UsageFailure as failure:
         raise pytest.UsageError(str(failure)) from None
-
-
-def send_less(interactor: Any) -> None:
-    """Let a process of pytest-xdist tell its parent nothing of a fixture that was quickly set up or torn down.
-
-    It sends six events a test, and to pack and unpack three of them takes both processes longer than most tests take.
-    """
-    send = interactor.sendevent
-
-    def sendevent(name: str, **more: Any) -> None:
-        report = more.get("data", {})
-        passed = name == "testreport" and report["outcome"] == "passed" and report["when"] != "call"
-        if name != "logstart" and not (passed and report["duration"] < SLOW_FIXTURE_SECONDS):
-            send(name, **more)
-
-    interactor.sendevent = sendevent
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -204,7 +183,6 @@ def real_streams(request: pytest.FixtureRequest) -> RealStreams:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how to get the real streams whose absence made tests skip; pytest's own summary has the count."""
-    reports = (*terminalreporter.getreports("skipped"), *terminalreporter.getreports("passed"))
-    properties = [pair for report in reports for pair in report.user_properties]
+    properties = [pair for report in terminalreporter.getreports("skipped") for pair in report.user_properties]
     for line in how_to_get(value for name, value in properties if name == PROPERTY):
         terminalreporter.write_line(line)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import pytest
 
 from tests import stages
-from tests.conftest import send_less
 from tests.support.examples import THOROUGH
 
 FINE, BROKEN, LONG = ("this",), ("json.tool", "there-is-no-such-file"), ("timeit", "-n1", "-r1", "while True: pass")
@@ -84,24 +82,3 @@ def test_whatever_takes_fewer_random_cases_by_default_takes_all_in_a_stage() -> 
     using = [path for path, text in texts.items() if counted.search(text)]
     assert len(using) > 15
     assert [path for path in using if "pytest.mark.random_cases" not in texts[path]] == []
-
-
-def test_a_process_tells_its_parent_all_but_fixtures_that_were_quick() -> None:
-    sent = []
-    interactor = SimpleNamespace(sendevent=lambda name, **more: sent.append((name, more)))
-    send_less(interactor)
-    reports = [
-        {"outcome": outcome, "when": when, "duration": duration}
-        for outcome in ("passed", "skipped", "failed")
-        for when in ("setup", "call", "teardown")
-        for duration in (0.0, 1.0)
-    ]
-    for report in reports:
-        interactor.sendevent("testreport", data=report)
-    interactor.sendevent("logstart", nodeid="test")
-    interactor.sendevent("logfinish", nodeid="test")
-    told = [more["data"] for name, more in sent if name == "testreport"]
-    assert [one for one in reports if one not in told] == [
-        {"outcome": "passed", "when": when, "duration": 0.0} for when in ("setup", "teardown")
-    ]
-    assert sent[-1] == ("logfinish", {"nodeid": "test"})
