@@ -23,6 +23,13 @@ Fields = Mapping[str, tuple[str, tuple[int, ...]]]
 _most_bytes: ContextVar[float] = ContextVar("most_bytes", default=math.inf)
 
 
+class LargerThanSaved(ValueError):
+    """A state takes more bytes than were saved: it was saved by a version in which it was smaller, or is damaged."""
+
+    def __init__(self, nbytes: int, saved: float) -> None:
+        super().__init__(f"it takes {nbytes:,} bytes, more than the {saved:,} that were saved")
+
+
 @contextlib.contextmanager
 def limited_to(nbytes: int) -> Iterator[None]:
     """Refuse to allocate a larger state inside: for states that are to be loaded from so many bytes."""
@@ -34,9 +41,9 @@ def limited_to(nbytes: int) -> Iterator[None]:
 
 
 def require_room(nbytes: int) -> None:
-    """Raise ValueError if a state of so many bytes, or more, is larger than `limited_to` says."""
+    """Raise `LargerThanSaved` if a state of so many bytes, or more, is larger than `limited_to` says."""
     if nbytes > _most_bytes.get():
-        raise ValueError(f"it takes {nbytes:,} bytes, more than the {_most_bytes.get():,} that were saved")
+        raise LargerThanSaved(nbytes, _most_bytes.get())
 
 
 def _padded(nbytes: int) -> int:

@@ -60,11 +60,13 @@ class Driftway:
     """
 
     module = "driftway"
+    folder = ROOT
+    """Where it is started: the version of Driftway that it runs."""
 
     def __init__(self, *arguments: str, env: Mapping[str, str] | None = None) -> None:
         self.arguments = arguments
         self.env = clean_environment(**(env or {}))
-        self._forked = HERE and not env and arguments[:1] not in PARENTS
+        self._forked = HERE and not env and arguments[:1] not in PARENTS and self.folder == ROOT
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="driftway-test-")
@@ -77,7 +79,7 @@ class Driftway:
                 return self
             self.process = subprocess.Popen(
                 [sys.executable, "-m", self.module, *self.arguments],
-                cwd=ROOT,
+                cwd=self.folder,
                 env=self.env,
                 stdin=subprocess.DEVNULL,
                 stdout=out,

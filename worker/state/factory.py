@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftway.learners.engine.parameters import ParameterError
-from driftway.learners.engine.state import require_room
+from driftway.learners.engine.state import LargerThanSaved, require_room
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.learners.spec import Spec
@@ -84,6 +84,10 @@ def shares(spec: Spec, target: Target) -> bool:
     return spec.create(spec.min_features(*like), *like).sharing is not None
 
 
+BACK = "the version that wrote it can go on from it"
+"""What helps where a state is from a version in which it was another."""
+
+
 @contextlib.contextmanager
 def allocating(what: str, n_features: int) -> Iterator[None]:
     """Turn a failed allocation of a learner's state into a `Failure`.
@@ -91,11 +95,15 @@ def allocating(what: str, n_features: int) -> Iterator[None]:
     Raises
     ------
     Failure
-        There is not enough memory, or the state has more bytes than an array can have.
+        There is not enough memory, the state has more bytes than an array can have, or more than were saved.
     """
     try:
         yield
     except ParameterError:
         raise
+    except LargerThanSaved as error:
+        raise Failure(
+            f"the state of {what} over {n_features} features is another in this version: {error}; {BACK}"
+        ) from None
     except (MemoryError, OverflowError, ValueError) as error:
         raise Failure(f"the state of {what} over {n_features} features cannot be allocated: {error}") from None

@@ -16,7 +16,7 @@ from driftway.learners.learner import Learner
 from driftway.worker.errors import Failure
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch, PendingRows
-from driftway.worker.state.factory import allocating, column_names, make_decoder, make_imputer, make_learner
+from driftway.worker.state.factory import BACK, allocating, column_names, make_decoder, make_imputer, make_learner
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.monitoring.monitors import Monitors, StateForm
@@ -237,7 +237,7 @@ class Model:
         if self.monitors.tests.continue_without(len(theirs), len(parts)):
             parts = self.parts()
         if [part.nbytes for part in parts] != [part.nbytes for part in theirs]:
-            raise ValueError("the saved state has other sizes than these learners")
+            raise ValueError(f"the saved state has other sizes than these learners; {BACK}")
         for one, memory in zip(self._learners, theirs, strict=False):
             one.check_state(memory)
         self.monitors.check(theirs[len(self._learners) :])

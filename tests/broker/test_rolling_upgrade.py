@@ -1,0 +1,138 @@
+"""Workers of an earlier version and of the present one in one group: upgraded while events arrive, and rolled back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support.audit import Auditor
+from tests.support.earlier_version import EarlierDriftway, checkout
+from tests.support.fault_scenario import DETECTORS, LEARNER, FaultScenario
+from tests.support.kafka import await_until
+from tests.support.process import Driftway, driftway
+
+BEFORE = "before-0.1.0"
+VERSIONS = {
+    "0.1.0": "49960dc5",  # whose topics and snapshots tests/broker/upgrades has
+    BEFORE: "f3471da0",  # options, fields and metrics had other names, snapshots no tests and calibrators
+}
+PARTITIONS, ROWS = 3, 20_000
+START_SECONDS = 300.0
+"""An earlier version compiles its kernels first."""
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Version -> where its files are, unpacked once: its compiled kernels belong to the folder."""
+    return cache(lambda version: checkout(VERSIONS[version], tmp_path_factory.mktemp(version)))
+
+
+@contextmanager
+def flowing(stage: FaultScenario, auditor: Auditor) -> Iterator[list[int]]:
+    """Produce rows of every partition all the time; yield a list with how many, which are all predicted at the end."""
+    fed, ended = [0], threading.Event()
+
+    def feed() -> None:
+        while not ended.wait(0.1) and fed[0] < stage.rows:
+            stage.fill(fed[0], fed[0] + 20)
+            fed[0] += 20
+
+    feeder = threading.Thread(target=feed, name="feeder")
+    feeder.start()
+    try:
+        yield fed
+        ended.set()
+        feeder.join()
+        await_until(lambda: auditor.seen >= fed[0] * stage.partitions, 60, "every row predicted")
+    finally:
+        ended.set()
+        feeder.join()
+
+
+def await_more(auditor: Auditor, rows: int = 300) -> None:
+    """Wait until so many more rows are predicted."""
+    wanted = auditor.seen + rows
+    auditor.await_all(wanted, 60)
+
+
+def start(stack: ExitStack, worker: Driftway) -> Driftway:
+    """Start a worker and wait until a partition of the group has come to it."""
+    stack.enter_context(worker)
+    worker.await_text("running partition", START_SECONDS)
+    return worker
+
+
+def stop(worker: Driftway, auditor: Auditor) -> None:
+    """Stop a worker, and wait until others have taken its partitions over."""
+    worker.terminate()
+    assert worker.wait() == 0, worker.story()
+    await_more(auditor)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_group_is_upgraded_and_rolled_back_while_events_arrive(
+    kafka: str, folders: Callable[[str], Path], version: str
+) -> None:
+    earlier = folders(version)
+    stage = FaultScenario(kafka, PARTITIONS, ROWS, seed=48, detectors=DETECTORS)
+    options = stage.worker("--learner", "arow")
+    with ExitStack() as stack, stage.auditor() as auditor:
+        old = [start(stack, EarlierDriftway(earlier, *options)) for _ in range(2)]
+        with flowing(stage, auditor) as fed:
+            await_more(auditor)
+            new = []
+            for worker in old:
+                new.append(start(stack, Driftway(*options)))
+                stop(worker, auditor)
+            back = start(stack, EarlierDriftway(earlier, *options))
+            for worker in new:
+                stop(worker, auditor)
+        back.terminate()
+        assert back.wait() == 0, back.story()
+        for worker in (*old, *new, back):
+            restored = [line for line in worker.stderr.splitlines() if " restored" in line]
+            assert restored
+            assert not any("note" in line for line in restored), restored  # the newest snapshot was used
+    auditor.require({place: score for place, score in stage.expected.items() if place[1] < fed[0]})
+    asked = ["--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER]
+    audited = driftway("audit", *asked, "--learner", "arow", *stage.watched)
+    assert audited.code == 0, audited
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_an_earlier_version_refuses_what_it_cannot_read_until_it_may_learn_the_log_again(
+    kafka: str, folders: Callable[[str], Path]
+) -> None:
+    folder = folders(BEFORE)
+    stage = FaultScenario(kafka, PARTITIONS, 900, seed=49)
+    with stage.auditor() as auditor, ExitStack() as stack:
+        worker = start(stack, Driftway(*stage.worker()))
+        stage.fill(0, 400)
+        auditor.await_all(400 * PARTITIONS)
+        with EarlierDriftway(folder, *stage.worker()) as old:
+            assert old.wait(START_SECONDS) == 4, old.story()
+            assert "cannot restore" in old.stderr
+            assert "Traceback" not in old.stderr
+        stage.fill(400, 600)
+        auditor.await_all(600 * PARTITIONS)
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+        replayed = start(stack, EarlierDriftway(folder, *stage.worker("--if-unrestorable", "replay")))
+        stage.fill(600)
+        auditor.await_all(900 * PARTITIONS)
+        replayed.terminate()
+        assert replayed.wait() == 0, replayed.story()
+    auditor.require(stage.expected)
+    audited = driftway(
+        "audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka, "--learner", LEARNER
+    )
+    assert audited.code == 1, audited  # neither version writes what both have written
+    assert "@600 differs: expected the field probability, found none" in audited.stderr
