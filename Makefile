@@ -92,10 +92,12 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Minutes on two cores; needs real streams, in the folder that DRIFTWAY_DATA names.
-regenerate: setup  ## Regenerate docs/learners.md, docs/reference/commands and the tables in docs/results
+regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference and the tables in docs/results
 	$(BIN)/python -m tests.regenerate.catalogue
 	$(BIN)/python -m tests.regenerate.asyncapi
 	$(BIN)/python -m tests.regenerate.command_line
+	$(BIN)/python -m tests.regenerate.metrics
+	$(BIN)/python -m tests.regenerate.log_events
 	$(BIN)/python -m tests.regenerate.elementary
 	$(BIN)/python -m tests.regenerate.auto_ablation
 	$(BIN)/python -m tests.regenerate.coverage
