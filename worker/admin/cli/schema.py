@@ -95,7 +95,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
 
     Comments say what was seen of each field, why others were left out, and which options suit the label. The rows
     are read again as by a worker with that schema, and what it would reject is reported. Attributes of CloudEvents in
-    the headers of a topic's records (ce_type, ce_time, ..) are fields, too.
+    the headers of a topic's records (ce_type, ce_time, ..) are fields, too. Labels that come later, in messages of
+    their own with the id of their event, are recognised, and how long an event should wait for one.
 
     \b
     Examples:
@@ -106,7 +107,8 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
     """
     from driftway.worker.admin.schema import render
     from driftway.worker.admin.schema.dry_run import rejections
-    from driftway.worker.admin.schema.proposal import propose
+    from driftway.worker.admin.schema.later_labels import later_labels
+    from driftway.worker.admin.schema.proposal import propose, propose_with_later
     from driftway.worker.admin.schema.scan import scan_events
     from driftway.worker.wire.codec import write_json
     from driftway.worker.wire.schema.paths import Path
@@ -126,7 +128,13 @@ def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: 
         plain = {"plain": True, "event": {}, "events": render.counts(found)}
         click.echo(write_json(plain).decode() if as_json else f"# {render.no_schema(found)}")
         return
-    proposal = propose(found, **known)
+    later = None if found.envelope else later_labels(values, known["label"], known["id"])
+    if later is None:
+        proposal = propose(found, **known)
+    else:
+        own = None if headers is None else [headers[i] for i in later.events]
+        found = scan_events([values[i] for i in later.events], "", asked, own)
+        proposal = propose_with_later(found, later, known["time"])
     if not proposal.features:
         reasons = ", ".join(f"{path} ({why})" for path, why in list(proposal.left_out.items())[:5])
         raise Failure(f"no field of {name} can be a feature: {reasons or 'there are no fields'}")

@@ -23,5 +23,5 @@ def rejections(proposal: Proposal, values: Sequence[bytes | None], headers: Head
         The proposal has no feature.
     """
     records = Records.of_values(ListColumn(values), headers=headers)
-    batch = Decoder(proposal.target, events=proposal.schema()).decode(records)
+    batch = Decoder(proposal.target, events=proposal.schema(), late=proposal.later is not None).decode(records)
     return Counter(one.reason for one in batch.rejected if not one.set_aside)

@@ -40,9 +40,10 @@ from driftway.worker.admin.schema.feature_kinds import (
     words_of_object,
 )
 from driftway.worker.admin.schema.labels import target_of
+from driftway.worker.admin.schema.later_labels import LaterLabels
 from driftway.worker.admin.schema.scan import AROUND, EventStats, FieldStats
 from driftway.worker.admin.schema.values import LABELS, id_rank, words_of
-from driftway.worker.admin.schema.wording import percent, spread
+from driftway.worker.admin.schema.wording import percent, shares, spread
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.feature import MEAN, Feature, MissingPolicy
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path
@@ -91,6 +92,8 @@ class Proposal:
         Option to use with the schema -> its value: task, classes or labels.
     missing : mapping
         Path of a feature -> the share of rows that lack its value.
+    later : LaterLabels or None
+        Labels in messages of their own, which `stats` leaves out.
     """
 
     stats: EventStats
@@ -102,6 +105,7 @@ class Proposal:
     target: Target = field(default_factory=Target)
     options: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[Path, float] = field(default_factory=dict)
+    later: LaterLabels | None = None
 
     @property
     def policy(self) -> str | None:
@@ -157,6 +161,19 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
     about, target, options = target_of(found, None if y is None else found.at(y.path))
     y = None if y is None else replace(y, about=about)
     return Proposal(found, features, left_out, y, name, t, target, options, missing)
+
+
+def propose_with_later(found: EventStats, later: LaterLabels, time: Path | None = None) -> Proposal:
+    """Propose a schema of events whose labels come later; `found` are the statistics of the events alone."""
+    found.asked[later.label] = later.seen
+    for path in later.shared:
+        found.paths.pop(path, None)
+    made = propose(found, later.label, later.id, time)
+    after = f"{shares(later.seen)}, in messages of their own, up to {later.longest:,} events later"
+    label = None if made.label is None else replace(made.label, about=after)
+    left_out = {**dict.fromkeys(later.shared, "the messages with labels have it, too"), **made.left_out}
+    options = {**made.options, "label_wait": str(later.wait)}
+    return replace(made, label=label, left_out=left_out, options=options, later=later)
 
 
 def _sparse_objects(found: EventStats, taken: set[Path]) -> dict[Path, int]:

@@ -16,6 +16,9 @@ MOST_SAID = 3
 """Maximum number of fields or reasons named in a sentence; the others are only counted."""
 MOST_TOLD = 20
 """Maximum number of values per field in the JSON object."""
+LATER = (
+    "Beside them {labels:,} labels in messages of their own: label_wait = {wait} keeps an event until its label comes."
+)
 NO_LABEL = 'label: no field is called y, label, target or class; write label = "PATH" here, and take it out of feature'
 
 
@@ -92,11 +95,12 @@ def counts(survey: EventStats) -> dict[str, int]:
 
 def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]:
     """The proposal as lines of text."""
-    stats, columns = proposal.stats, len(proposal.schema().columns)
+    stats, columns, later = proposal.stats, len(proposal.schema().columns), proposal.later
     return [
         f"{name}: {stats.events:,} events read, {len(stats.paths):,} fields seen; {len(proposal.features):,} of them "
         f"are features, which become {columns:,} columns; {len(proposal.left_out):,} left out.",
         *(f"{line[0].upper()}{line[1:]}." for line in _counted(stats, rejected)[1:]),
+        *([] if later is None else [LATER.format(labels=len(later.labels), wait=later.wait)]),
         *([] if proposal.label else ["No field is called y, label, target or class: say --label PATH."]),
         "Put this into the FILE of driftway --config FILE.",
     ]

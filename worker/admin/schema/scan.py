@@ -219,7 +219,7 @@ def scan_events(
     headers : sequence or None
         Headers of each record. Attributes of CloudEvents are scanned, if at least half of the records are such.
     """
-    events = [_object(value) for value in values]
+    events = [object_in(value) for value in values]
     objects = [event for event in events if event is not None]
     found = EventStats(_envelope(objects) if envelope is None else envelope, len(events), len(events) - len(objects))
     beside = AROUND if found.envelope == DEBEZIUM else ()
@@ -242,7 +242,8 @@ def scan_events(
     return found
 
 
-def _object(value: bytes | None) -> dict[str, Any] | None:
+def object_in(value: bytes | None) -> dict[str, Any] | None:
+    """Return the JSON object that a record's value is, or None."""
     if value is None:
         return None
     try:

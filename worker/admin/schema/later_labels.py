@@ -1,0 +1,100 @@
+"""Recognise labels that come later, in messages of their own among the events.
+
+Such a message has the label and an id, and shares no other field with the events but some that are no features then.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from driftway.worker.admin.schema.scan import FieldStats, object_in
+from driftway.worker.admin.schema.values import LABELS
+from driftway.worker.wire.schema.paths import ROW, Path
+
+LEAST_WAIT = 1000
+MARGIN = 10
+"""How many times the longest wait that was seen an event should wait: a sample shows only the labels that came soon."""
+
+
+@dataclass(frozen=True)
+class LaterLabels:
+    """Labels in messages of their own.
+
+    Parameters
+    ----------
+    label, id : Path
+        Where they have the label, and the id of its event.
+    shared : tuple of Path
+        Other fields that both kinds of messages have.
+    events, labels : tuple of int
+        Indices of the events and of the labels, in the sample.
+    seen : FieldStats
+        The values of the label.
+    longest : int
+        Most events from an event to its label.
+    """
+
+    label: Path
+    id: Path
+    shared: tuple[Path, ...]
+    events: tuple[int, ...]
+    labels: tuple[int, ...]
+    seen: FieldStats
+    longest: int
+
+    @property
+    def wait(self) -> int:
+        """Events that an event should wait for its label: MARGIN times the longest wait, with one digit but zeros."""
+        least = max(LEAST_WAIT, MARGIN * self.longest)
+        unit = int("1" + "0" * (len(str(least)) - 1))
+        return -(-least // unit) * unit
+
+
+def later_labels(
+    values: Sequence[bytes | None], label: Path | None = None, event_id: Path | None = None
+) -> LaterLabels | None:
+    """Return what is known of labels in messages of their own; None if labels come with their events, or not at all.
+
+    Parameters
+    ----------
+    values : sequence of bytes or None
+        The records' values, without an envelope.
+    label, event_id : Path or None
+        Paths that the user named.
+    """
+    objects = [object_in(value) for value in values]
+    names = LABELS if label is None else label.steps if label.source == ROW and len(label.steps) == 1 else ()
+    name = next((one for one in names if any(each is not None and one in each for each in objects)), None)
+    if name is None:
+        return None
+    labels = tuple(i for i, one in enumerate(objects) if one is not None and one.get(name) is not None)
+    events = tuple(i for i, one in enumerate(objects) if one is not None and name not in one)
+    of_labels = {key for i in labels for key in objects[i] or ()} - {name}
+    of_events = {key for i in events for key in objects[i] or ()}
+    shared = sorted(of_labels & of_events)
+    if not labels or not shared or len(shared) > len(of_events - of_labels):
+        return None  # an event without a label may lack other fields, too
+    wanted = shared if event_id is None else [one for one in shared if (one,) == event_id.steps]
+    for key in wanted:
+        places = [_places(objects, kind, key) for kind in (events, labels)]
+        if all(len(found) == len(kind) for found, kind in zip(places, (events, labels), strict=True)):
+            at, waits = places
+            counts = dict(zip(events, range(len(events)), strict=True))
+            before = [counts[at[text]] for text in waits if text in at and at[text] < waits[text]]
+            if not before:
+                continue  # no label of an event: they only look alike
+            longest = max(bisect_left(events, waits[text]) - 1 - counts[at[text]] for text in waits if text in at)
+            seen = FieldStats(Path((name,)))
+            for i in labels:
+                seen.add((objects[i] or {})[name])
+            others = tuple(Path((one,)) for one in shared if one != key)
+            return LaterLabels(Path((name,)), Path((key,)), others, events, labels, seen, longest)
+    return None
+
+
+def _places(objects: Sequence[dict[str, object] | None], kind: Sequence[int], key: str) -> dict[str, int]:
+    """Return value of a field as text -> where it is; fewer than the objects if some lack it, or have the same one."""
+    found = ((objects[i] or {}).get(key) for i in kind)
+    return {str(value): i for i, value in zip(kind, found, strict=True) if isinstance(value, str | int)}
