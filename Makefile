@@ -96,6 +96,7 @@ regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference and t
 	$(BIN)/python -m tests.regenerate.catalogue
 	$(BIN)/python -m tests.regenerate.asyncapi
 	$(BIN)/python -m tests.regenerate.command_line
+	$(BIN)/python -m tests.regenerate.messages
 	$(BIN)/python -m tests.regenerate.metrics
 	$(BIN)/python -m tests.regenerate.log_events
 	$(BIN)/python -m tests.regenerate.elementary

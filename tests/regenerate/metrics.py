@@ -40,7 +40,7 @@ LABELS = {
     "field": "path of the field",
     "kind": "name of the error in the Kafka client, such as `_TRANSPORT`",
     "learner": "the learner, with its parameters; the champion's and those of challengers",
-    "metric": "a field of [accuracy points](topics.md), such as `window_accuracy`",
+    "metric": "a field of [accuracy points](messages.md), such as `window_accuracy`",
     "quantile": ", ".join(sorted({f"`{one.quantile}`" for one in FIGURES.values() if one.quantile})),
     "reason": "kind of reason: {reasons}",
     "source": "`memory`: the partition came back to a worker that still had its state; `log`: it was read from Kafka",

@@ -9,9 +9,9 @@ import pytest
 
 from driftway.worker import errors
 from driftway.worker.admin.check.finding import WARNED
-from tests.regenerate import log_events, metrics
+from tests.regenerate import log_events, messages, metrics
 
-PAGES = (metrics, log_events)
+PAGES = (metrics, log_events, messages)
 
 
 @pytest.mark.parametrize("of", PAGES, ids=lambda of: of.PAGE.name)
