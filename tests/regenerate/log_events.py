@@ -7,6 +7,7 @@ meaning, or a meaning without a call, is an error.
 from __future__ import annotations
 
 import ast
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,8 @@ LEVELS = {"event": "info", "warning": "warning", "error": "error"}
 HEAD = f"""# Log events
 
 All lines that a worker writes to standard error. With `--log-format json` the name is in the field `event`, beside
-`time`, `level`, `logger` and the fields below ([the log](../how-to/operate.md#the-log)). Names, levels and fields are
-read off the code by `{COMMAND}`. Some fields are only there if they have something to say;
+`time`, `level`, `logger` and the fields below ([the log]({os.pardir}/how-to/operate.md#the-log)). Names, levels and
+fields are read off the code by `{COMMAND}`. Some fields are only there if they have something to say;
 new ones may come with any version.
 
 A warning of a library, or a sentence without a name of its own, is a line whose `event` is the sentence.
@@ -189,7 +190,9 @@ def page() -> str:
             fields = ", ".join(f"`{field}`" for field in dict.fromkeys(field for call in mine for field in call.fields))
             text.append(f"| `{name}` | {levels} | {fields} | {meaning} |")
         text.append("")
-    text.append(f"`action` is one of {ACTIONS}; `partition` is one of the input's. [What to do](../how-to/operate.md).")
+    text.append(
+        f"`action` is one of {ACTIONS}; `partition` is one of the input's. [What to do]({os.pardir}/how-to/operate.md)."
+    )
     return "\n".join(text) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -22,7 +23,7 @@ HEAD = f"""# Metrics
 
 All metrics that a worker with `--http-port` shows at `/metrics`, in the text format of Prometheus. This page is made
 of the worker's own descriptions by `{COMMAND}`.
-[Operate](../how-to/operate.md#what-to-look-at) says which of them to watch, and what to do.
+[Operate]({os.pardir}/how-to/operate.md#what-to-look-at) says which of them to watch, and what to do.
 
 - Every metric named `driftway_...` has the labels `group` and `topic`. Those of the first table also have `partition`:
   their series disappear when the partition moves to another worker.
