@@ -136,6 +136,17 @@ SECTIONS: dict[str, tuple[str, tuple[str, ...], Mapping[str, str]]] = {
             "sha256": "digest of the whole value",
             "key-length": "bytes of the whole key, if that was cut",
             "key-sha256": "digest of the whole key",
+            **{
+                f"__streams.errors.{name}": f"with `--rejected-headers kafka-streams`: {text}"
+                for name, text in {
+                    "message": "the reason",
+                    "exception": "`driftway.RejectedEvent: ` and the reason",
+                    "stacktrace": "the same; there are no calls",
+                    "topic": "as `topic`",
+                    "partition": "as `partition`",
+                    "offset": "as `offset`",
+                }.items()
+            },
         },
     ),
 }  # fmt: skip
