@@ -7,6 +7,7 @@ a gap. No call waits for the client forever.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -28,6 +29,8 @@ FIRST_BATCH = 32
 TURN_SECONDS = 1.0
 """Longest time that a batch should take: a slow learner gets smaller ones, so that the worker polls in time."""
 
+GATHER_SECONDS, FEW_ROWS = 0.01, 1000
+"""How long rows gather after a poll that has returned fewer than these, and all there were: see `_gather`."""
 SEEK_SECONDS = 10.0
 """Timeout of a seek, pause or resume: each waits for the client's own thread, and has no timeout by itself."""
 
@@ -77,6 +80,8 @@ class PartitionConsumer:
         self.skipped_offsets: Counter[int] = Counter()
         """Partition -> number of offsets without a row: markers, and aborted or compacted records."""
         self._batch = FIRST_BATCH
+        self._few = False
+        """Whether the last poll returned few rows, and all there were."""
         self._in_poll = False
         """Whether a call of the client is running: its callbacks may not call it from another thread."""
         self._deferred: dict[int, Callable[[int], None]] = {}
@@ -125,13 +130,27 @@ class PartitionConsumer:
 
     def _drain(self, wait: float) -> PollResult:
         """Poll the client, then do what its callbacks had to defer."""
+        wait -= self._gather(wait)
         self._in_poll = True
         polled = self.member.poll(self._batch, wait)
         self._in_poll = False
+        self._few = 0 < sum(map(len, polled.records)) < min(FEW_ROWS, self._batch)
         deferred, self._deferred = self._deferred, {}
         for partition, action in deferred.items():
             action(partition)
         return polled
+
+    def _gather(self, most: float) -> float:
+        """Wait for more rows after a few, at most so many seconds; return how long.
+
+        The client returns at the first row, and a turn of the loop takes as long for ten rows as for hundreds. Nobody
+        sees its outputs before the next commit, and the loop asks for no wait beyond that.
+        """
+        if not self._few:
+            return 0.0
+        seconds = min(GATHER_SECONDS, most)
+        time.sleep(seconds)
+        return seconds
 
     def _drop_moved(self, arrived: list[Records]) -> list[Records]:
         """Drop records of partitions that a callback has moved meanwhile, and seek these again.
