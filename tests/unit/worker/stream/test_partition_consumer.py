@@ -173,6 +173,20 @@ def test_seek_that_does_not_come_back_ends_the_process(monkeypatch: pytest.Monke
     assert sentences == ["the client did not return from a seek of events/0"]
 
 
+def test_rows_gather_after_a_few_and_no_longer_than_the_loop_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a batch was full, more rows wait already; where there was no row, the client itself waits for the next."""
+    slept: list[float] = []
+    monkeypatch.setattr(partition_consumer.time, "sleep", slept.append)
+    full = [row(0, offset) for offset in range(FIRST_BATCH)]
+    rest = [row(0, offset) for offset in range(FIRST_BATCH, FIRST_BATCH + 3)]
+    one = made(Handing(full, rest, [], [row(0, FIRST_BATCH + 3)]))
+    for wait in (1.0, 1.0, 1.0, 1.0):
+        one.poll(wait)
+    assert slept == [partition_consumer.GATHER_SECONDS], "only after the second batch"
+    one.poll(0.003)
+    assert slept[1:] == [0.003]
+
+
 def test_batches_follow_the_learners_speed() -> None:
     """A learner that takes 10 ms a row must not keep the group waiting for 10,000 of them."""
     one = made(Handing())
