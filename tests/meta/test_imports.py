@@ -13,27 +13,30 @@ import pytest
 
 from tests.meta.sources import ROOT
 
-SECONDS = 0.5
+NEEDED = "import click, numpy"
+MOST = 3.0
+"""How many times as long as NEEDED a command may take to start: about half a second, on a slow machine more."""
 TRIES = 5
 HEAVY = ("numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "rich", "jgo", "prometheus_client", "scipy")
 
 
-def cpu_seconds(*arguments: str) -> float:
-    """Processor time of `python ARGUMENTS`; the best of a few runs, as the machine may be busy."""
+def cpu_seconds(*arguments: str, enough: float = 0.0) -> float:
+    """Processor time of `python ARGUMENTS`; the best of a few runs, as the machine may be busy, or the first `enough`."""
     best = float("inf")
     for _ in range(TRIES):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, capture_output=True, env=environment())
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         best = min(best, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        if best < SECONDS:
+        if best < enough:
             break
     return best
 
 
 @cache
-def bare_start() -> float:
-    return cpu_seconds("-c", "pass")
+def most_seconds() -> float:
+    """How long a command may take to start on this machine."""
+    return MOST * cpu_seconds("-c", NEEDED)
 
 
 def environment() -> dict[str, str]:
@@ -84,13 +87,13 @@ def test_help_of_every_command_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("package", ["driftway.worker", "driftway.learners"])
-def test_import_takes_less_than_half_a_second(package: str) -> None:
-    assert cpu_seconds("-c", f"import {package}") - bare_start() < SECONDS
+def test_import_does_not_take_long(package: str) -> None:
+    assert cpu_seconds("-c", f"import {package}", enough=most_seconds()) < most_seconds()
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("worker", "--help")], ids=" ".join)
-def test_help_takes_less_than_half_a_second(arguments: tuple[str, ...]) -> None:
-    assert cpu_seconds("-m", "driftway", *arguments) < SECONDS
+def test_help_does_not_take_long(arguments: tuple[str, ...]) -> None:
+    assert cpu_seconds("-m", "driftway", *arguments, enough=most_seconds()) < most_seconds()
 
 
 def test_the_check_sees_a_heavy_import() -> None:
