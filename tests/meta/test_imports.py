@@ -21,7 +21,7 @@ HEAVY = ("numba", "llvmlite", "confluent_kafka", "pyarrow", "matplotlib", "rich"
 
 
 def cpu_seconds(*arguments: str, enough: float = 0.0) -> float:
-    """Processor time of `python ARGUMENTS`; the best of a few runs, as the machine may be busy, or the first `enough`."""
+    """Processor time of `python ARGUMENTS`; the best of a few runs, or the first below `enough`."""
     best = float("inf")
     for _ in range(TRIES):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
