@@ -104,7 +104,7 @@ class ChildProcesses:
     """
 
     def __init__(self, function: Callable[[J], object], jobs: Sequence[J]) -> None:
-        context: Any = multiprocessing.get_context(quickest_method())
+        context: Any = multiprocessing.get_context(start_method())
         self._children = [context.Process(target=_alone, args=(function, job), daemon=True) for job in jobs]
         with _interrupts_held():
             for child in self._children:
@@ -128,8 +128,8 @@ def run_in_processes(function: Callable[[J], object], jobs: Sequence[J], over: C
     return ChildProcesses(function, jobs).wait(over)
 
 
-def quickest_method() -> str:
-    """How a process is started: as a fork, which has all modules of its parent already, where that is safe."""
+def start_method() -> str:
+    """Return how children are started: as forks, which have all modules of their parent, where that is safe."""
     return "fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn"
 
 

@@ -170,7 +170,7 @@ def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) 
         assert offsets(stage) == [*range(150), *range(100)]
 
 
-def test_a_question_put_too_early_is_put_again(kafka: str) -> None:
+def test_a_request_sent_too_early_is_sent_again(kafka: str) -> None:
     topic = create_topic(kafka, unique("events"))
     ids = TopicIdReader(SampleReader(kafka, {}), topic)
     old = ids.ask(Deadline(10))
@@ -178,7 +178,7 @@ def test_a_question_put_too_early_is_put_again(kafka: str) -> None:
     ids.begin(began)
     asking = time.monotonic()
     assert ids.ask(Deadline(10), since=began) == old
-    assert began <= ids.asked_at <= asking, "the answer to another question was taken"
+    assert began <= ids.asked_at <= asking, "the answer to another request was taken"
     ids.begin(began)  # is answered already
     assert ids.ask(Deadline(10), since=began) == old
     assert ids.asked_at <= asking

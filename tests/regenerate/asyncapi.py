@@ -20,13 +20,15 @@ from driftway.worker.state.model import Model
 from driftway.worker.state.model_sharing.exchange_record import ExchangeRecord
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.monitoring.monitors import StateForm
+from driftway.worker.state.outputs import CONTENT_TYPES
 from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.file_state import FileState
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel
-from driftway.worker.wire.codec import encode_events, write_label
+from driftway.worker.wire.codec import JSON, PACKED, encode_events, write_label
 from driftway.worker.wire.events import RejectedEvent, Target
 from driftway.worker.wire.headers import cloud_event_headers
 from driftway.worker.wire.registered.avro_schema import KINDS, avro_schema
+from driftway.worker.wire.registered.framing import AVRO, PROTOBUF
 from driftway.worker.wire.registered.json_schema import json_schema
 from driftway.worker.wire.registered.protobuf_schema import protobuf_schema
 from driftway.worker.wire.rejections import KAFKA_STREAMS, RejectionRecord, record_of
@@ -182,7 +184,7 @@ def headers_schema() -> dict[str, Any]:
 def cloud_event_schema() -> dict[str, Any]:
     """Return the schema of a prediction's headers; those of the event may follow."""
     place = 0, np.array([1]), np.array([1])
-    (headers,) = cloud_event_headers("/source", b"application/json", place)
+    (headers,) = cloud_event_headers("/source", CONTENT_TYPES[JSON], place)
     properties = {name: {"type": "string"} for name, _ in headers}
     return {"type": "object", "description": "With --cloudevents-source.", "properties": properties}
 
@@ -240,8 +242,7 @@ def message(name: str, title: str, key: str, payload: Mapping[str, Any], **more:
 
 def messages() -> dict[str, dict[str, Any]]:
     """Return name -> message."""
-    json_kind = {"contentType": "application/json"}
-    binary = {"contentType": "application/octet-stream"}
+    json_kind, binary = ({"contentType": CONTENT_TYPES[form].decode()} for form in (JSON, PACKED))
     raw = {"type": "string", "format": "binary"}
 
     def reference(name: str) -> dict[str, Any]:
@@ -254,7 +255,7 @@ def messages() -> dict[str, dict[str, Any]]:
             f"a prediction, --output-format avro, {kind}",
             of_event,
             {"schemaFormat": AVRO_FORMAT, "schema": json.loads(avro_schema(kind))},
-            contentType="application/vnd.apache.avro",
+            contentType=CONTENT_TYPES[AVRO].decode(),
             **as_cloud_event,
         )
         for kind in KINDS
@@ -265,7 +266,7 @@ def messages() -> dict[str, dict[str, Any]]:
             f"a prediction, --output-format protobuf, {kind}",
             of_event,
             {"schemaFormat": PROTOBUF_FORMAT, "schema": protobuf_schema(kind)},
-            contentType="application/vnd.google.protobuf",
+            contentType=CONTENT_TYPES[PROTOBUF].decode(),
             **as_cloud_event,
         )
         for kind in KINDS

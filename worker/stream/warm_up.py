@@ -63,8 +63,8 @@ class Job(NamedTuple):
 class KernelPreparation:
     """Compiles or loads every kernel that a batch needs.
 
-    It begins at once, in child processes. They begin sooner in a process without further threads
-    (`driftway.worker.processes.quickest_method`).
+    If any must be compiled, child processes begin at once. A process without other threads forks them, which takes less
+    time (`driftway.worker.processes.start_method`).
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class KernelPreparation:
     def finish(self, cancelled: Callable[[], bool] = lambda: False) -> int:
         """Wait until all are compiled and loaded; return how many were compiled.
 
-        `cancelled` is called meanwhile; true ends it early.
+        `cancelled` is called meanwhile; true ends the child processes, and nothing is loaded.
         """
         compiled = 0
         if self._children is not None:
@@ -109,11 +109,6 @@ class KernelPreparation:
         if not (self._loaded or cancelled()):
             compile_kernels(self._settings, self._client)
         return compiled
-
-    def cancel(self) -> None:
-        """End the child processes."""
-        if self._children is not None:
-            self._children.wait(lambda: True)
 
     def _await(self, children: ChildProcesses, cancelled: Callable[[], bool]) -> int:
         from driftway.learners.engine.kernel_cache import count_cached

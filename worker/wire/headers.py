@@ -36,9 +36,8 @@ CONTENT_TYPE, ATTRIBUTE = "content-type", "ce_"
 SPEC_VERSION = b"1.0"
 EVENT_TYPE = b"driftway.prediction"
 """The `type` of a prediction as a CloudEvent."""
-OF_THE_EVENT = frozenset(
-    (CONTENT_TYPE, *(ATTRIBUTE + name for name in ("id", "source", "specversion", "type", "time", "subject")))
-) | {ATTRIBUTE + "dataschema", ATTRIBUTE + "datacontenttype"}
+ATTRIBUTES = "id", "source", "specversion", "type", "time", "subject", "dataschema", "datacontenttype"
+OF_THE_EVENT = frozenset((CONTENT_TYPE, *(ATTRIBUTE + name for name in ATTRIBUTES)))
 """Headers that say of an event that is a CloudEvent which one it is, and so say nothing of its prediction."""
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999 in ms since 1970: what RFC 3339 can write."""
@@ -162,9 +161,7 @@ def cloud_event_headers(
     if passed is not None:
         more = (tuple(one for one in own if one[0] not in OF_THE_EVENT) for own in passed)
         ends = [(*end, *own) for end, own in zip(ends, more, strict=True)]
-    if tuple(names) == ("",):
-        return [(*begin, (of_id, one), *end) for one, end in zip(ids, ends, strict=True)]
-    endings = [b"/" + name.encode() for name in names]
+    endings = [b"/" + name.encode() if name else b"" for name in names]
     return [(*begin, (of_id, one + ending), *end) for one, end in zip(ids, ends, strict=True) for ending in endings]
 
 

@@ -86,10 +86,10 @@ def test_children_are_forks_only_of_a_process_without_other_threads() -> None:
     """A fork would inherit the locks that other threads hold, and wait for them forever."""
     code = (
         "import threading\n"
-        "from driftway.worker.processes import quickest_method\n"
-        "print(quickest_method())\n"
+        "from driftway.worker.processes import start_method\n"
+        "print(start_method())\n"
         "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
-        "print(quickest_method())\n"
+        "print(start_method())\n"
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert told.stdout.split() == ["fork", "spawn"]

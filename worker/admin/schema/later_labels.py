@@ -48,7 +48,7 @@ class LaterLabels:
     def wait(self) -> int:
         """Events that an event should wait for its label: MARGIN times the longest wait, with one digit but zeros."""
         least = max(LEAST_WAIT, MARGIN * self.longest)
-        unit = int("1" + "0" * (len(str(least)) - 1))
+        unit: int = 10 ** (len(str(least)) - 1)
         return -(-least // unit) * unit
 
 

@@ -41,11 +41,11 @@ class TopicIds(NamedTuple):
 UNKNOWN_IDS = TopicIds()
 
 
-class Question(NamedTuple):
-    """Topics that the broker has been asked for, without waiting."""
+class Request(NamedTuple):
+    """A request for the descriptions of topics that has been sent."""
 
-    began: float
-    """When it was put, as `time.monotonic`."""
+    sent_at: float
+    """As `time.monotonic`."""
     answers: Mapping[str, Any]
     """Topic -> future of its description."""
 
@@ -68,14 +68,14 @@ class TopicIdReader:
         self._config, self._topics = config, [input_topic, label_topic] if label_topic else [input_topic]
         self._lock = threading.Lock()
         self._client: Any = None
-        self._question: Question | None = None
-        """Put by `begin` and not answered yet."""
+        self._request: Request | None = None
+        """Sent by `begin`, its answer not taken yet."""
         self._known = TopicIds()
         self.asked_at = -1.0
         """When the last successful question began, as `time.monotonic`."""
 
     def begin(self, since: float) -> None:
-        """Ask, unless that was done at `since` or later, and do not wait: the next `ask` takes the answer.
+        """Send a request, unless one was sent at `since` or later, and do not wait: the next `ask` takes the answer.
 
         Raises
         ------
@@ -84,8 +84,8 @@ class TopicIdReader:
         """
         if self._lock.acquire(blocking=False):  # else another thread is asking
             try:
-                if self.asked_at < since and (self._question is None or self._question.began < since):
-                    self._question = self._put(TRY_SECONDS)
+                if self.asked_at < since and (self._request is None or self._request.sent_at < since):
+                    self._request = self._send(TRY_SECONDS)
             finally:
                 self._lock.release()
 
@@ -111,8 +111,8 @@ class TopicIdReader:
             raise TimedOut(f"the broker did not name the id of topic {self._topics[0]} in time")
         try:
             if self.asked_at < since:
-                if self._question is not None and self._question.began < since:
-                    self._question = None
+                if self._request is not None and self._request.sent_at < since:
+                    self._request = None
                 self._known = self._ask(deadline)
             return self._known
         finally:
@@ -134,17 +134,17 @@ class TopicIdReader:
             self._client, seconds = None, 2 * seconds
 
     def _describe(self, seconds: float) -> list[str | None]:
-        question, self._question = self._question or self._put(seconds), None
-        found = [getattr(question.answers[name].result(), "topic_id", None) for name in self._topics]
-        self.asked_at = question.began
+        request, self._request = self._request or self._send(seconds), None
+        found = [getattr(request.answers[name].result(), "topic_id", None) for name in self._topics]
+        self.asked_at = request.sent_at
         return [topic_id_text(one) for one in found]
 
-    def _put(self, seconds: float) -> Question:
+    def _send(self, seconds: float) -> Request:
         if self._client is None:
             properties = without_membership(base_properties(self._config.bootstrap, self._config.passthrough))
             self._client = _admin.AdminClient(quiet(properties))
-        began = time.monotonic()
-        return Question(began, self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds))
+        now = time.monotonic()
+        return Request(now, self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds))
 
 
 def topic_id_text(topic_id: Any) -> str | None:

@@ -79,6 +79,7 @@ class PlanReader:
             has_plans = True
         if has_plans:
             self._read_present()
+        compiled = 0
         if self.ready and self.ready[-1].number > FIRST:
             newest = self.ready[-1]
             planned, given = newest.applied_to(self._settings.model), self._settings.model
@@ -87,15 +88,13 @@ class PlanReader:
             note = {} if same else {"note": "the options say something else; the plan counts"}
             facts = {"learners": planned.names, **newest.configuration.as_dict()}
             self._event_log.event("newest plan", plan=newest.number, **facts, **note)
-            if kernels is not None and not same:
-                kernels.cancel()
-            elif kernels is not None:
-                kernels.finish(cancelled)
-            if (compiled := self._compiled(newest, cancelled)) is not None:
-                return compiled
+            if kernels is not None:  # those of other models are not awaited
+                compiled, kernels = kernels.finish(cancelled if same else lambda: True), None
+            if (more := self._compiled(newest, cancelled)) is not None:
+                return compiled + more
         if kernels is None:
             kernels = KernelPreparation(self._settings.model, self._settings.client, self._event_log)
-        return kernels.finish(cancelled)
+        return compiled + kernels.finish(cancelled)
 
     def _read_present(self) -> None:
         with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:
