@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from confluent_kafka import Producer
 
 from driftway.worker.kafka.client_config import quiet
-from driftway.worker.kafka.topics import Topics
+from driftway.worker.kafka.topics import Topics, await_leaders
 from driftway.worker.wire.codec import encode_events
 from tests.support.audit import UP_TO_DATE, Auditor, Scores, expected_scores
 from tests.support.kafka import TopicSpec, admin, await_until, create_topics, unique
@@ -82,7 +83,15 @@ class FaultScenario:
             "bootstrap.servers": self.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 300,
             "request.timeout.ms": 5000, **UP_TO_DATE,
         }  # fmt: skip
-        self._producer = Producer(quiet(self._properties))
+        self._undelivered: list[str] = []
+        self._producer = self._new_producer()
+
+    def _new_producer(self) -> Producer:
+        def delivered(error: Any, _message: Any) -> None:
+            if error is not None:
+                self._undelivered.append(str(error))
+
+        return Producer(quiet({**self._properties, "on_delivery": delivered}))
 
     def create_output(self, name: str) -> None:
         """Create the group's output `name`, before a worker does."""
@@ -95,12 +104,12 @@ class FaultScenario:
     def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
         """Produce rows `first` to `last` of every partition, or of the partitions `among`."""
         self._produce(first, last, self.events if among is None else among)
-        assert self._producer.flush(30) == 0
+        self._require_written()
 
     def write(self, *values: bytes, partition: int = 0) -> None:
         """Produce values that are not the stage's rows."""
-        self._producer.produce_batch(self.topic, [{"value": value} for value in values], partition=partition)
-        assert self._producer.flush(30) == 0
+        self._queue(values, partition)
+        self._require_written()
 
     def grow(self, *names: str) -> None:
         """Extend the named topics, by default the input, to all partitions of the stage."""
@@ -109,7 +118,8 @@ class FaultScenario:
         client = admin(self.bootstrap)  # keep a reference: a collected client never answers
         for topic in names or (self.topic,):
             client.create_partitions([NewPartitions(topic, self.partitions)])[topic].result(timeout=30)
-        self._producer = Producer(quiet(self._properties))  # a new client, to know the new partitions
+            await_leaders(client, {topic: self.partitions})
+        self._producer = self._new_producer()  # which knows the new partitions
 
     def produce(self, first: int, last: int) -> None:
         """Hand rows `first` to `last` of every partition to the client, without waiting until they are written."""
@@ -118,8 +128,15 @@ class FaultScenario:
 
     def _produce(self, first: int, last: int | None, among: Collection[int]) -> None:
         for partition in among:
-            events = self.events[partition]
-            self._producer.produce_batch(self.topic, [{"value": e} for e in events[first:last]], partition=partition)
+            self._queue(self.events[partition][first:last], partition)
+
+    def _queue(self, values: Sequence[bytes], partition: int) -> None:
+        queued = self._producer.produce_batch(self.topic, [{"value": value} for value in values], partition=partition)
+        assert queued == len(values), f"partition {partition} of {self.topic}: {queued} of {len(values)} rows queued"
+
+    def _require_written(self) -> None:
+        assert self._producer.flush(30) == 0
+        assert not self._undelivered, f"{len(self._undelivered)} rows not written, first: {self._undelivered[0]}"
 
     def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
         """Produce the rows in pieces, each once the one before is predicted; do not wait once `victim` has ended."""

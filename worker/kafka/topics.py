@@ -305,7 +305,7 @@ def await_leaders(admin: AdminClient, created: Mapping[str, int]) -> None:
 
 
 def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collection[str], partitions: int) -> None:
-    """Raise topics to a number of partitions; those that already have it stay as they are.
+    """Raise topics to a number of partitions and wait for their leaders; those that have it already stay as they are.
 
     Raises
     ------
@@ -327,6 +327,7 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
                     f"topic {name} needs {partitions} partitions, as many as the input, but adding them failed "
                     f"({error.args[0].str()}): somebody with permission to alter it has to"
                 ) from None
+    await_leaders(admin, dict.fromkeys(names, partitions))
 
 
 def output_plan(topics: Topics, partitions: int) -> dict[str, tuple[int, dict[str, str]]]:
