@@ -29,6 +29,14 @@ def test_librdkafka_still_commits_transactions_whose_messages_are_not_there(kafk
     )
 
 
+def test_librdkafka_still_fetches_resumed_partitions_late(kafka: str) -> None:
+    argv = [sys.executable, str(UPSTREAM / "sleeping_fetcher.py"), kafka]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (1, ""), (
+        f"librdkafka {confluent_kafka.libversion()[0]} seems to be repaired, see docs/upstream/README.md: {done}"
+    )
+
+
 @pytest.mark.slow
 def test_kafka_still_answers_from_half_of_a_log(tmp_path: Path) -> None:
     output = java.run(UPSTREAM / "StaleLoad.java", tmp_path)

@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
@@ -205,16 +206,23 @@ class PartitionConsumer:
         return self._seek(partition, offset)
 
     def _seek(self, partition: int, offset: int) -> bool:
-        def seek_and_resume() -> None:
-            self.member.seek(partition, offset)
-            self.member.resume(partition)
-
         try:
-            call_with_timeout(seek_and_resume, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
+            call = partial(self._resume_at, partition, offset)
+            call_with_timeout(call, SEEK_SECONDS, f"a seek of {self.settings.input}/{partition}")
         except KafkaException as error:
             self.event_log.warning("seek refused", partition=partition, error=error.args[0].str())
             return False
         return True
+
+    def _resume_at(self, partition: int, offset: int | None) -> None:
+        """Resume a partition, and seek an offset last.
+
+        The client's thread that fetches sleeps for up to a second while all its partitions are paused; a seek wakes it,
+        resuming does not (docs/upstream/librdkafka-sleeping-fetcher.md).
+        """
+        self.member.resume(partition)
+        if offset is not None:
+            self.member.seek(partition, offset)
 
     def pause(self, partition: int) -> None:
         """Pause a partition; does nothing if it was just revoked."""
@@ -222,7 +230,8 @@ class PartitionConsumer:
 
     def resume(self, partition: int) -> None:
         """Resume a partition from where it was paused."""
-        self._pause_or_resume(partition, self.resume, self.member.resume, "resume")
+        offset = self._seek_offsets.get(partition, self._next_offsets.get(partition))
+        self._pause_or_resume(partition, self.resume, lambda partition: self._resume_at(partition, offset), "resume")
 
     def _pause_or_resume(
         self, partition: int, deferred: Callable[[int], None], call: Callable[[int], None], name: str

@@ -131,6 +131,20 @@ def test_offsets_without_a_row_are_counted_but_not_those_of_a_seek() -> None:
     assert one.skipped_offsets == {0: 3}
 
 
+def test_a_partition_is_resumed_before_it_is_sought() -> None:
+    """After a seek the client's fetching thread sleeps for a second if the partition is still paused."""
+    consumer = Handing([row(0, 10), row(0, 11)])
+    one = made(consumer)
+    one.seek_and_resume(0, 10)
+    assert consumer.told == [("resume", 0, -1), ("seek", 0, 10)]
+    one.resume(0)
+    assert consumer.told[2:] == [("resume", 0, -1), ("seek", 0, 10)]
+    taken(one)
+    one.pause(0)
+    one.resume(0)
+    assert consumer.told[4:] == [("pause", 0, -1), ("resume", 0, -1), ("seek", 0, 12)]
+
+
 def test_refused_seek_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     consumer = Handing()
     one = made(consumer)

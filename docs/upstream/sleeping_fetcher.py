@@ -1,0 +1,60 @@
+"""A resumed partition is fetched up to a second late: `python sleeping_fetcher.py HOST:PORT`.
+
+Needs confluent-kafka and a broker; creates one topic. Exit code 1: resuming does not wake the thread that fetches.
+"""
+
+import statistics
+import sys
+import time
+import uuid
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+def resume(consumer, place):
+    consumer.resume([place])
+
+
+def seek_and_resume(consumer, place):
+    consumer.seek(place)
+    consumer.resume([place])
+
+
+def resume_and_seek(consumer, place):
+    consumer.resume([place])
+    consumer.seek(place)
+
+
+def await_message(consumer):
+    if consumer.poll(10) is None:
+        raise TimeoutError("no message within 10 s")
+
+
+bootstrap, topic = sys.argv[1], f"fetcher-{uuid.uuid4().hex}"
+admin = AdminClient({"bootstrap.servers": bootstrap})
+admin.create_topics([NewTopic(topic, 1, 1)])[topic].result()
+producer = Producer({"bootstrap.servers": bootstrap})
+for number in range(100):
+    producer.produce(topic, str(number), partition=0)
+producer.flush()
+settings = {"group.id": "nobody", "enable.auto.commit": False, "fetch.wait.max.ms": 100}
+consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+found = {}
+for way in (resume, seek_and_resume, resume_and_seek):
+    times = []
+    for offset in range(10, 13):
+        place = TopicPartition(topic, 0, offset)
+        consumer.assign([place])
+        await_message(consumer)
+        consumer.pause([place])
+        while consumer.poll(0.3) is not None:  # longer than a fetch waits: the thread that fetches is idle then
+            pass
+        begun = time.monotonic()
+        way(consumer, place)
+        await_message(consumer)
+        times.append(time.monotonic() - begun)
+    found[way.__name__] = statistics.median(times)
+    print(f"{way.__name__:16} {1000 * found[way.__name__]:5.0f} ms until the first message")
+consumer.close()
+sys.exit(found["seek_and_resume"] > 0.2 > found["resume_and_seek"])
