@@ -21,11 +21,12 @@ from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.files import (
     ENDINGS,
-    LINES,
+    EVENTS,
     data_folder,
     fetched_entry,
     find_file,
     folder_files,
+    format_of,
     open_fetched,
     open_file,
     open_raw,
@@ -176,7 +177,7 @@ def holds_events(name: str, data_dir: str | None = None) -> bool:
     if _generator_in(re.sub(r"\s*:\s*", ":", name.strip())) is not None:
         return False
     path = find_file(name, data_dir)
-    return path is not None and suffix_of(path.name) in LINES
+    return path is not None and format_of(path) in EVENTS
 
 
 def _generator_in(text: str) -> str | None:
@@ -198,12 +199,12 @@ def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, .
 
 def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, with similar names."""
+    if Path(name).is_file():
+        return f"cannot tell the format of {name}: it must end in {ENDINGS}"
     if suffix_of(name) or os.sep in name:
         if Path(name).is_dir():
             parts = sorted(path for path in Path(name).iterdir() if suffix_of(path.name))
             return f"{name} is a folder: give one of its files" + (f", such as {parts[0]}" if parts else "")
-        if Path(name).is_file():
-            return f"cannot tell the format of {name}: it must end in {ENDINGS}"
         return f"there is no file {name}"
     if name in CATALOGUE:
         return (

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from driftway.producers.streams import cells
+from driftway.producers.streams.blanks import BLANK, with_single_blanks
 from driftway.producers.streams.columns import require_distinct
 from driftway.producers.streams.compressed import HEAD_BYTES, head_of
 from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
@@ -103,6 +104,8 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         notes.append(f"lines that begin with {COMMENT} are left out")
     kept = [line for line in lines[before:] if not line.startswith(COMMENT)]
     separator = given.separator or (_separator(kept) if said is None else said[1])
+    if separator == BLANK:
+        kept = [with_single_blanks(line, DOUBLE) for line in kept]
     if separator != "," and not given.separator:
         notes.append(f"its cells are separated by {NAMES_OF_SEPARATORS.get(separator, repr(separator))}")
     sample = _Sample(kept, separator)
@@ -171,9 +174,9 @@ class _Sample:
 
 
 def _separator(lines: Sequence[str]) -> str:
-    """The separator that gives the most rows the same number of cells, above one."""
+    """The separator that gives the most rows the same number of cells, above one; blanks only if no other does."""
     best, most = ",", (0.0, 0)
-    for separator in (",", *(one for one in NAMES_OF_SEPARATORS if one != " ")):
+    for separator in (",", *(one for one in NAMES_OF_SEPARATORS if one != BLANK)):
         rows = _Sample(lines, separator).rows
         if not rows:
             continue
@@ -181,7 +184,28 @@ def _separator(lines: Sequence[str]) -> str:
         found = (count / len(rows) if width > 1 else 0.0, width)
         if found[0] >= SHARE and found > most:
             best, most = separator, found
+    if most == (0.0, 0) or (best == "\t" and _has_numbers_in_one_cell(_Sample(lines, best).rows)):
+        rows = _Sample([with_single_blanks(line, DOUBLE) for line in lines], BLANK).rows
+        return BLANK if _is_table(rows) else best
     return best
+
+
+def _has_numbers_in_one_cell(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether some column has several numbers with blanks between them in all its cells."""
+
+    def several(cell: str) -> bool:
+        words = cell.split()
+        return len(words) > 1 and all(_is_number(word, ".") for word in words)
+
+    return any(all(map(several, column)) for column in zip(*rows, strict=False))
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether rows have the same number of cells, more than one, and a column of numbers."""
+    width = len(rows[-1]) if rows else 0
+    if width < 2 or len(rows) < FEWEST_ROWS or any(len(row) != width for row in rows):
+        return False
+    return any(all(_is_number(row[i], mark) for row in rows[1:]) for i in range(width) for mark in ".,")
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:

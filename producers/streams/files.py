@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from driftway.producers.streams.catalogue import CATALOGUE, Entry, fetched_file
 from driftway.producers.streams.cells import MissingWords
+from driftway.producers.streams.compressed import head_of
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.stream import Stream
@@ -16,16 +18,20 @@ from driftway.worker.errors import UsageFailure
 
 TABLES = (".csv", ".tsv", ".arff", ".parquet", ".arrow", ".feather", ".svm", ".libsvm", ".svmlight")
 EVENTS = (".jsonl", ".ndjson", ".json")
+PLAIN = (".data", ".dat", ".txt")
+"""Text of any kind; such a file is read if it is named with its ending, and its text tells what it holds."""
 COMPRESSED = {".parquet": (".gz",), ".arrow": (), ".feather": ()}
 """Format -> how its files may be compressed, if not by gzip and bzip2."""
 SUFFIXES = tuple(
     f"{base}{packed}" for base in (*TABLES, *EVENTS) for packed in (*COMPRESSED.get(base, (".gz", ".bz2")), "")
 )
 """In the order in which they are tried for a bare name."""
-LINES = tuple(suffix for suffix in SUFFIXES if suffix.startswith(EVENTS))
+NAMED = tuple(f"{base}{packed}" for base in PLAIN for packed in (".gz", ".bz2", ""))
+PAIRS = re.compile(rb"\S+(\s+(?:qid|\d+):\S+)+(\s*#.*)?")
+"""A line of LIBSVM, by which such a text file is known."""
 ENDINGS = (
-    ".csv, .tsv, .arff, .svm, .libsvm, .svmlight, .jsonl, .ndjson or .json, each also .gz or .bz2, .parquet, also .gz, "
-    ".arrow or .feather"
+    ".csv, .tsv, .data, .dat, .txt, .arff, .svm, .libsvm, .svmlight, .jsonl, .ndjson or .json, each also .gz or .bz2, "
+    ".parquet, also .gz, .arrow or .feather"
 )
 
 DATA_VARIABLE = "DRIFTWAY_DATA"
@@ -77,15 +83,38 @@ def folder_files(data_dir: str | None = None) -> dict[str, Path]:
     if folder is None:
         return {}
     try:
-        paths = sorted(path for path in folder.iterdir() if suffix_of(path.name) and path.is_file())
+        paths = sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIXES) and path.is_file())
     except OSError as error:
         raise UsageFailure(f"cannot read the data folder {folder}: {error.strerror}") from None
     return {path.name.removesuffix(suffix_of(path.name)): path for path in paths}
 
 
 def suffix_of(name: str) -> str:
-    """The one of `SUFFIXES` that the name ends in, or an empty string."""
-    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    """The ending of a file's name that says how to read it, or an empty string."""
+    return next((suffix for suffix in (*SUFFIXES, *NAMED) if name.endswith(suffix)), "")
+
+
+def format_of(path: Path) -> str:
+    """The one of `TABLES` and `EVENTS` that a file holds, by its name or, of a text file, by its first line.
+
+    Raises
+    ------
+    UsageFailure
+        The name says nothing, or the file cannot be read.
+    """
+    suffix = suffix_of(path.name)
+    if suffix not in NAMED:
+        found = next((base for base in (*TABLES, *EVENTS) if suffix.startswith(base)), None)
+        if found is None:
+            raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")
+        return found
+    lines = (line.strip().lower() for line in head_of(path).splitlines())
+    first = next((line for line in lines if line and not line.startswith((b"#", b"%"))), b"")
+    if first.startswith(b"{"):
+        return ".jsonl"
+    if first.startswith(b"@relation"):
+        return ".arff"
+    return ".svm" if PAIRS.fullmatch(first) else ".csv"
 
 
 def open_fetched(
@@ -127,7 +156,7 @@ def open_file(
         f"{path} contains events: give the features to learn from with --feature; driftway schema infer {path} "
         "proposes them"
     )
-    if suffix_of(path.name) in LINES:
+    if format_of(path) in EVENTS:
         from driftway.producers.streams.event_files.plain_events import PlainEvents
 
         return PlainEvents(open_raw(path, drop), labels, how_else)
@@ -174,7 +203,7 @@ def open_raw(
     UsageFailure
         The suffix is unknown, or the reader refuses the file.
     """
-    if suffix_of(path.name) in LINES:
+    if format_of(path) in EVENTS:
         from driftway.producers.streams.event_files.json_lines import JsonLines
 
         return JsonLines(path, drop)
@@ -187,7 +216,7 @@ def open_raw(
 
 def _open_table(path: Path, options: FileOptions, missing: MissingWords) -> Table:
     """Open a file with columns by its suffix."""
-    base = next((one for one in TABLES if suffix_of(path.name).startswith(one)), None)
+    base = format_of(path)
     if base in (".csv", ".tsv"):
         from driftway.producers.streams.tables.csv_table import CsvTable
 
@@ -200,8 +229,6 @@ def _open_table(path: Path, options: FileOptions, missing: MissingWords) -> Tabl
         from driftway.producers.streams.tables.arrow_table import ArrowTable
 
         return ArrowTable(path, missing)
-    if base is not None:
-        from driftway.producers.streams.tables.svmlight_table import SvmlightTable
+    from driftway.producers.streams.tables.svmlight_table import SvmlightTable
 
-        return SvmlightTable(path, options)
-    raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")
+    return SvmlightTable(path, options)

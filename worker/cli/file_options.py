@@ -24,7 +24,8 @@ def file_options(command: F) -> F:
         click.option(
             "--separator",
             metavar="CHAR",
-            help="Between the cells of a CSV file: a character, or comma, semicolon, tab, bar, blank.  [detected]",
+            help="Between the cells of a CSV file: a character, or comma, semicolon, tab, bar, or blank for any "
+            "number of blanks.  [detected]",
         ),
         click.option(
             "--decimal", type=click.Choice(["point", "comma"]), help="Decimal mark of a CSV file.  [detected]"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats
+from driftway.producers.streams.blanks import BLANK, SingleBlankFile
 from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.compressed import COMPRESSIONS, UNREADABLE
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
@@ -160,9 +161,11 @@ class CsvTable(Table):
         pa, dialect = self._arrow, self._dialect
         plain = set(numbers)
         types = {name: pa.float64() if name in plain else pa.string() for name in columns}
-        encoding = "utf8" if dialect.encoding == "utf-8-sig" else dialect.encoding
+        encoding, source = "utf8" if dialect.encoding == "utf-8-sig" else dialect.encoding, None
+        if dialect.separator == BLANK:
+            encoding, source = "utf8", SingleBlankFile(self.path, dialect.encoding, dialect.quote)
         with csv.open_csv(
-            pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix)),
+            source or pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix)),
             # One thread: the other cores are left to the broker, and errors keep their row numbers.
             read_options=csv.ReadOptions(
                 use_threads=False, block_size=self._block_bytes, encoding=encoding,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftway.producers.streams import open_events, open_stream
+from driftway.producers.streams import blanks, open_events, open_stream
 from driftway.producers.streams.tables.csv_table import CsvTable
 from driftway.worker.errors import UsageFailure
 from tests.support.examples import repetitions
@@ -57,6 +57,9 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         (PLAIN.replace(",", ";"), "its cells are separated by semicolons"),
         (PLAIN.replace(",", "\t"), "its cells are separated by tabs"),
         (PLAIN.replace(",", "|"), "its cells are separated by bars"),
+        ("a b y\n" + body("{a} {b} {y}\n"), "its cells are separated by blanks"),
+        ("     a    b  y\n" + body("{a:>8} {b:>8} {y:>5}  \n"), "its cells are separated by blanks"),
+        ("a b y\n" + body("{a}\t{b} \t {y}\r\n"), "its cells are separated by blanks"),
         ("a;b;y\n" + body("{A};{B};{y}\n"), "its numbers have decimal commas"),
         ("a\tb\ty\n" + body("{A}\t{B}\t{y}\n"), "its numbers have decimal commas"),
         ("a,b,y\n" + body('"{A}","{B}",{y}\n'), "its numbers have decimal commas"),
@@ -266,3 +269,49 @@ def test_words_for_missing_values_are_text_among_words(tmp_path: Path) -> None:
     named = open_events(str(path), reading={"missing_values": "unknown,-"}, values={"state": ("unknown", "NA")})
     states = [json.loads(row)["state"] for block in named.blocks() for row in block]
     assert states == ["unknown", "none", "NA"]
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
+def test_runs_of_blanks_are_one_separator_wherever_a_chunk_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(blanks, "CHUNK_CHARACTERS", chunk)
+    path = tmp_path / "cars.data"
+    path.write_text(' 18.0   8  "chevrolet  chevelle"\t1\n\n15.5\t 8  "buick"   0 \n9  4 "vw  1"  1', newline="")
+    with blanks.SingleBlankFile(path, "utf8", '"') as file:
+        assert file.read() == b'18.0 8 "chevrolet  chevelle" 1\n\n15.5 8 "buick" 0\n9 4 "vw  1" 1'
+
+
+def test_numbers_before_a_tab_and_a_name_are_columns_of_their_own(tmp_path: Path) -> None:
+    """So cars are listed in one of the best-known files of that kind."""
+    path = tmp_path / "cars.data"
+    path.write_text("".join(f'{18 + i}.0   8   {i}.5      {i % 2}.   \t"ford {i}"\n' for i in range(9)))
+    stream = open_stream(str(path), label="c3", drop=("c4",))
+    (block,) = stream.blocks()
+    assert block.X.tolist() == [[18.0 + i, 8.0, i + 0.5] for i in range(9)]
+    assert block.y.tolist() == [float(i % 2) for i in range(9)]
+
+
+@pytest.mark.parametrize("ending", ["data", "dat", "txt", "txt.gz"])
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("a,b,y\n1,2,0\n3,4,1\n", ["a", "b"]),
+        ("1 1:2 2:3\n0 2:5 # none\n", ["1", "2"]),
+        ('{"x":[1,2],"y":0}\n{"x":[1,3],"y":1}\n', ["x0", "x1"]),
+        ("% made by x\n@relation r\n@attribute a numeric\n@attribute y {0,1}\n@data\n1,0\n2,1\n", ["a"]),
+    ],
+)
+def test_the_text_of_a_file_tells_what_it_holds_if_its_name_does_not(
+    tmp_path: Path, ending: str, text: str, features: list[str]
+) -> None:
+    path = tmp_path / f"rows.{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+    stream = open_stream(str(path))
+    assert list(stream.feature_names) == features
+    assert [one for block in stream.blocks() for one in block.y.tolist()] == [float(y) for y in read_labels_of(text)]
+
+
+def read_labels_of(text: str) -> list[int]:
+    """Labels of the two rows in each of the texts above."""
+    return [1, 0] if text.startswith("1 ") else [0, 1]

@@ -43,7 +43,7 @@ def test_unknown_names_are_one_sentence(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.delenv("DRIFTWAY_DATA", raising=False)
     endings = ENDINGS
     ending = f"A file's name ends in {endings}"
-    odd = tmp_path / "rows.txt"
+    odd = tmp_path / "rows.xls"
     odd.write_text("a,y\n")
     expected = {
         "see": f"there is no stream 'see'; did you mean sea? {ending}",

@@ -1,0 +1,65 @@
+"""Text whose cells are separated by blanks: each run of blanks and tabs outside quotes counts as one separator.
+
+So columns may be aligned, as statistical programs and the repositories of data sets write them.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+from driftway.producers.streams.compressed import open_text
+
+BLANK = " "
+RUN = re.compile(r"[ \t]+")
+CHUNK_CHARACTERS = 1 << 20
+
+
+def with_single_blanks(lines: str, quote: str) -> str:
+    """Whole lines with one blank between cells, and none at their ends; a cell in quotes stays as it is."""
+    if quote not in lines:
+        found = RUN.sub(BLANK, lines)
+    else:
+        cell = re.compile(rf"{quote}[^{quote}\n]*{quote}|[ \t]+")
+        found = cell.sub(lambda part: BLANK if part[0][0] in " \t" else part[0], lines)
+    return found.replace(" \n", "\n").replace("\n ", "\n").removeprefix(BLANK).removesuffix(BLANK)
+
+
+class SingleBlankFile(io.RawIOBase):
+    """A file, decompressed, as UTF-8 with single blanks between cells.
+
+    Parameters
+    ----------
+    path : Path
+        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+    encoding : str
+        Its encoding, as Python names it.
+    quote : str
+        Around cells with blanks.
+    """
+
+    def __init__(self, path: Path, encoding: str, quote: str) -> None:
+        super().__init__()
+        self._file, self._quote = open_text(path, encoding), quote
+        self._rest, self._ready = "", b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            text = self._file.read(CHUNK_CHARACTERS)
+            lines, newline, rest = (self._rest + text).rpartition("\n") if text else (self._rest, "", "")
+            if not text and not lines:
+                return 0
+            self._rest = rest
+            self._ready = (with_single_blanks(lines, self._quote) + newline).encode()
+        n = min(len(buffer), len(self._ready))
+        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
