@@ -9,6 +9,8 @@ from driftway.worker.wire.schema.paths import ENVELOPE, ROW
 
 MOST_CLASSES = 12
 """Up to this many distinct whole numbers are classes; more are a regression."""
+TRUTHS = "false", "true"
+"""Names of the classes of labels that are truth values."""
 OTHER = "OTHER"
 """Placeholder for the name of a class that was not seen."""
 MOST_LABELS = 50
@@ -25,7 +27,9 @@ def target_of(found: EventStats, seen: FieldStats | None) -> tuple[str, Target, 
     words = list({as_number(word): word for word in spelled_once(seen.values)}.values())
     lacking = found.rows - seen.scalars
     unlabelled = f", {percent(lacking, found.rows)} without" if lacking else ""
-    if set(words) <= {"0", "1"} or seen.truths == seen.scalars:
+    if seen.truths == seen.scalars:
+        return shares(seen) + unlabelled, Target(labels=TRUTHS), {"labels": ",".join(TRUTHS)}
+    if set(words) <= {"0", "1"}:
         return shares(seen) + unlabelled, Target(), {}
     if seen.numeric == seen.scalars and (seen.fractions or len(words) > MOST_CLASSES):
         return f"number, {seen.low:.6g} to {seen.high:.6g}{unlabelled}", Target(REGRESSION, 0), {"task": REGRESSION}

@@ -65,7 +65,7 @@ def test_flat_json() -> None:
         '# left out: "comment" (text, different in almost every event), "items" (list), "version" (constant so far)'
         in toml
     )
-    assert proposal.options == {}
+    assert proposal.options == {"labels": "false,true"}
 
 
 def test_nested() -> None:
@@ -212,7 +212,8 @@ def test_extra_fields_and_dirt_are_told() -> None:
     [
         ([0, 1], {}, "0 50 %, 1 50 %"),
         (["1", "0"], {}, "0 50 %, 1 50 %"),
-        ([True, False], {}, "false 50 %, true 50 %"),
+        ([True, False], {"labels": "false,true"}, 'labels = "false,true"\n'),
+        ([True], {"labels": "false,true"}, "true 100 %"),
         (["true", "false"], {"labels": "false,true"}, 'labels = "false,true"\n'),
         (["True", "False", "true", "True"], {"labels": "False,True"}, 'labels = "False,True"\n'),
         (["01", "02"], {"labels": "01,02"}, 'labels = "01,02"\n'),
