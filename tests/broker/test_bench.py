@@ -17,7 +17,7 @@ from tests.support.kafka import admin, await_until, committed_offset, create_top
 from tests.support.process import Finished, driftway
 from tests.support.selection import slow_but
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.xdist_group("bench")]  # one looks for topics that are left
 
 TINY = ("--messages", "4000", "--repetitions", "1")
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from driftway import learners
 from driftway.worker.kafka.client_config import quiet
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.packed import PREDICTION_HEAD, decode_predictions, is_packed
+from driftway.worker.wire.packed import decode_predictions, is_packed
 from driftway.worker.wire.registered.framing import is_registered
 from driftway.worker.wire.registered.reading import read_fields
 from driftway.worker.wire.rejections import answered_offset, is_set_aside
@@ -179,7 +179,7 @@ class Auditor(threading.Thread):
 def tampered(value: bytes) -> bytes:
     """Return a prediction, in either format, with only the last bit of its score flipped."""
     if is_packed(value):
-        at = PREDICTION_HEAD.itemsize
+        at = value.rindex(decode_predictions([value]).scores[0, :1].tobytes())  # behind the optional fields
         return value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :]
     text = re.findall(rb'"score":([^,]+)', value)[0]
     other = (np.float64(text).view(np.int64) ^ 1).view(np.float64)
