@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
-import shutil
-import subprocess
 from collections.abc import Iterator
-from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +12,11 @@ import pytest
 
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.broker.test_endpoint import event, get
+from tests.support.browser import DESKTOP, FIELDS, LIVE, PHONE, Browser, require_browser, shown
 from tests.support.kafka import await_until, create_topic, produce, read_all, unique
 from tests.support.process import Driftway
 
 pytestmark = pytest.mark.broker
-
-BROWSERS = "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"
-FIELDS = "window_accuracy", "no_change_accuracy", "majority_accuracy", "labels"
 
 
 @pytest.fixture(scope="module")
@@ -109,53 +102,18 @@ def test_any_worker_shows_the_figures_of_the_whole_group(kafka: str, pages: tupl
     assert kinds == [(200, "text/html; charset=utf-8"), (404, "application/json")]
 
 
-class Cells(HTMLParser):
-    """Collects (row's attributes, field) -> value of the cells that say both."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.row: dict[str, str | None] = {}
-        self.found: dict[tuple[int, str], dict[str, str | None]] = {}
-        self.labels: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
-        if tag == "tr":
-            self.row = given
-        if tag == "td" and "data-field" in given and "data-learner" in self.row:
-            place = int(self.row["data-partition"] or -1), self.row["data-learner"] or ""
-            self.found.setdefault(place, {})[given["data-field"] or ""] = given["data-value"]
-        if tag == "div" and given.get("role") == "img":
-            self.labels.append(given.get("aria-label") or "")
-
-
-def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, list[int]], tmp_path: Path) -> None:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip(f"no browser: none of {', '.join(BROWSERS)}")
+def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, list[int]]) -> None:
+    path = require_browser()
     topic, group, ports = pages
-    # The browser's time is virtual: on a busy machine it is over before the worker has read the topics.
     await_until(lambda: everything(ports[0]), 60, "all points")
     points = newest_points(kafka, f"{topic}.{group}.accuracy")
-
-    def shown(*options: str) -> tuple[Cells, str]:
-        done = subprocess.run(
-            [browser, "--no-sandbox", "--headless", "--disable-gpu", f"--user-data-dir={tmp_path}",
-             "--enable-logging=stderr", "--virtual-time-budget=8000", "--dump-dom", *options,
-             f"http://127.0.0.1:{ports[0]}/"],
-            check=True, capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        cells = Cells()
-        cells.feed(done.stdout)
-        assert not re.search("CONSOLE", done.stderr), done.stderr
-        return cells, done.stdout
-
-    cells, dom = shown("--window-size=1280,900")
-    assert cells.found.keys() == points.keys()
-    for place, fields in cells.found.items():
-        assert {name: float(fields[name] or "nan") for name in FIELDS} == {name: points[place][name] for name in FIELDS}
-    assert any(label.startswith("Rolling accuracy, newest: pa1") for label in cells.labels)
-    assert 'role="status"' in dom
-    assert ">live<" in dom
-    narrow, _ = shown("--window-size=390,844", "--blink-settings=preferredColorScheme=0")
-    assert narrow.found.keys() == points.keys()
+    with Browser(path) as browser:
+        for screen in (DESKTOP, PHONE._replace(dark=True)):
+            browser.open(f"http://127.0.0.1:{ports[0]}/", screen)
+            browser.await_true(LIVE, 30)
+            assert shown(browser) == {place: {name: point[name] for name in FIELDS} for place, point in points.items()}
+            said = browser.evaluate("[...document.querySelectorAll('[role=img]')].map((one) => one.ariaLabel)")
+            assert any((label or "").startswith("Rolling accuracy, newest: pa1") for label in said)
+            assert browser.evaluate("document.querySelector('[role=status]').textContent") == "live"
+            assert browser.evaluate("document.documentElement.scrollWidth") == screen.width, "nothing sticks out"
+        assert browser.complaints == []

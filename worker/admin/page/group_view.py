@@ -19,7 +19,8 @@ from driftway.worker.kafka.log_reader.reader import ANY, open_reader
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
 
-REFRESH_SECONDS = 1.0
+FIRST_SECONDS, REFRESH_SECONDS = 0.2, 1.0
+"""Time from one look at the rows to the next: the first, and the longest; each is twice the one before."""
 IDLE_SECONDS = 15.0
 """Time without a request after which reading stops, and what was read is forgotten."""
 RETRY_SECONDS = 2.0
@@ -176,8 +177,10 @@ class GroupView:
         with self._lock:
             self._dashboard, self._began = dashboard, self._began + 1
         try:
+            seconds = FIRST_SECONDS
             while self._asked:
-                rows = reading.refresh(REFRESH_SECONDS)
+                rows = reading.refresh(seconds)
+                seconds = min(2 * seconds, REFRESH_SECONDS)
                 silent = dashboard.silent_seconds
                 self._error = "" if silent is None else f"the broker has not answered for {silent:.0f} s"
                 self._rows, self._complete = rows, self._complete or reading.at_end

@@ -7,9 +7,9 @@ let store = new Store(), view = 0, cursor = 0, status = null;
 const charts = {
   quality: new Chart(byId("charts"), "Rolling accuracy", percent,
     "Of the rolling window, by input offset; no-change and majority over all labels: what needs no features"),
-  loss: new Chart(byId("charts"), "Squared error", number, "Of the rolling window, by input offset; dashed: over all labels"),
+  loss: new Chart(byId("charts"), "Squared error", number, "Of the rolling window, by input offset; dashed: over all labels", { logarithmic: true }),
   test: new Chart(byId("charts"), "Evidence that a challenger is better", number,
-    "Natural logarithm of the e-value; at 3 a challenger is better than the champion at the level of 5 %"),
+    "Natural logarithm of the e-value; from 3 on, the dotted line, a challenger is better than the champion at the level of 5 %", { level: -Math.log(LEVEL) }),
   coverage: new Chart(byId("charts"), "Coverage", percent, "Share of the labels in their interval or set, of the rolling window"),
 };
 
@@ -24,7 +24,7 @@ function facts(list, pairs) {
 
 function verdict(model) {
   for (const [side, kind] of [["better", "good"], ["worse", "bad"]]) {
-    if ((model[side + "_p"] ?? 1) <= LEVEL) return element("span", { class: kind }, side + ", p ≤ " + number(model[side + "_p"], 1));
+    if ((model[side + "_p"] ?? 1) <= LEVEL) return element("span", { class: kind }, side + (model[side + "_p"] < .001 ? ", p < 0.001" : ", p ≤ " + number(model[side + "_p"], 1)));
   }
   return "better_p" in model ? "undecided" : "";
 }
@@ -43,7 +43,7 @@ function showNow() {
   pairs.push(["Rejected", number(sum(first.flatMap((one) => Object.values(one.rejected))))]);
   pairs.push(["Drift alarms", number(sum(first.flatMap((one) => Object.values(one.drifts))))]);
   const worst = Object.values(own.partitions).map((one) => one.prediction_latency_seconds?.p99).filter((value) => value);
-  pairs.push(["Latency p99, this worker", worst.length ? seconds(Math.max(...worst)) : "–"]);
+  pairs.push(["Latency p99 here", worst.length ? seconds(Math.max(...worst)) : "–"]);
   facts(byId("tiles"), pairs);
 }
 
@@ -56,18 +56,19 @@ function showModels() {
   if (covered) quality.push(["window_coverage", "Coverage", percent]);
   const heads = ["Partition", "Model", "Recent", ...quality.map((one) => one[1]), "Labels", "Rows/s", "Lag", "Test", "Drift"];
   byId("models-head").replaceChildren(...heads.map((text) =>
-    element("th", { scope: "col", class: ["Model", "Recent", "Test", "Drift"].includes(text) ? "text" : null }, text)));
+    element("th", { scope: "col", class: text === "Recent" ? "text recent" : ["Model", "Test", "Drift"].includes(text) ? "text" : null }, text)));
   const rows = status.models.map((model) => {
-    const name = model.champion ? model.learner || "–" : model.learner + " (challenger)";
+    const name = model.learner || "–", role = model.champion ? [] : [element("small", {}, "challenger")];
     const recent = store.get(model.partition, model.learner)?.[regression ? "window_mse" : "window_accuracy"];
     const own = String(model.partition) in status.worker.partitions;
-    const drift = model.last_drift ? `${model.last_drift.detector.split(":")[0]}, ${number(model.rows_since_drift)} rows ago` : "";
+    const drift = model.champion && model.last_drift // the detectors watch the champion
+      ? [model.last_drift.detector.split(":")[0], element("small", {}, number(model.rows_since_drift) + " rows ago")] : [];
     return element("tr", { "data-partition": model.partition, "data-learner": model.learner ?? "" },
-      element("th", { scope: "row" }, String(model.partition) + (own ? " (this worker)" : "")),
-      cell(name, { class: "text" }), cell(sparkline(recent, "recent values of " + name)),
+      element("th", { scope: "row" }, String(model.partition), ...(own ? [element("small", {}, "this worker")] : [])),
+      element("td", { class: "text" }, name, ...role), cell(sparkline(recent, "recent values of " + name), { class: "recent" }),
       ...quality.map(([field, , format]) => figure(field, model[field], format)),
       figure("labels", model.labels, number), figure("rows_per_second", model.champion ? model.rows_per_second : null, (v) => v === null ? "–" : number(Math.round(v))),
-      figure("lag", model.champion ? model.lag : null, number), cell(verdict(model), { class: "text" }), cell(drift, { class: "text" }));
+      figure("lag", model.champion ? model.lag : null, number), cell(verdict(model), { class: "text" }), element("td", { class: "text" }, ...drift));
   });
   byId("models").tBodies[0].replaceChildren(...rows);
   byId("models-note").textContent = rows.length ? "" : status.complete ? "No partition has committed anything yet." : "Reading the group's topics.";
@@ -83,13 +84,14 @@ function showPartition() {
   const models = status.models.filter((model) => String(model.partition) === chosen && model.learner);
   const line = (field) => (model, i) => {
     const columns = store.get(model.partition, model.learner) || { offset: [] };
-    return { label: model.learner, offsets: columns[field] ? columns.offset : [], values: columns[field] || [], colour: COLOURS[i % COLOURS.length] };
+    return { label: model.learner, offsets: columns[field] ? columns.offset : [], values: columns[field] || [], colour: "--line-" + i % COLOURS };
   };
   const plain = (field, label, colour) => models.slice(0, 1).map(line(field)).map((one) => ({ ...one, label, colour, dashed: true }));
   const marks = (status.alarms[chosen] || []).map(([offset]) => offset);
-  charts.quality.show([...models.map(line("window_accuracy")), ...plain("no_change_accuracy", "no change", "#8a8f98"),
-    ...plain("majority_accuracy", "majority", "#b8860b")], marks);
-  charts.loss.show([...models.map(line("window_mse")), ...plain("mse", "all labels", "#8a8f98")], marks);
+  byId("charts-note").textContent = models.some((model) => store.get(model.partition, model.learner)) ? "" : "There is no accuracy point yet.";
+  charts.quality.show([...models.map(line("window_accuracy")), ...plain("no_change_accuracy", "no change", "--plain-0"),
+    ...plain("majority_accuracy", "majority", "--plain-1")], marks);
+  charts.loss.show([...models.map(line("window_mse")), ...plain("mse", "all labels", "--plain-0")], marks);
   charts.test.show(models.map(line("better_log_e")));
   charts.coverage.show(models.map(line("window_coverage")), marks);
   showExperts(models);
@@ -105,8 +107,8 @@ function showExperts(models) {
   if (!mixture) return;
   const shares = Object.entries(mixture.experts).sort((a, b) => b[1] - a[1]);
   byId("experts").tBodies[0].replaceChildren(...shares.map(([name, share]) => element("tr", { "data-expert": name }, element("th", { scope: "row" }, name),
-    cell(element("span", {}, element("span", { class: "bar", style: "width: " + (120 * share).toFixed(0) + "px", "aria-hidden": "true" }), percent(share)),
-      { "data-field": "share", "data-value": share }))));
+    cell(element("span", { class: "bar", style: "width: " + (100 * share / shares[0][1]).toFixed(1) + "%", "aria-hidden": "true" }), { class: "wide" }),
+    figure("share", share, percent))));
 }
 
 function showDelays() {
