@@ -121,6 +121,8 @@ class GroupView:
         self._began = 0
         self._dashboard = GroupDashboard()
         self._rows: list[DashboardRow] = []
+        self._last = 0
+        """Number of the newest point in the rows: newer ones are not drawn before the tables have them, too."""
         self._complete, self._error = False, ""
 
     @property
@@ -142,12 +144,12 @@ class GroupView:
                 self._complete, self._error = False, ""
                 self._thread = threading.Thread(target=self._run, daemon=True, name="page")
                 self._thread.start()
-            rows, dashboard, began, error = self._rows, self._dashboard, self._began, self._error
+            rows, last, dashboard, began, error = self._rows, self._last, self._dashboard, self._began, self._error
         champions = {row.partition: row.learner for row in reversed(rows)}  # the first of each partition
         models = [{**row.as_object(), "champion": row.learner == champions[row.partition]} for row in rows]
         for found in models:
             found.pop("reliability", None)
-        drawn = dashboard.drawn(since if view == began else 0)
+        drawn = dashboard.drawn(since if view == began else 0, last)
         return {"view": began, "complete": self._complete, "error": error or None, "models": models, **drawn}
 
     @property
@@ -168,14 +170,14 @@ class GroupView:
             if self._asked:
                 return True
             self._thread = None
-            self._dashboard, self._rows = GroupDashboard(), []
+            self._dashboard, self._rows, self._last = GroupDashboard(), [], 0
             return False
 
     def _read(self) -> None:
         dashboard = GroupDashboard()
         reading = self._open_reading(dashboard)
         with self._lock:
-            self._dashboard, self._began = dashboard, self._began + 1
+            self._dashboard, self._last, self._began = dashboard, 0, self._began + 1
         try:
             seconds = FIRST_SECONDS
             while self._asked:
@@ -183,6 +185,8 @@ class GroupView:
                 seconds = min(2 * seconds, REFRESH_SECONDS)
                 silent = dashboard.silent_seconds
                 self._error = "" if silent is None else f"the broker has not answered for {silent:.0f} s"
-                self._rows, self._complete = rows, self._complete or reading.at_end
+                with self._lock:
+                    self._rows, self._last = rows, dashboard.number
+                    self._complete = self._complete or reading.at_end
         finally:
             reading.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
@@ -56,15 +57,15 @@ class Series:
             self._numbers, self._rows = self._numbers[::2], self._rows[::2]
             self._stride *= 2
 
-    def since(self, number: int) -> dict[str, list[Any]]:
-        """Return the points with larger numbers as columns, without columns that have no value; empty: there are none.
+    def since(self, number: int, last: int) -> dict[str, list[Any]]:
+        """Return the points with larger numbers, up to `last`, as columns; empty: there are none.
+
+        Columns without a value are left out.
 
         Column ``offset`` is always there; ``at`` is when a point was written.
         """
-        first = len(self._numbers)
-        while first and self._numbers[first - 1] > number:
-            first -= 1
-        columns = zip(*self._rows[first:], strict=True)
+        first, end = bisect_right(self._numbers, number), bisect_right(self._numbers, last)
+        columns = zip(*self._rows[first:end], strict=True)
         named = zip(("offset", "at", *DRAWN), map(list, columns), strict=False)
         return {name: column for name, column in named if any(value is not None for value in column)}
 
@@ -77,19 +78,20 @@ class GroupDashboard(Dashboard):
         self._lock = threading.Lock()
         self._series: dict[tuple[int, str], Series] = {}
         self._alarms: dict[int, deque[tuple[int, str]]] = {}
-        self._number = 0
+        self.number = 0
+        """Of the newest point."""
 
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         super().add_point(point, written_at)
         place = int(point["partition"]), str(point["learner"])
         with self._lock:
-            self._number += 1
+            self.number += 1
             if place not in self._series:
                 self._series[place] = Series()
                 most = max(FEWEST_POINTS, min(MOST_POINTS, MOST_VALUES // (len(DRAWN) + 3) // len(self._series)))
                 for series in self._series.values():
                     series.most = most
-            self._series[place].add(self._number, point, written_at)
+            self._series[place].add(self.number, point, written_at)
 
     def alarm(self, alarm: dict[str, Any], written_at: float | None = None) -> None:
         super().alarm(alarm, written_at)
@@ -97,13 +99,13 @@ class GroupDashboard(Dashboard):
             newest = self._alarms.setdefault(int(alarm["partition"]), deque(maxlen=MOST_ALARMS))
             newest.append((int(alarm["offset"]), str(alarm["detector"])))
 
-    def drawn(self, since: int) -> dict[str, Any]:
-        """Return the points after number `since`, the newest number, and the newest alarms."""
+    def drawn(self, since: int, last: int) -> dict[str, Any]:
+        """Return the points after number `since` up to number `last`, which is the cursor, and the newest alarms."""
         with self._lock:
             found = [
                 {"partition": partition, "learner": learner, **columns}
                 for (partition, learner), series in self._series.items()
-                if (columns := series.since(since))
+                if (columns := series.since(since, last))
             ]
             alarms = {str(p): [list(alarm) for alarm in newest] for p, newest in self._alarms.items()}
-            return {"cursor": self._number, "series": found, "alarms": alarms}
+            return {"cursor": last, "series": found, "alarms": alarms}

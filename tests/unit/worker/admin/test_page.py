@@ -29,7 +29,7 @@ def test_a_series_is_thinned_out_evenly_and_keeps_its_first_point() -> None:
     series = Series()
     for i in range(10_000):
         series.add(i + 1, point(i), 1.0 * i)
-    columns = series.since(0)
+    columns = series.since(0, 10_000)
     offsets = columns["offset"]
     assert MOST_POINTS / 2 <= len(series) == len(offsets) <= MOST_POINTS
     steps = {b - a for a, b in itertools.pairwise(offsets)}
@@ -43,14 +43,23 @@ def test_repetitions_are_ignored_and_only_what_is_new_is_sent() -> None:
     dashboard = GroupDashboard()
     for offset in (99, 199, 199, 299):
         dashboard.add_point(point(offset), 1.0)
-    first = dashboard.drawn(0)
+    first = dashboard.drawn(0, dashboard.number)
     assert [one["offset"] for one in first["series"]] == [[99, 199, 299]]
     dashboard.add_point(point(399, better_log_e=0.5), 2.0)
-    assert dashboard.drawn(first["cursor"])["series"] == [
+    assert dashboard.drawn(first["cursor"], dashboard.number)["series"] == [
         {"partition": 0, "learner": "pa1", "offset": [399], "at": [2.0], "window_accuracy": [0.000399],
          "better_log_e": [0.5]}
     ]  # fmt: skip
-    assert dashboard.drawn(dashboard.drawn(0)["cursor"])["series"] == []
+    assert dashboard.drawn(dashboard.number, dashboard.number)["series"] == []
+
+
+def test_what_came_after_the_rows_is_drawn_with_the_next_ones() -> None:
+    dashboard = GroupDashboard()
+    for offset in (99, 199, 299):
+        dashboard.add_point(point(offset), 1.0)
+    first = dashboard.drawn(0, 2)
+    assert [one["offset"] for one in first["series"]] == [[99, 199]]
+    assert [one["offset"] for one in dashboard.drawn(first["cursor"], 3)["series"]] == [[299]]
 
 
 def test_many_series_together_hold_a_bounded_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +71,7 @@ def test_many_series_together_hold_a_bounded_number_of_values(monkeypatch: pytes
         for partition in range(5):
             dashboard.add_point(point(offset, partition=partition), 1.0)
             dashboard.alarm({"partition": partition, "detector": "ddm", "offset": offset}, 1.0)
-    drawn = dashboard.drawn(0)
+    drawn = dashboard.drawn(0, dashboard.number)
     assert sum(len(one["offset"]) for one in drawn["series"]) <= 300
     assert {partition: len(alarms) for partition, alarms in drawn["alarms"].items()} == {
         str(partition): MOST_ALARMS for partition in range(5)
@@ -115,6 +124,7 @@ def test_it_reads_only_while_somebody_looks(monkeypatch: pytest.MonkeyPatch) -> 
     (model,) = found["models"]
     assert (model["learner"], model["champion"], found["view"], found["error"]) == ("pa1", True, 1, None)
     assert "reliability" not in model
+    assert found["series"][0]["offset"][-1] == model["offset"]
     assert view.ask(view=1, since=10**6)["series"] == []
     assert len(view.ask(view=7, since=10**6)["series"]) == 1  # of another reading: all of this one
     now[0] += IDLE_SECONDS
