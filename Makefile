@@ -92,7 +92,7 @@ soak: setup  ## An hour of random faults under load: exactly once, memory, descr
 	$(BIN)/python -m tests.soak $(ARGS)
 
 # Minutes on two cores; needs real streams, in the folder that DRIFTWAY_DATA names.
-regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference and the tables in docs/results
+regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference, pictures, the tables in docs/results
 	$(BIN)/python -m tests.regenerate.catalogue
 	$(BIN)/python -m tests.regenerate.asyncapi
 	$(BIN)/python -m tests.regenerate.command_line
@@ -104,6 +104,7 @@ regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference and t
 	$(BIN)/python -m tests.regenerate.coverage
 	$(BIN)/python -m tests.regenerate.label_delay
 	$(BIN)/python -m tests.regenerate.sharing
+	$(BIN)/python -m tests.regenerate.page_pictures
 	for table in d-odm dfop dfop-regression sanity moving-targets online-to-batch auto; do \
 	  $(BIN)/driftway evaluate --table $$table --jobs 2 --out docs/results || exit 1; \
 	done

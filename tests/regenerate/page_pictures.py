@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -16,11 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from driftway.producers.streams.catalogue import CATALOGUE
-from driftway.producers.streams.files import DATA_VARIABLE, find_file
 from driftway.workbench.broker import provide
 from tests.support.browser import NO_BROWSER, Browser, Screen, find_browser
 from tests.support.kafka import create_topic
 from tests.support.process import Driftway
+from tests.support.real_streams import find_stream
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 MOST_BYTES = 150_000
@@ -110,8 +109,7 @@ def running(bootstrap: str, scene: Scene) -> Iterator[int]:
         found = re.search(r'"event": "listening".*?"port": (\d+)', workers[0].stderr)
         assert found is not None, workers[0].story()
         replay = "replay", *scene.replay, "--to", scene.stream, "--bootstrap", bootstrap, "--quiet"
-        data = os.environ.get(DATA_VARIABLE)
-        children.enter_context(Driftway(*replay, env={DATA_VARIABLE: data} if data else None))
+        children.enter_context(Driftway(*replay))
         yield int(found[1])
 
 
@@ -149,10 +147,12 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with provide() as bootstrap, Browser(path) as browser:
         for scene in SCENES:
-            if scene.stream in CATALOGUE and find_file(scene.stream) is None:
-                print(f"the picture of {scene.stream} stays as it is: {DATA_VARIABLE} names no folder that has it")
-            else:
+            if scene.stream not in CATALOGUE:
                 take(bootstrap, scene, browser)
+            elif (file := find_stream(scene.stream)) is not None:
+                take(bootstrap, scene._replace(replay=(str(file), *scene.replay[1:])), browser)
+            else:
+                print(f"the picture of {scene.stream} stays as it is: the stream is not on this machine")
 
 
 if __name__ == "__main__":

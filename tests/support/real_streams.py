@@ -69,6 +69,11 @@ class RealStreams:
         return _rows(self.file(name), count)
 
 
+def find_stream(name: str) -> Path | None:
+    """Return the file of a stream if it is on this machine, for programs that do without."""
+    return find_file(name)
+
+
 @cache
 def _rows(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
     with gzip.open(path, "rt") as file:

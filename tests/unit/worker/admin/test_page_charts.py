@@ -86,6 +86,15 @@ def test_a_verdict_is_short(browser: Browser, model: str, text: str) -> None:
     assert browser.evaluate(f"(verdict({model}).textContent ?? verdict({model}))") == text
 
 
+def test_what_goes_wrong_in_a_page_is_heard(browser: Browser) -> None:
+    before = len(browser.complaints)
+    browser.evaluate("console.error('spilt'), setTimeout(() => { throw new Error('milk'); }), 0")
+    browser.await_true("new Promise((done) => setTimeout(() => done(true), 50))", 10)
+    spilt, milk = browser.complaints[before:]
+    assert "spilt" in spilt
+    assert "milk" in milk
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_lines_stand_out_from_the_background(scheme: str) -> None:
     blocks = re.findall(r":root \{(.*?)\}", page().decode(), re.DOTALL)
