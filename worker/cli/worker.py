@@ -259,6 +259,7 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
     try:
         running.run(kernels)
     finally:
+        running.reporter.tracing.end()
         if endpoint is not None:
             endpoint.stop()
 

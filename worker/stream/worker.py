@@ -174,7 +174,8 @@ class Worker:
             return
         was_running = task.running
         try:
-            outputs = task.advance(records)
+            with self.reporter.tracing.batch(task, records):
+                outputs = task.advance(records)
         except (KafkaException, TaskError) as error:
             self._handle_failure(task, error)
             return
@@ -276,9 +277,9 @@ class Worker:
             task, partition = call.task, call.task.partition
             if not call.done:
                 self._abandon(call)
+            self.reporter.commit_ended(task, call.seconds, error)
             if error is None:
                 self._retries.succeeded(partition)
-                self.reporter.committed(task, call.seconds)
                 if partition in self._paused:
                     self._paused.remove(partition)
                     self.consumer.resume(partition)

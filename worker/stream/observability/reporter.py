@@ -1,4 +1,4 @@
-"""All reporting on a worker: metrics, progress log, health, and errors of the clients."""
+"""All reporting on a worker: metrics, progress log, health, spans, and errors of the clients."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from driftway.worker.stream.observability.health import RUNNING, HealthMonitor
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.progress_log import ProgressLog
 from driftway.worker.stream.observability.service_manager import ServiceManager
+from driftway.worker.stream.observability.tracing.tracing import Tracing
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.codec import parse_json
@@ -23,7 +24,7 @@ from driftway.worker.wire.schema.unknown_fields import COUNT, UnknownFields
 
 
 class Reporter:
-    """Passes what happens in a worker's loop to metrics, log and health.
+    """Passes what happens in a worker's loop to metrics, log, health and spans.
 
     Parameters
     ----------
@@ -44,6 +45,7 @@ class Reporter:
         self.health = HealthMonitor(settings, event_log, lambda: list(tasks))
         self.progress_log = ProgressLog(event_log, settings.input, settings.model.usage_example)
         self._manager = ServiceManager()
+        self.tracing = Tracing(settings, event_log)
         model = settings.model
         counted = settings.unknown_fields == COUNT
         self._unknown = UnknownFields(model.events, model.loads() or parse_json) if counted else None
@@ -55,6 +57,7 @@ class Reporter:
     def begin(self) -> dict[str, Any]:
         """Start monitoring; return the callbacks for the group member's client."""
         self.health.begin()
+        self.tracing.begin()
         return {**self.callbacks, "stats_cb": self.metrics.statistics}
 
     def _client_error(self, error: KafkaError) -> None:
@@ -98,6 +101,7 @@ class Reporter:
         remembered = {"from": "memory"} if found.model is None else {}
         self._event_log.event("restored", **place, **remembered, **({"note": found.note} if found.note else {}))
         self.metrics.restored(task, found, seconds)
+        self.tracing.restored(task)
         self.metrics.state(task)
 
     def assigned(self) -> None:
@@ -111,8 +115,13 @@ class Reporter:
         self.metrics.state(task)
         self._event_log.event("running", partition=task.partition, position=task.position)
 
-    def committed(self, task: Task, seconds: float) -> None:
-        """Record a successful commit that took `seconds`."""
+    def commit_ended(self, task: Task, seconds: float, error: Exception | None) -> None:
+        """Record a commit that took `seconds`; `error` if it failed, which the loop handles."""
+        self.tracing.commit_ended(task, seconds, error)
+        if error is None:
+            self._committed(task, seconds)
+
+    def _committed(self, task: Task, seconds: float) -> None:
         self.metrics.committed(task, seconds)
         for outcome in task.changes.take_outcomes():
             what = {"partition": task.partition, "plan": outcome.place.plan.number, "offset": outcome.place.offset}
