@@ -48,6 +48,8 @@ MEANINGS = {
         "topic settings": "a setting of a topic that may lose data, and the better one",
         "compiling kernels": "with `about_seconds`: kernels are not in the cache yet; with `done`: how far it is",
         "kernels are compiled": "how many had to be compiled; 0: all came from the cache",
+        "spans": "spans of batches and commits are sent to this endpoint",
+        "no spans": "the environment asks for spans, and `error` says why there are none",
     },
     "Group and partitions": {
         "subscribed": "the worker has asked to join the group",
@@ -106,6 +108,8 @@ MEANINGS = {
         "the loop is stuck": "the poll loop has not turned for so long; `stacks` says where each thread is",
         "the loop is stuck, stacks of all threads follow": "the same, in the text format",
         "log was interrupted": "lines could not be written, for example because the disk was full; so many are missing",
+        "spans may be lost": "at most once a minute: the collector cannot be reached, refuses, or is too slow",
+        "no more spans": "making a span has failed; the worker goes on without them",
         "uncaught exception": "a fault of Driftway or a library, with its `traceback`; please report it",
         "ignored exception": "an exception that Python could not raise anywhere",
         "failed": "the last line before the worker exits with a code other than 0",
