@@ -26,7 +26,7 @@ from driftway.worker.state.model import Model
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.tracing import environment, export
 from driftway.worker.stream.observability.tracing.environment import INSTALL, Wish, wish
-from driftway.worker.stream.observability.tracing.spans import MOST_LINKS, MOST_READ, Spans
+from driftway.worker.stream.observability.tracing.spans import MOST_LINKS, Spans
 from driftway.worker.stream.observability.tracing.tracing import Tracing
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
@@ -136,7 +136,7 @@ def test_links_are_few_and_of_a_large_batch_few_headers_are_read() -> None:
         return [parent(i)] if i == n - 1 else []
 
     traced.advance(0, n, LazyHeaders.of(headers, n))
-    assert len(read) == MOST_READ
+    assert len(read) == MOST_LINKS
     assert (read[0], read[-1]) == (0, n - 1)
     assert traced.linked() == [n - 1]
     again = Traced()
