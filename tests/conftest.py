@@ -183,6 +183,7 @@ def real_streams(request: pytest.FixtureRequest) -> RealStreams:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how to get the real streams whose absence made tests skip; pytest's own summary has the count."""
-    properties = [pair for report in terminalreporter.getreports("skipped") for pair in report.user_properties]
+    skipped = terminalreporter.getreports("skipped")  # a module that is skipped as a whole has no properties
+    properties = [pair for report in skipped for pair in getattr(report, "user_properties", ())]
     for line in how_to_get(value for name, value in properties if name == PROPERTY):
         terminalreporter.write_line(line)
