@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from confluent_kafka import Producer
@@ -13,7 +12,7 @@ from driftway.worker.kafka.client_config import quiet
 from driftway.worker.kafka.topics import Topics, await_leaders
 from driftway.worker.wire.codec import encode_events
 from tests.support.audit import UP_TO_DATE, Auditor, Scores, expected_scores
-from tests.support.kafka import TopicSpec, admin, await_until, create_topics, unique
+from tests.support.kafka import Deliveries, TopicSpec, admin, await_until, create_topics, unique
 from tests.support.process import Driftway
 
 LEARNER = "dfop:mu=0.01"
@@ -83,15 +82,11 @@ class FaultScenario:
             "bootstrap.servers": self.bootstrap, "enable.idempotence": True, "reconnect.backoff.max.ms": 300,
             "request.timeout.ms": 5000, **UP_TO_DATE,
         }  # fmt: skip
-        self._undelivered: list[str] = []
+        self._deliveries = Deliveries()
         self._producer = self._new_producer()
 
     def _new_producer(self) -> Producer:
-        def delivered(error: Any, _message: Any) -> None:
-            if error is not None:
-                self._undelivered.append(str(error))
-
-        return Producer(quiet({**self._properties, "on_delivery": delivered}))
+        return Producer(quiet({**self._properties, "on_delivery": self._deliveries.report}))
 
     def create_output(self, name: str) -> None:
         """Create the group's output `name`, before a worker does."""
@@ -104,12 +99,12 @@ class FaultScenario:
     def fill(self, first: int = 0, last: int | None = None, among: Collection[int] | None = None) -> None:
         """Produce rows `first` to `last` of every partition, or of the partitions `among`."""
         self._produce(first, last, self.events if among is None else among)
-        self._require_written()
+        self._deliveries.require_all(self._producer, self.topic)
 
     def write(self, *values: bytes, partition: int = 0) -> None:
         """Produce values that are not the stage's rows."""
         self._queue(values, partition)
-        self._require_written()
+        self._deliveries.require_all(self._producer, self.topic)
 
     def grow(self, *names: str) -> None:
         """Extend the named topics, by default the input, to all partitions of the stage."""
@@ -133,10 +128,6 @@ class FaultScenario:
     def _queue(self, values: Sequence[bytes], partition: int) -> None:
         queued = self._producer.produce_batch(self.topic, [{"value": value} for value in values], partition=partition)
         assert queued == len(values), f"partition {partition} of {self.topic}: {queued} of {len(values)} rows queued"
-
-    def _require_written(self) -> None:
-        assert self._producer.flush(30) == 0
-        assert not self._undelivered, f"{len(self._undelivered)} rows not written, first: {self._undelivered[0]}"
 
     def feed(self, auditor: Auditor, victim: Driftway, piece: int = 200) -> None:
         """Produce the rows in pieces, each once the one before is predicted; do not wait once `victim` has ended."""

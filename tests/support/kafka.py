@@ -105,6 +105,24 @@ def shorten(bootstrap: str, topic: str, partitions: int, low: int) -> None:
         future.result(timeout=END_SECONDS)
 
 
+class Deliveries:
+    """Errors of a producer's delivery reports."""
+
+    def __init__(self) -> None:
+        self._failed: list[str] = []
+
+    def report(self, error: Any, _message: Any) -> None:
+        """Delivery callback."""
+        if error is not None:
+            self._failed.append(str(error))
+
+    def require_all(self, producer: Any, topic: str) -> None:
+        """Wait until all records are acknowledged; fail if one was not written."""
+        left = producer.flush(END_SECONDS)
+        assert not left, f"{left} records of {topic} not acknowledged within {END_SECONDS:.0f} s"
+        assert not self._failed, f"{len(self._failed)} records of {topic} failed, first: {self._failed[0]}"
+
+
 def produce(
     bootstrap: str,
     topic: str,
@@ -116,25 +134,18 @@ def produce(
     """Write `values` in order to one partition and wait until all are acknowledged."""
     from confluent_kafka import Producer
 
-    failed: list[str] = []
-
-    def delivered(error: Any, _message: Any) -> None:
-        if error is not None:
-            failed.append(str(error))
-
+    deliveries = Deliveries()
     producer = Producer(quiet({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2}))
     for number, value in enumerate(values):
         more = {} if headers is None else {"headers": headers[number]}
         key = None if keys is None else keys[number]
         while True:
             try:
-                producer.produce(topic, value, key, partition, on_delivery=delivered, **more)
+                producer.produce(topic, value, key, partition, on_delivery=deliveries.report, **more)
                 break
             except BufferError:
                 producer.poll(0.1)
-    left = producer.flush(END_SECONDS)
-    assert not left, f"{left} records of {topic} not acknowledged within {END_SECONDS:.0f} s"
-    assert not failed, f"{len(failed)} records of {topic} failed, first: {failed[0]}"
+    deliveries.require_all(producer, topic)
 
 
 def java_hash(text: str) -> int:
