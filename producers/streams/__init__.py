@@ -31,6 +31,7 @@ from driftway.producers.streams.files import (
     open_file,
     open_raw,
     suffix_of,
+    without_format,
 )
 from driftway.producers.streams.injection import open_injected
 from driftway.producers.streams.labels import check_labels
@@ -200,7 +201,7 @@ def _generator(name: str, seed: int, given: dict[str, Any], labels: tuple[str, .
 def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, with similar names."""
     if Path(name).is_file():
-        return f"cannot tell the format of {name}: it must end in {ENDINGS}"
+        return without_format(name)
     if suffix_of(name) or os.sep in name:
         if Path(name).is_dir():
             parts = sorted(path for path in Path(name).iterdir() if suffix_of(path.name))

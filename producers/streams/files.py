@@ -18,7 +18,7 @@ from driftway.worker.errors import UsageFailure
 
 TABLES = (".csv", ".tsv", ".arff", ".parquet", ".arrow", ".feather", ".svm", ".libsvm", ".svmlight")
 EVENTS = (".jsonl", ".ndjson", ".json")
-PLAIN = (".data", ".dat", ".txt")
+TEXT = (".data", ".dat", ".txt")
 """Text of any kind; such a file is read if it is named with its ending, and its text tells what it holds."""
 COMPRESSED = {".parquet": (".gz",), ".arrow": (), ".feather": ()}
 """Format -> how its files may be compressed, if not by gzip and bzip2."""
@@ -26,7 +26,7 @@ SUFFIXES = tuple(
     f"{base}{packed}" for base in (*TABLES, *EVENTS) for packed in (*COMPRESSED.get(base, (".gz", ".bz2")), "")
 )
 """In the order in which they are tried for a bare name."""
-NAMED = tuple(f"{base}{packed}" for base in PLAIN for packed in (".gz", ".bz2", ""))
+TEXT_SUFFIXES = tuple(f"{base}{packed}" for base in TEXT for packed in (".gz", ".bz2", ""))
 PAIRS = re.compile(rb"\S+(\s+(?:qid|\d+):\S+)+(\s*#.*)?")
 """A line of LIBSVM, by which such a text file is known."""
 ENDINGS = (
@@ -91,7 +91,12 @@ def folder_files(data_dir: str | None = None) -> dict[str, Path]:
 
 def suffix_of(name: str) -> str:
     """The ending of a file's name that says how to read it, or an empty string."""
-    return next((suffix for suffix in (*SUFFIXES, *NAMED) if name.endswith(suffix)), "")
+    return next((suffix for suffix in (*SUFFIXES, *TEXT_SUFFIXES) if name.endswith(suffix)), "")
+
+
+def without_format(path: Path | str) -> str:
+    """Say that a file's name does not tell how to read it."""
+    return f"cannot tell the format of {path}: it must end in {ENDINGS}"
 
 
 def format_of(path: Path) -> str:
@@ -103,10 +108,10 @@ def format_of(path: Path) -> str:
         The name says nothing, or the file cannot be read.
     """
     suffix = suffix_of(path.name)
-    if suffix not in NAMED:
+    if suffix not in TEXT_SUFFIXES:
         found = next((base for base in (*TABLES, *EVENTS) if suffix.startswith(base)), None)
         if found is None:
-            raise UsageFailure(f"cannot tell the format of {path}: it must end in {ENDINGS}")
+            raise UsageFailure(without_format(path))
         return found
     lines = (line.strip().lower() for line in head_of(path).splitlines())
     first = next((line for line in lines if line and not line.startswith((b"#", b"%"))), b"")
@@ -156,12 +161,13 @@ def open_file(
         f"{path} contains events: give the features to learn from with --feature; driftway schema infer {path} "
         "proposes them"
     )
-    if format_of(path) in EVENTS:
+    held = format_of(path)
+    if held in EVENTS:
         from driftway.producers.streams.event_files.plain_events import PlainEvents
 
         return PlainEvents(open_raw(path, drop), labels, how_else)
     missing = MissingWords(options.missing_values, {label or DEFAULT_LABEL: labels or ()})
-    table = _open_table(path, options, missing)
+    table = _open_table(path, held, options, missing)
     if table.is_plain_form():
         from driftway.producers.streams.event_files.plain_events import PlainEvents
         from driftway.producers.streams.event_files.table_rows import TableRows
@@ -203,20 +209,20 @@ def open_raw(
     UsageFailure
         The suffix is unknown, or the reader refuses the file.
     """
-    if format_of(path) in EVENTS:
+    held = format_of(path)
+    if held in EVENTS:
         from driftway.producers.streams.event_files.json_lines import JsonLines
 
         return JsonLines(path, drop)
     from driftway.producers.streams.event_files.table_rows import TableRows
 
     kept = {**(values or {}), **({} if label is None or labels is None else {label: labels})}
-    table = _open_table(path, options, MissingWords(options.missing_values, kept))
+    table = _open_table(path, held, options, MissingWords(options.missing_values, kept))
     return TableRows(table, label, labels, drop, only)
 
 
-def _open_table(path: Path, options: FileOptions, missing: MissingWords) -> Table:
-    """Open a file with columns by its suffix."""
-    base = format_of(path)
+def _open_table(path: Path, base: str, options: FileOptions, missing: MissingWords) -> Table:
+    """Open a file with columns, of one of the formats `TABLES`."""
     if base in (".csv", ".tsv"):
         from driftway.producers.streams.tables.csv_table import CsvTable
 
