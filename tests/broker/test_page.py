@@ -116,4 +116,4 @@ def test_a_browser_shows_them_without_errors(kafka: str, pages: tuple[str, str, 
             assert any((label or "").startswith("Rolling accuracy, newest: pa1") for label in said)
             assert browser.evaluate("document.querySelector('[role=status]').textContent") == "live"
             assert browser.evaluate("document.documentElement.scrollWidth") == screen.width, "nothing sticks out"
-        assert browser.complaints == []
+        assert browser.console_messages == []

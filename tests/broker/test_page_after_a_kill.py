@@ -67,4 +67,4 @@ def test_a_page_shows_all_partitions_after_a_worker_was_killed(kafka: str) -> No
         )
         assert set(marked) == own
         assert len(own) == PARTITIONS // 2
-        assert browser.complaints == []
+        assert browser.console_messages == []

@@ -82,7 +82,7 @@ def test_a_page_shows_ten_thousand_points_in_time(kafka: str, capsys: pytest.Cap
             drawn = browser.evaluate("charts.quality.data[0].length")
             assert MOST_POINTS / 2 <= drawn <= MOST_POINTS, "thinned out, and evenly"
             assert set(np.diff(browser.evaluate("charts.quality.data[0]"))) == {4}
-            assert browser.complaints == []
+            assert browser.console_messages == []
         first, again = (json.loads(get(port, "/v1/status")[2])["series"] for _ in range(2))
         assert first == again, "which points are left out does not depend on when somebody asks"
         assert status(port)["complete"]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from driftway.producers.streams.catalogue import CATALOGUE
 from driftway.workbench.broker import provide
-from tests.support.browser import NO_BROWSER, Browser, Screen, find_browser
+from tests.support.browser import LIVE, NO_BROWSER, Browser, Screen, find_browser
 from tests.support.kafka import create_topic
 from tests.support.process import Driftway
 from tests.support.real_streams import find_stream
@@ -75,7 +75,7 @@ SCENES = (
 def labels_of_champions(rows: int, partitions: int) -> str:
     """JavaScript: whether the page shows so many labels of the first model of each partition, and charts of them."""
     return (
-        "document.getElementById('state').textContent === 'live' && document.querySelector('canvas') !== null && "
+        f"{LIVE} && document.querySelector('canvas') !== null && "
         f"(() => {{ const seen = new Map(); for (const row of document.querySelectorAll('#models tbody tr')) "
         "if (!seen.has(row.dataset.partition)) seen.set(row.dataset.partition, "
         "Number(row.querySelector('[data-field=labels]').dataset.value)); "
@@ -88,17 +88,8 @@ def running(bootstrap: str, scene: Scene) -> Iterator[int]:
     """Run a scene's workers and its replay; yield the HTTP port of the first worker."""
     create_topic(bootstrap, scene.stream, scene.partitions)
     given = (
-        "--bootstrap",
-        bootstrap,
-        "--input",
-        scene.stream,
-        "--group",
-        "demo",
-        "--http-port",
-        "0",
-        "--log-format",
-        "json",
-    )
+        "--bootstrap", bootstrap, "--input", scene.stream, "--group", "demo", "--http-port", "0", "--log-format", "json"
+    )  # fmt: skip
     with contextlib.ExitStack() as children:
         workers = [children.enter_context(Driftway("worker", *given, *scene.worker)) for _ in range(scene.workers)]
         for partition in range(scene.partitions):
@@ -135,7 +126,7 @@ def take(bootstrap: str, scene: Scene, browser: Browser) -> None:
             png = small(browser.picture(browser.evaluate(f"Math.ceil({end} + scrollY) + {MARGIN}")))
             (FOLDER / f"{picture.name}.png").write_bytes(png)
             print(f"{picture.name}.png: {len(png):,} bytes")
-        assert not browser.complaints, browser.complaints
+        assert not browser.console_messages, browser.console_messages
 
 
 def main() -> None:

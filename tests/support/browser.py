@@ -1,4 +1,4 @@
-"""A headless Chromium that opens a page, waits for what it shows, and takes pictures; spoken to over pipes.
+"""A headless Chromium that opens a page, waits for what it shows, and takes pictures; controlled over pipes.
 
 It needs nothing but the browser: commands and answers are JSON of the Chrome DevTools Protocol, each ended by a zero.
 """
@@ -90,7 +90,7 @@ class Browser:
         self._number = 0
         self._session: str | None = None
         self._received = bytearray()
-        self.complaints: list[str] = []
+        self.console_messages: list[str] = []
         """What the console has said since the page was opened: errors, warnings and uncaught exceptions."""
 
     def __enter__(self) -> Self:
@@ -132,7 +132,7 @@ class Browser:
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if screen.dark else "light"}
         self._ask("Emulation.setEmulatedMedia", features=[scheme])
-        self.complaints.clear()
+        self.console_messages.clear()
         found = self._ask("Page.navigate", url=url)
         assert "errorText" not in found, f"{url}: {found['errorText']}"
         self.await_true("document.readyState === 'complete'", ANSWER_SECONDS)
@@ -153,7 +153,7 @@ class Browser:
         while not self.evaluate(expression):
             if time.monotonic() > deadline:
                 shown = self.evaluate("document.body?.innerText.slice(0, 2000)")
-                raise AssertionError(f"not within {seconds:.0f} s: {expression}\n{shown}\n{self.complaints}")
+                raise AssertionError(f"not within {seconds:.0f} s: {expression}\n{shown}\n{self.console_messages}")
             time.sleep(0.05)
 
     def picture(self, most_height: int | None = None) -> bytes:
@@ -195,11 +195,11 @@ class Browser:
         """Keep what an event complains of."""
         method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
-            self.complaints.append(json.dumps(params["exceptionDetails"]))
+            self.console_messages.append(json.dumps(params["exceptionDetails"]))
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(f"{params['entry']['level']}: {params['entry']['text']}")
+            self.console_messages.append(f"{params['entry']['level']}: {params['entry']['text']}")
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-            self.complaints.append(f"{params['type']}: {json.dumps(params['args'])}")
+            self.console_messages.append(f"{params['type']}: {json.dumps(params['args'])}")
 
 
 def shown(browser: Browser) -> dict[tuple[int, str], dict[str, float]]:

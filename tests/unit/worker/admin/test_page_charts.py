@@ -87,10 +87,10 @@ def test_a_verdict_is_short(browser: Browser, model: str, text: str) -> None:
 
 
 def test_what_goes_wrong_in_a_page_is_heard(browser: Browser) -> None:
-    before = len(browser.complaints)
+    before = len(browser.console_messages)
     browser.evaluate("console.error('spilt'), setTimeout(() => { throw new Error('milk'); }), 0")
     browser.await_true("new Promise((done) => setTimeout(() => done(true), 50))", 10)
-    spilt, milk = browser.complaints[before:]
+    spilt, milk = browser.console_messages[before:]
     assert "spilt" in spilt
     assert "milk" in milk
 

@@ -25,7 +25,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.state.model import Model
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.tracing import environment, export
-from driftway.worker.stream.observability.tracing.environment import INSTALL, Wish, wish
+from driftway.worker.stream.observability.tracing.environment import INSTALL, TraceTarget, trace_target
 from driftway.worker.stream.observability.tracing.spans import MOST_LINKS, Spans
 from driftway.worker.stream.observability.tracing.tracing import Tracing
 from driftway.worker.stream.task.task import Task
@@ -77,7 +77,7 @@ class Traced:
         return [json.loads(line) for line in self.lines.getvalue().splitlines()]
 
 
-def trouble_of(message: str) -> logging.LogRecord:
+def warning_of(message: str) -> logging.LogRecord:
     return logging.LogRecord("opentelemetry.x", logging.WARNING, "x.py", 1, message, None, None)
 
 
@@ -228,23 +228,23 @@ HERE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://user:secret@collector:4318"}
 @pytest.mark.parametrize(
     ("environ", "wanted"),
     [
-        ({}, Wish(None)),
-        ({"OTEL_SERVICE_NAME": "fraud"}, Wish(None)),
-        (HERE, Wish("***@collector:4318")),
-        ({**HERE, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t/v1/traces"}, Wish("http://t/v1/traces")),
-        ({**HERE, "OTEL_SDK_DISABLED": "True"}, Wish(None)),
-        ({**HERE, "OTEL_TRACES_EXPORTER": "none"}, Wish(None)),
-        ({**HERE, "OTEL_TRACES_EXPORTER": "otlp"}, Wish("***@collector:4318")),
+        ({}, TraceTarget(None)),
+        ({"OTEL_SERVICE_NAME": "fraud"}, TraceTarget(None)),
+        (HERE, TraceTarget("***@collector:4318")),
+        ({**HERE, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://t/v1/traces"}, TraceTarget("http://t/v1/traces")),
+        ({**HERE, "OTEL_SDK_DISABLED": "True"}, TraceTarget(None)),
+        ({**HERE, "OTEL_TRACES_EXPORTER": "none"}, TraceTarget(None)),
+        ({**HERE, "OTEL_TRACES_EXPORTER": "otlp"}, TraceTarget("***@collector:4318")),
     ],
 )
-def test_the_standard_variables_decide(environ: dict[str, str], wanted: Wish) -> None:
-    assert wish(environ) == wanted
+def test_the_standard_variables_decide(environ: dict[str, str], wanted: TraceTarget) -> None:
+    assert trace_target(environ) == wanted
 
 
 def test_what_cannot_be_done_is_said_once_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    grpc = wish({**HERE, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
-    assert grpc.obstacle == "only the protocol http/protobuf is spoken, not grpc"
-    assert (wish({**HERE, "OTEL_TRACES_EXPORTER": "zipkin"}).obstacle or "").endswith("not zipkin")
+    grpc = trace_target({**HERE, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+    assert grpc.obstacle == "only the protocol http/protobuf is supported, not grpc"
+    assert (trace_target({**HERE, "OTEL_TRACES_EXPORTER": "zipkin"}).obstacle or "").endswith("not zipkin")
     monkeypatch.setattr(environment, "PACKAGES", ("not_there_at_all.sdk",))
     lines = io.StringIO()
     tracing = Tracing(worker_settings(), EventLog("json", lines), HERE)
@@ -285,13 +285,13 @@ def test_a_setting_that_the_sdk_refuses_stops_nothing(monkeypatch: pytest.Monkey
     assert json.loads(lines.getvalue())["event"] == "no more spans"
 
 
-def test_troubles_of_the_sdk_are_told_once_a_minute() -> None:
+def test_warnings_of_the_sdk_are_logged_once_a_minute() -> None:
     lines, clock = io.StringIO(), Clock()
-    trouble = export.TroubleLog(EventLog("json", lines), clock)
+    handler = export.SdkLogHandler(EventLog("json", lines), clock)
     for _ in range(5):
-        trouble.handle(trouble_of("refused"))
+        handler.handle(warning_of("refused"))
     clock.now += export.QUIET_SECONDS
-    trouble.handle(trouble_of("still refused"))
+    handler.handle(warning_of("still refused"))
     first, second = map(json.loads, lines.getvalue().splitlines())
     assert (first["event"], first["error"], "left_out" in first) == ("spans may be lost", "refused", False)
     assert (second["error"], second["left_out"]) == ("still refused", 4)

@@ -12,12 +12,12 @@ TRACES_ENDPOINT, ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER
 PROTOCOLS = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
 DISABLED, EXPORTER = "OTEL_SDK_DISABLED", "OTEL_TRACES_EXPORTER"
 HTTP = "http/protobuf"
-"""The protocol that is spoken."""
+"""The protocol that is supported."""
 PACKAGES = "opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 INSTALL = "spans need additional packages: pip install 'driftway[otel]'"
 
 
-class Wish(NamedTuple):
+class TraceTarget(NamedTuple):
     """What the environment asks for.
 
     Parameters
@@ -32,20 +32,20 @@ class Wish(NamedTuple):
     obstacle: str | None = None
 
 
-def wish(environ: Mapping[str, str]) -> Wish:
+def trace_target(environ: Mapping[str, str]) -> TraceTarget:
     """Read OpenTelemetry's variables; imports nothing unless an endpoint is given."""
     endpoint = environ.get(TRACES_ENDPOINT) or environ.get(ENDPOINT)
     off = environ.get(DISABLED, "").strip().lower() == "true" or environ.get(EXPORTER, "").strip().lower() == "none"
     if not endpoint or off:
-        return Wish(None)
+        return TraceTarget(None)
     shown = without_userinfo(endpoint)
     protocol = next((environ[name] for name in PROTOCOLS if environ.get(name)), HTTP)
     if protocol != HTTP:
-        return Wish(shown, f"only the protocol {HTTP} is spoken, not {protocol}")
+        return TraceTarget(shown, f"only the protocol {HTTP} is supported, not {protocol}")
     exporter = environ.get(EXPORTER) or "otlp"
     if exporter != "otlp":
-        return Wish(shown, f"{EXPORTER} is otlp or none here, not {exporter}")
-    return Wish(shown, None if _installed() else INSTALL)
+        return TraceTarget(shown, f"{EXPORTER} is otlp or none here, not {exporter}")
+    return TraceTarget(shown, None if _installed() else INSTALL)
 
 
 def _installed() -> bool:

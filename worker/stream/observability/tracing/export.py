@@ -20,12 +20,12 @@ UNKNOWN_SERVICE = "unknown_service"
 """How the name begins that the SDK gives a service without one."""
 DEFAULT_SERVICE = "driftway"
 QUIET_SECONDS = 60.0
-"""Least time between two lines about the SDK's troubles: a collector that is down fails every few seconds."""
+"""Least time between two lines about warnings of the SDK: a collector that is down fails every few seconds."""
 END_SECONDS = 3.0
 """How long the end of the worker waits for the last spans."""
 
 
-class TroubleLog(logging.Handler):
+class SdkLogHandler(logging.Handler):
     """Writes warnings of the SDK to the event log, at most one line in QUIET_SECONDS.
 
     Parameters
@@ -57,11 +57,11 @@ class Export:
     Parameters
     ----------
     event_log : EventLog
-        Where its troubles are logged.
+        Where its warnings are logged.
     """
 
     def __init__(self, event_log: EventLog) -> None:
-        self._logger, self._handler = logging.getLogger(LOGGER), TroubleLog(event_log)
+        self._logger, self._handler = logging.getLogger(LOGGER), SdkLogHandler(event_log)
         self._propagated = self._logger.propagate
         self._logger.addHandler(self._handler)
         self._logger.propagate = False

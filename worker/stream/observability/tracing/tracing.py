@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
-from driftway.worker.stream.observability.tracing.environment import wish
+from driftway.worker.stream.observability.tracing.environment import trace_target
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import Records
 
@@ -46,7 +46,7 @@ class Tracing:
 
     def begin(self) -> None:
         """Start if the environment asks for spans: not before kernels are compiled, as this starts a thread."""
-        asked = wish(self._environ)
+        asked = trace_target(self._environ)
         if asked.obstacle is not None:
             self._event_log.warning("no spans", endpoint=asked.endpoint, error=asked.obstacle)
         elif asked.endpoint is not None:
