@@ -3,7 +3,6 @@
 Needs confluent-kafka and a broker; creates one topic. Exit code 1: resuming does not wake the thread that fetches.
 """
 
-import statistics
 import sys
 import time
 import uuid
@@ -40,7 +39,7 @@ for number in range(100):
 producer.flush()
 settings = {"group.id": "nobody", "enable.auto.commit": False, "fetch.wait.max.ms": 100}
 consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
-found = {}
+slowest = {}
 for way in (resume, seek_and_resume, resume_and_seek):
     times = []
     for offset in range(10, 13):
@@ -54,7 +53,7 @@ for way in (resume, seek_and_resume, resume_and_seek):
         way(consumer, place)
         await_message(consumer)
         times.append(time.monotonic() - begun)
-    found[way.__name__] = statistics.median(times)
-    print(f"{way.__name__:16} {1000 * found[way.__name__]:5.0f} ms until the first message")
+    slowest[way.__name__] = max(times)  # on a busy machine a seek wakes the thread late, after the partition is resumed
+    print(f"{way.__name__:16} {1000 * max(times):5.0f} ms until the first message")
 consumer.close()
-sys.exit(found["seek_and_resume"] > 0.2 > found["resume_and_seek"])
+sys.exit(max(slowest["resume"], slowest["seek_and_resume"]) > 0.25)

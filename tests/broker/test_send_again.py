@@ -15,7 +15,7 @@ from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ANY, watermarks
-from tests.support.kafka import await_until, create_topic, empty, unique
+from tests.support.kafka import Deliveries, await_until, create_topic, empty, unique
 from tests.support.process import Driftway, Finished, driftway
 from tests.support.selection import slow_but
 
@@ -44,21 +44,22 @@ Came = tuple[bytes | None, bytes | None, int, list[Any]]
 
 
 def send(kafka: str, topic: str, records: list[Came], partition: int = 0) -> None:
-    producer = Producer(quiet({"bootstrap.servers": kafka, "enable.idempotence": True}))
+    producer, deliveries = Producer(quiet({"bootstrap.servers": kafka, "enable.idempotence": True})), Deliveries()
     for value, key, timestamp, headers in records:
-        producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
-    assert producer.flush(30) == 0
+        producer.produce(topic, value, key, partition, deliveries.report, timestamp=timestamp, headers=headers)
+    deliveries.require_all(producer, topic)
 
 
-def came(kafka: str, topic: str, partitions: int = 1) -> list[Came]:
-    """All records of a topic, as a read_committed reader sees them once its transactions have ended, or after 5 s.
+def came(kafka: str, topic: str, partitions: int = 1, open_transactions: bool = False) -> list[Came]:
+    """All records of a topic, as a read_committed reader sees them once its transactions have ended.
 
-    A commit returns before its markers are written.
+    A commit returns before its markers are written. With `open_transactions`, what can be read now.
     """
-    places, found, until = {topic: partitions}, list[Any](), time.monotonic() + 5.0
+    places, found = {topic: partitions}, list[Any]()
     committed, every = LogEnds(kafka, {}), LogEnds(kafka, {"isolation.level": "read_uncommitted"})
-    while (ends := committed.of(places)) != every.of(places) and time.monotonic() < until:
-        time.sleep(0.05)  # not waiting for a condition: a killed process may leave its transaction open
+    if not open_transactions:
+        await_until(lambda: committed.of(places) == every.of(places), 40, f"the end of the transactions in {topic}")
+    ends = committed.of(places)
     with closing(TopicTail(kafka, {}, {topic: partitions}, ends=ends)) as tail:
         while not tail.at_end:
             found += tail.poll(0.2)
@@ -161,8 +162,9 @@ def test_killed_midway_each_event_is_sent_once(kafka: str) -> None:
                 time.sleep(0.02 * number)
                 killed += sending.process.poll() is None
                 sending.kill()
-            assert len(came(kafka, topic)) - n - 1 >= sent
-            sent = len(came(kafka, topic)) - n - 1
+            now = len(came(kafka, topic, open_transactions=True)) - n - 1
+            assert now >= sent
+            sent = now
     assert killed > 1, "hardly a process was killed midway"
     assert ask(kafka, topic, group, "not-json").code == 0
     back = without_mark(came(kafka, topic)[n + 1 :])
