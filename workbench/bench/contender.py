@@ -61,12 +61,18 @@ class Contender:
         stop_at_end: bool,
     ) -> None:
         self.name = name
-        if name == WORKER:
-            self._argv = worker_argv(case, bootstrap, properties, topics, stop_at_end)
-        else:
-            self._argv = _copier(name, case, bootstrap, properties, topics, stop_at_end)
+        self.codes: tuple[int, ...] = (0,)
+        self._argv = self.command(case, bootstrap, properties, topics, stop_at_end)
         self._count = case.workers
         self._children: list[tuple[SupervisedProcess, Path]] = []
+
+    def command(
+        self, case: Case, bootstrap: str, properties: Mapping[str, Any], topics: Topics, stop_at_end: bool
+    ) -> list[str]:
+        """Return the command line of each process."""
+        if self.name == WORKER:
+            return worker_argv(case, bootstrap, properties, topics, stop_at_end)
+        return _copier(self.name, case, bootstrap, properties, topics, stop_at_end)
 
     def __enter__(self) -> Self:
         try:
@@ -124,7 +130,7 @@ class Contender:
         reports = []
         for guarded, log in self._children:
             code = guarded.exit_code()
-            if code != 0:
+            if code not in self.codes:
                 raise Failure(f"the {self.name} ended with exit code {code}{self._output_end()}")
             reports.append(read_json(log.read_bytes().splitlines()[-1]))
         return Cost(sum(r["cpu_seconds"] for r in reports), max(r["peak_rss"] for r in reports))

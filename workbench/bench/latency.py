@@ -159,7 +159,7 @@ def measure_latency(
     reader = LatencyReader(place, topics.predictions, case.partitions)
     try:
         loader = Loader(place.bootstrap, place.properties, topics.input, case.partitions, linger_ms=0)
-        with Contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=False) as processes:
+        with place.contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=False) as processes:
             # One row per partition first: once their outputs arrive, every partition is being processed.
             loader.send(values[:probes])
             _await(reader, probes, READY_SECONDS, processes)

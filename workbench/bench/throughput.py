@@ -63,11 +63,12 @@ class Run:
 
 @dataclass(frozen=True)
 class BenchCluster:
-    """Where a bench runs: the cluster, the client properties of all sides, and the prefix of its topics."""
+    """Where a bench runs: the cluster, properties of all clients, the prefix of its topics, and who runs there."""
 
     bootstrap: str
     properties: Mapping[str, Any]
     prefix: str
+    contender: type[Contender] = Contender
 
     def topics(self, number: int, topic: str) -> Topics:
         """Return the topics of a run on an input; each run has a group of its own."""
@@ -89,9 +90,9 @@ def copy_all(side: str, case: Case, place: BenchCluster, topics: Topics, n: int)
     """
     make_outputs(place.bootstrap, place.properties, topics, case)
     try:
-        with Contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=True) as processes:
+        with place.contender(side, case, place.bootstrap, place.properties, topics, stop_at_end=True) as processes:
             cost = processes.wait(RUN_SECONDS)
-        return cost, _span(place, topics.predictions, case.partitions, n)
+        return cost, output_span(place, topics.predictions, case.partitions, n)
     finally:
         place.drop(topics)
 
@@ -111,7 +112,7 @@ def measure(pair: int, side: str, case: Case, place: BenchCluster, topics: Topic
     return Run(pair, side, case.messages / seconds, cpu, cost.peak_rss, seconds)
 
 
-def _span(place: BenchCluster, topic: str, partitions: int, n: int) -> float:
+def output_span(place: BenchCluster, topic: str, partitions: int, n: int) -> float:
     """Return the seconds between the first and the last record of a topic, at least a millisecond, the stamps' unit."""
     from driftway.worker.admin.watch.topic_tail import LogEnds
 
