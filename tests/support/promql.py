@@ -5,6 +5,7 @@ What Prometheus does and this does not: `rate` and `increase` are not extrapolat
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 import re
@@ -91,6 +92,17 @@ class Scrapes:
         for (name, labels), value in (found | stale).items():
             self._series[name][labels].append((at, value))
         self._shown[place] = set(found)
+
+    def promtool_series(self, every: int, until: int) -> list[dict[str, str]]:
+        """All samples as `promtool test rules` reads them: a value for each scrape, _ for none, stale for the last."""
+        series = []
+        for name, found in self._series.items():
+            for pairs, samples in found.items():
+                labels = ",".join(f"{key}={json.dumps(value)}" for key, value in pairs)
+                seen = {at: "stale" if math.isnan(value) else repr(value) for at, value in samples}
+                values = " ".join(seen.get(at, "_") for at in range(0, until + 1, every))
+                series.append({"series": f"{name}{{{labels}}}", "values": values})
+        return series
 
     def ask(self, expression: str, at: float) -> Vector:
         """Evaluate an expression at a time."""

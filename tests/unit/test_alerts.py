@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -164,6 +167,28 @@ def test_a_cause_fires_its_alerts_and_no_other(what: str) -> None:
     for name in expected.split():
         used = set(re.findall(r"\$labels\.(\w+)", json.dumps(rules()[name]["annotations"])))
         assert all(used <= set(labels) for labels, _ in worker.scrapes.ask(rules()[name]["expr"], LAST)), name
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here (Debian's package prometheus)")
+def test_prometheus_fires_the_same_alerts(tmp_path: Path) -> None:
+    """Its own `promtool` over the same samples: it extrapolates rates, which our evaluator does not."""
+    tests = []
+    for what, (cause, expected) in CAUSES.items():
+        samples = [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in expected.split()]
+        asked = {"expr": 'count by (alertname) (ALERTS{alertstate="firing"})', "eval_time": f"{LAST}s"}
+        tests.append(
+            {
+                "name": what,
+                "interval": f"{EVERY_SECONDS}s",
+                "input_series": ScrapedWorker(cause).scrapes.promtool_series(EVERY_SECONDS, LAST),
+                "promql_expr_test": [{**asked, "exp_samples": samples}],
+            }
+        )
+    asked_file = tmp_path / "tests.yml"
+    files = {"rule_files": [str(ROOT / "deploy/prometheus/alerts.yml")], "evaluation_interval": f"{EVERY_SECONDS}s"}
+    asked_file.write_text(json.dumps({**files, "tests": tests}))
+    done = subprocess.run(["promtool", "test", "rules", str(asked_file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_alert_has_a_cause() -> None:
