@@ -52,7 +52,9 @@ class CommittedModel:
         self._copied: list[tuple[int, Bytes]] = []
         """What predictions depend on: its place in a saved state, and where the model has it."""
 
-    def predict(self, saved: SavedState, events: Sequence[bytes], key: bytes | None = None) -> Predicted:
+    def predict(
+        self, saved: SavedState, events: Sequence[bytes], keys: Sequence[bytes | None] | None = None
+    ) -> Predicted:
         """Predict events, each as if it came next.
 
         Parameters
@@ -61,8 +63,8 @@ class CommittedModel:
             A task's, with a schema and a basis.
         events : sequence of bytes
             n events, as on the topic.
-        key : bytes or None
-            Their key.
+        keys : sequence of (bytes or None), or None
+            Their keys; None: they have none.
 
         Raises
         ------
@@ -72,8 +74,13 @@ class CommittedModel:
         with self._lock:
             model, basis = self._at(saved)
             # What fills in missing values learns from each event, so several at once would see one another.
-            parts = [[event] for event in events] if model.imputer is not None else [list(events)]
-            answers = [answer for part in parts for answer in _predicted(model, basis, part, key)]
+            size = 1 if model.imputer is not None else len(events)
+            named = [None] * len(events) if keys is None else keys
+            answers = [
+                answer
+                for start in range(0, len(events), size)
+                for answer in _predicted(model, basis, events[start : start + size], named[start : start + size])
+            ]
             return Predicted(basis.offset or 0, basis.plan.number, answers)
 
     def _at(self, saved: SavedState) -> tuple[Model, Basis]:
@@ -109,11 +116,13 @@ def _used(model: Model) -> list[tuple[int, Bytes]]:
     return [(place, part) for place, part in enumerate(model.parts()) if any(part is one for one in used)]
 
 
-def _predicted(model: Model, basis: Basis, events: list[bytes], key: bytes | None) -> list[bytes | str]:
+def _predicted(
+    model: Model, basis: Basis, events: Sequence[bytes], keys: Sequence[bytes | None]
+) -> list[bytes | str]:
     n, first = len(events), basis.offset or 0
     times = np.full(n, int(1000 * time.time()))
     # Each event gets an offset of its own, by which it is found again: that of the state, and those after it.
-    records = Records(model.partition, np.arange(first, first + n), ListColumn(events), ListColumn([key] * n), times)
+    records = Records(model.partition, np.arange(first, first + n), ListColumn(list(events)), ListColumn(list(keys)), times)
     batch, emitted = predict_without_learning(model, records)
     found: list[bytes | str] = [LATE_LABEL] * n
     for bad in batch.rejected:

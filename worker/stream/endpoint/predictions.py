@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,11 +50,7 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
         raise UsageFailure(f"--serve-predictions: requests have events in JSON or packed, not {settings.model.form}")
     if settings.model.output_form in BINARY_OUTPUTS:  # the loop does not compile what writes JSON
         encode_events(np.zeros((1, 1)), np.zeros(1), 0)
-    asking = Asking(worker)
-
-    def predict(request: Request) -> Response:
-        require_token(request, token)
-        return asking.predict(request)
+    asking = Asking(worker, token)
 
     def model(request: Request) -> Response:
         require_token(request, token)
@@ -64,7 +61,15 @@ def prediction_routes(worker: Worker, token: bytes | None) -> tuple[Route, ...]:
 
     about = description.operations(settings, MOST_BYTES, MOST_EVENTS)
     routes = (
-        Route("POST", "/v1/predict", predict, MOST_BYTES, keeps=True, described=about["predict"]),
+        Route(
+            "POST",
+            "/v1/predict",
+            lambda request: asking.predict([request])[0],
+            MOST_BYTES,
+            keeps=True,
+            described=about["predict"],
+            together=asking.predict,
+        ),
         Route("GET", "/v1/model", model, keeps=True, described=about["model"]),
         Route("GET", "/v1/openapi.json", describe, described=about["openapi"]),
     )
@@ -79,28 +84,42 @@ class Asking:
     ----------
     worker : Worker
         The worker.
+    token : bytes or None
+        As of `require_token`, for predictions.
     """
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self, worker: Worker, token: bytes | None = None) -> None:
+        self._worker, self._token = worker, token
         self._models: dict[int, CommittedModel] = {}
 
-    def predict(self, request: Request) -> Response:
-        """Answer `/v1/predict`.
-
-        Raises
-        ------
-        Refused
-            The request is not understood, or no partition of this worker answers it.
-        """
+    def predict(self, requests: Sequence[Request]) -> list[Response]:
+        """Answer requests to `/v1/predict`, in their order; those of a partition by one call of its model."""
+        answers = dict[int, Response]()
+        of_partition: dict[int, list[tuple[int, PredictionRequest]]] = {}
         partitions = self._worker.reporter.health.input_partitions
-        wanted = parse_request(request, self._worker.settings, partitions)
-        saved = self._state(wanted.partition)
+        for place, request in enumerate(requests):
+            try:
+                require_token(request, self._token)
+                wanted = parse_request(request, self._worker.settings, partitions)
+                of_partition.setdefault(wanted.partition, []).append((place, wanted))
+            except Refused as refused:
+                answers[place] = refused.answer
+        for partition, asked in of_partition.items():
+            responses = self._predict(partition, [wanted for _, wanted in asked])
+            answers |= zip((place for place, _ in asked), responses, strict=True)
+        return [answers[place] for place in range(len(requests))]
+
+    def _predict(self, partition: int, asked: list[PredictionRequest]) -> list[Response]:
+        events = [event for wanted in asked for event in wanted.events]
+        keys = [wanted.key for wanted in asked for _ in wanted.events]
         try:
-            found = self._model_of(wanted.partition).predict(saved, wanted.events, wanted.key)
+            found = self._model_of(partition).predict(self._state(partition), events, keys)
+        except Refused as refused:
+            return [refused.answer] * len(asked)
         except (Failure, ValueError) as error:
-            raise Refused(503, f"partition {wanted.partition} cannot predict now: {error}", SOON) from None
-        return response_of(found, wanted)
+            return [Refused(503, f"partition {partition} cannot predict now: {error}", SOON).answer] * len(asked)
+        answers = iter(found.answers)
+        return [response_of(found._replace(answers=list(islice(answers, len(one.events)))), one) for one in asked]
 
     def model(self) -> dict[str, Any]:
         """Answer `/v1/model`: what this worker's partitions predict with."""
@@ -223,16 +242,10 @@ def chosen_partition(query: Mapping[str, str], partitions: int) -> int:
 
 
 def response_of(found: Predicted, wanted: PredictionRequest) -> Response:
-    """Return the predictions as JSON.
-
-    Raises
-    ------
-    Refused
-        The only event cannot be used.
-    """
+    """Return the predictions as JSON; a refusal if the only event cannot be used."""
     (first, *_) = found.answers
     if not wanted.several and isinstance(first, str):
-        raise Refused(422, f"the event would be rejected: {first}")
+        return Refused(422, f"the event would be rejected: {first}").answer
     texts = [write_json({"error": one}) if isinstance(one, str) else one for one in found.answers]
     place = b'{"partition":%d,"offset":%d,"plan":%d,"predictions":[' % (wanted.partition, found.offset, found.plan)
     return Response(200, place + b",".join(texts) + b"]}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -44,6 +44,8 @@ class Route(NamedTuple):
     """Whether the connection stays open for the next request."""
     described: Mapping[str, Any] | None = None
     """Its OpenAPI operation; None: it is not part of the described interface."""
+    together: Callable[[Sequence[Request]], list[Response]] | None = None
+    """Answers several requests at once, in their order, and is used instead of `answer`; it raises nothing."""
 
 
 class Refused(Exception):

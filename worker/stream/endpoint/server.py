@@ -5,33 +5,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import socket
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from driftway.worker.errors import TOO_MANY_FILES, UsageFailure, file_shortage
-from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json, body_length, find
+from driftway.worker.stream.endpoint.batches import FAILED, Batches
+from driftway.worker.stream.endpoint.connection import Connection
+from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, as_json
 from driftway.worker.stream.worker import Worker
 
-MAX_CONNECTIONS = 64
-"""Open connections; for one more the oldest is closed, so that a probe is answered while others hang."""
-FULL_SECONDS = 0.5
+MAX_CONNECTIONS = 256
+"""Open connections; for one more the one that asked longest ago is closed, so that a probe is answered while others
+hang."""
 SILENT_SECONDS = 60.0
 """Least time between two warnings that no connection can be accepted."""
 REQUEST_SECONDS = 10.0
 """Time from accepting a connection, or from the last request on it, to the end of its answer."""
-MOST_DRAINED = 16 << 20
-"""Most bytes of a refused body that are read."""
+LOOK_SECONDS = 0.5
+"""How often connections that take too long are looked for."""
 
 
 class Endpoint:
-    """Answers requests from daemon threads.
+    """Answers requests in a daemon thread; what may take long, in further ones.
 
     Parameters
     ----------
@@ -47,13 +50,15 @@ class Endpoint:
     """
 
     def __init__(self, host: str, port: int, routes: tuple[Route, ...]) -> None:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._server = _Server((host, port), _Handler)
+            self._socket = socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
         except OSError as error:
             raise UsageFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
-        self._server.routes = routes
-        self.port = int(self._server.server_address[1])
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True, name="driftway-http")
+        self.port = int(self._socket.getsockname()[1])
+        self._loop = asyncio.new_event_loop()
+        self._server = _Server(self._loop, routes)
+        self._thread = threading.Thread(target=self._run, daemon=True, name="driftway-http")
 
     def start(self) -> None:
         """Start answering requests."""
@@ -61,72 +66,90 @@ class Endpoint:
 
     def stop(self) -> None:
         """Stop answering and free the port."""
-        self._server.shutdown()
-        self._server.server_close()
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        self._socket.close()
+        self._loop.close()
+
+    def _run(self) -> None:
+        loop, make = self._loop, partial(Connection, self._server)
+        loop.set_exception_handler(self._server.failed)
+        self._server.look()
+        accepting = loop.run_until_complete(loop.create_server(make, sock=self._socket, backlog=MAX_CONNECTIONS))
+        loop.run_forever()
+        accepting.close()
+        self._server.hang_up()
+        loop.run_until_complete(asyncio.sleep(0))  # what closing has left to do
 
 
-class _Server(ThreadingHTTPServer):
-    """A thread for each of a bounded number of connections, each for a bounded time."""
+class _Server:
+    """A bounded number of connections, each for a bounded time. All but `_work` runs in the thread of its loop."""
 
-    request_queue_size = 2 * MAX_CONNECTIONS
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        self._accepted: dict[socket.socket, float] = {}
-        """Open connection -> when it was accepted, the oldest first."""
-        self._lock = threading.Lock()
+    def __init__(self, loop: asyncio.AbstractEventLoop, routes: tuple[Route, ...]) -> None:
+        self._loop, self.routes = loop, routes
+        self._batches = {route.path: Batches(loop, route.together) for route in routes if route.together is not None}
+        self._asked: dict[Connection, float] = {}
+        """Open connection -> when it was accepted, or asked last, the longest ago first."""
         self._silent_until = 0.0
-        self.routes: tuple[Route, ...] = ()
-        super().__init__(address, handler)
 
-    def get_request(self) -> Any:
-        """Accept a connection; if the process cannot open more files, say so, and let others close some."""
-        try:
-            return super().get_request()
-        except OSError as error:
-            if error.errno in TOO_MANY_FILES:
-                self._tell_of_files()
-                time.sleep(FULL_SECONDS)  # the connection still waits: without a pause this would be a busy loop
-            raise
+    def opened(self, connection: Connection) -> None:
+        """Note a new connection; if there are too many, close another one."""
+        self._asked[connection] = time.monotonic()
+        if len(self._asked) > MAX_CONNECTIONS:
+            oldest = next(iter(self._asked))
+            del self._asked[oldest]
+            oldest.hang_up()
 
-    def _tell_of_files(self) -> None:
-        if time.monotonic() >= self._silent_until:
-            self._silent_until = time.monotonic() + SILENT_SECONDS
-            logging.getLogger("driftway").warning("the HTTP endpoint accepts no connections: %s", file_shortage())
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection."""
+        self._asked.pop(connection, None)
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._lock:
-            self._accepted[request] = time.monotonic()
-            surplus = list(self._accepted)[:-MAX_CONNECTIONS]
-        for connection in surplus:
-            _hang_up(connection)
-        super().process_request(request, client_address)
-
-    def renew(self, request: Any) -> None:
+    def renew(self, connection: Connection) -> None:
         """Begin a connection's time anew, as it asks for something."""
-        with self._lock:
-            if request in self._accepted:
-                self._accepted[request] = time.monotonic()
+        if self._asked.pop(connection, None) is not None:
+            self._asked[connection] = time.monotonic()
 
-    def shutdown_request(self, request: Any) -> None:
-        with self._lock:
-            self._accepted.pop(request, None)
-        super().shutdown_request(request)
+    def look(self) -> None:
+        """Close connections that take too long, now and from time to time."""
+        since = time.monotonic() - REQUEST_SECONDS
+        for connection in [one for one, asked in self._asked.items() if asked < since]:
+            connection.hang_up()
+        self._loop.call_later(LOOK_SECONDS, self.look)
 
-    def service_actions(self) -> None:
-        """Close connections that take too long; called about twice a second."""
-        with self._lock:
-            late = [one for one, since in self._accepted.items() if time.monotonic() - since > REQUEST_SECONDS]
-        for connection in late:
-            _hang_up(connection)
+    def hang_up(self) -> None:
+        """Close all connections."""
+        for connection in list(self._asked):
+            connection.hang_up()
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a client that has gone."""
+    def answer(self, connection: Connection, route: Route, request: Request) -> None:
+        """Answer a request with others, or in a thread of its own: `/healthz` must not wait for `/metrics`."""
+        if route.together is not None:
+            self._batches[route.path].add(connection, request)
+        else:
+            given = connection, route, request
+            threading.Thread(target=self._work, args=given, daemon=True, name="driftway-http-answer").start()
 
+    def _work(self, connection: Connection, route: Route, request: Request) -> None:
+        try:
+            answer = route.answer(request)
+        except Refused as refused:
+            answer = refused.answer
+        except Exception:
+            logging.getLogger("driftway").exception("a request was not answered")
+            answer = FAILED.answer
+        with contextlib.suppress(RuntimeError):  # the server has been stopped
+            self._loop.call_soon_threadsafe(connection.send, answer)
 
-def _hang_up(connection: socket.socket) -> None:
-    """End a connection's transfers; its thread then closes it."""
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
+    def failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Tell of what asyncio could not do; if the process cannot open more files, it accepts others in a second."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in TOO_MANY_FILES:
+            if time.monotonic() >= self._silent_until:
+                self._silent_until = time.monotonic() + SILENT_SECONDS
+                logging.getLogger("driftway").warning("the HTTP endpoint accepts no connections: %s", file_shortage())
+        elif not isinstance(error, OSError):  # else a client has gone
+            logging.getLogger("driftway").error("the HTTP endpoint: %s", context.get("message"), exc_info=error)
 
 
 def worker_routes(worker: Worker) -> tuple[Route, ...]:
@@ -148,57 +171,3 @@ def worker_routes(worker: Worker) -> tuple[Route, ...]:
         return as_json(facts, 200 if found else 503)
 
     return Route("GET", "/metrics", metrics), Route("GET", "/healthz", alive), Route("GET", "/readyz", ready)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    disable_nagle_algorithm = True
-    """Else an answer in two parts waits for the first one's acknowledgement, 40 ms on a connection that stays open."""
-    server: _Server
-
-    def do_GET(self) -> None:
-        self._take("GET")
-
-    def do_POST(self) -> None:
-        self._take("POST")
-
-    def _take(self, method: str) -> None:
-        self.server.renew(self.connection)
-        keeps, unread = False, method == "POST"
-        try:
-            route, query = find(self.server.routes, method, self.path)
-            headers = {name.title(): value for name, value in self.headers.items()}
-            body = self.rfile.read(body_length(headers, route.most_bytes)) if unread else b""
-            unread = False
-            keeps = route.keeps
-            answer = route.answer(Request(query, headers, body))
-        except Refused as refused:
-            answer = refused.answer
-        self.close_connection = self.close_connection or not keeps
-        self._send(answer)
-        if unread:
-            self._drain()
-
-    def _drain(self) -> None:
-        """Read what a refused request still sends: the client would see a reset connection instead of the answer."""
-        told = self.headers.get("Content-Length", "")
-        left = min(int(told), MOST_DRAINED) if told.isascii() and told.isdigit() and len(told) < 19 else 0
-        while left > 0 and (part := self.rfile.read(min(left, 1 << 16))):
-            left -= len(part)
-
-    def _send(self, answer: Response) -> None:
-        self.send_response(answer.status)
-        self.send_header("Content-Type", answer.kind)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.send_header("X-Content-Type-Options", "nosniff")
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        for name, value in answer.headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(answer.body)
-        self.wfile.flush()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Keep requests out of the log."""

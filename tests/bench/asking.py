@@ -1,0 +1,177 @@
+"""What requests for predictions get from a worker under load, and what they cost it, in turn with no requests.
+
+    python -m tests.bench.asking --rounds 3 --rate 2000 --rows 5000 [--before CHECKOUT]
+
+A broker of its own, a topic with two partitions that receives rows at a fixed rate, and for each round and side a worker
+of a new group. Each worker is measured without requests and with them, in turn. Its own latencies are those of
+`driftway bench`: from the moment at which a row is due until a reader of committed records has its prediction.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftway.workbench.bench.cases import Case
+from driftway.workbench.bench.contender import worker_argv
+from driftway.workbench.bench.latency import LatencyReader
+from driftway.workbench.bench.throughput import BenchCluster
+from driftway.workbench.bench.workload import Loader, blocks, make_outputs, send_paced
+from driftway.workbench.broker import LocalKafka
+from driftway.worker.errors import Failure
+from driftway.worker.kafka.topics import Topics, create_topics
+from tests.bench.process_stats import TICKS
+from tests.support.forkserver import ROOT
+
+START_SECONDS, ARRIVAL_SECONDS = 240.0, 60.0
+SETTLE_SECONDS = 3.0
+"""Time between the first rows and the measured ones, and before requests begin."""
+
+
+class Worker(NamedTuple):
+    """A running worker."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    @property
+    def cpu_seconds(self) -> float:
+        """CPU seconds that it and its threads have used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+@contextmanager
+def worker(checkout: Path, case: Case, bootstrap: str, topics: Topics, more: list[str]) -> Iterator[Worker]:
+    """Run a checkout's worker that answers requests."""
+    argv = [*worker_argv(case, bootstrap, {}, topics, False), "--http-port", "0", "--serve-predictions", *more]
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(argv, stderr=log, cwd=checkout, env={**os.environ, "PYTHONPATH": str(checkout)})
+        try:
+            yield Worker(process, _port(process, log))
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def _port(process: subprocess.Popen[bytes], log: Any) -> int:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        text = os.pread(log.fileno(), 1 << 20, 0)
+        for line in text.splitlines()[: text.count(b"\n")]:
+            if b'"listening"' in line:
+                return int(json.loads(line)["port"])
+        time.sleep(0.05)
+    raise Failure(f"the worker does not listen: {os.pread(log.fileno(), 4000, 0).decode()}")
+
+
+def measure(
+    given: argparse.Namespace, checkout: Path, place: BenchCluster, topics: Topics, more: list[str]
+) -> dict[str, Any]:
+    """Measure one worker, first or last without requests, in turn."""
+    case = Case(learner=given.learner, features=given.features)
+    n = int(given.rows * given.seconds)
+    rows = [value for block in blocks(case, case.partitions + 2 * n) for value in block]
+    create_topics(place.bootstrap, {}, {topics.input: (case.partitions, {})})
+    make_outputs(place.bootstrap, {}, topics, case)
+    reader = LatencyReader(place, topics.predictions, case.partitions)
+    found: dict[str, Any] = {}
+    try:
+        loader = Loader(place.bootstrap, {}, topics.input, case.partitions, linger_ms=0)
+        with worker(checkout, case, place.bootstrap, topics, more) as running:
+            sent = case.partitions
+            loader.send(rows[:sent])
+            _await(reader, sent, START_SECONDS)
+            time.sleep(SETTLE_SECONDS)
+            for asked in (False, True):
+                client = _client(given, running.port) if asked else None
+                used = running.cpu_seconds
+                due, _ = send_paced(loader, rows[sent : sent + n], given.rows)
+                used = running.cpu_seconds - used
+                loader.finish()
+                told = json.loads(client.communicate(timeout=120)[0]) if client is not None else {}
+                _await(reader, sent + n, ARRIVAL_SECONDS)
+                late = 1000 * (_arrivals(reader, case.partitions, sent + n)[sent:] - due)
+                own = {f"loop_p{q}": round(float(np.percentile(late, q)), 1) for q in (50, 99)}
+                found["asked" if asked else "alone"] = {**told, **own, "cpu": round(used / given.seconds, 3)}
+                sent += n
+    finally:
+        reader.stop()
+        place.drop(topics, input_too=True)
+    extra = found["asked"]["cpu"] - found["alone"]["cpu"]
+    found["loop_p99_ratio"] = round(found["asked"]["loop_p99"] / found["alone"]["loop_p99"], 2)
+    found["worker_us_per_request"] = round(1e6 * extra / found["asked"]["requests_per_second"])
+    return found
+
+
+def _client(given: argparse.Namespace, port: int) -> subprocess.Popen[bytes]:
+    options = {name: getattr(given, name) for name in ("rate", "connections", "seconds", "features")}
+    argv = [sys.executable, "-P", "-m", "tests.bench.asking_client", "--port", str(port)]
+    argv += [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def _arrivals(reader: LatencyReader, partitions: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    arrivals = np.empty(n)
+    for p in range(partitions):
+        own = arrivals[p::partitions]
+        own[:] = reader.times(p)[: len(own)]
+    return arrivals
+
+
+def _await(reader: LatencyReader, wanted: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while reader.count < wanted:
+        if time.monotonic() > deadline:
+            raise Failure(f"{reader.count} of {wanted} predictions had arrived after {seconds:.0f} s")
+        time.sleep(0.02)
+
+
+def main() -> None:
+    """Run it from the command line; further options are the worker's."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rows", type=float, default=5000.0, help="rows a second on the input")
+    parser.add_argument("--rate", type=float, default=2000.0, help="requests a second; 0: as many as are answered")
+    parser.add_argument("--connections", type=int, default=32)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--learner", default="pa1")
+    parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--before", type=Path, help="another checkout, whose worker is measured in turn with this one's")
+    given, more = parser.parse_known_args()
+    sides = {"now": ROOT} if given.before is None else {"before": given.before.resolve(), "now": ROOT}
+    numbers, runs = count(), {side: list[dict[str, Any]]() for side in sides}
+    with LocalKafka() as kafka:
+        place = BenchCluster(kafka.bootstrap, {}, "asking")
+        for pair in range(given.rounds):
+            for side in list(sides) if pair % 2 == 0 else list(sides)[::-1]:
+                number = next(numbers)
+                found = measure(given, sides[side], place, place.topics(number, f"asking-{number}"), more)
+                found["load"] = round(os.getloadavg()[0], 1)
+                runs[side].append(found)
+                sys.stderr.write(f"{side}: {json.dumps(found)}\n")
+    json.dump({side: _medians(found) for side, found in runs.items()}, sys.stdout, indent=2)
+    sys.stdout.write("\n")
+
+
+def _medians(runs: list[dict[str, Any]]) -> dict[str, float]:
+    figures = [{**run["asked"], **run, "loop_p99_alone": run["alone"]["loop_p99"]} for run in runs]
+    names = [name for name, value in figures[0].items() if isinstance(value, int | float)]
+    return {name: round(statistics.median(one[name] for one in figures), 2) for name in names}
+
+
+if __name__ == "__main__":
+    main()

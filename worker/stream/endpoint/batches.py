@@ -1,0 +1,85 @@
+"""Requests of one route that are answered together: those that have arrived since the last ones."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from driftway.worker.stream.endpoint.connection import Connection
+from driftway.worker.stream.endpoint.routes import Refused, Request, Response
+
+GATHER_SECONDS = 0.002
+"""Least time from one batch to the next: under load, what a call costs is shared by the requests of that time."""
+QUICK_BYTES = 1 << 14
+"""Bodies up to this size together are answered in the server's thread, which serves nobody else meanwhile."""
+FAILED = Refused(500, "the worker failed to answer; its log says why")
+
+Answer = Callable[[Sequence[Request]], list[Response]]
+
+
+class Batches:
+    """Gathers a route's requests; all but `_work` runs in the server's thread.
+
+    Parameters
+    ----------
+    loop : asyncio.AbstractEventLoop
+        The server's.
+    answer : callable
+        Answers requests, in their order. It is never called by two threads at once.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, answer: Answer) -> None:
+        self._loop, self._answer = loop, answer
+        self._waiting: deque[tuple[Connection, Request]] = deque()
+        self._planned = False
+        self._last = float("-inf")
+
+    def add(self, connection: Connection, request: Request) -> None:
+        """Answer a request with the next batch."""
+        self._waiting.append((connection, request))
+        if not self._planned:
+            self._plan()
+
+    def _plan(self) -> None:
+        self._planned = True
+        at = self._last + GATHER_SECONDS
+        if at <= self._loop.time():
+            self._loop.call_soon(self._begin)  # after all that has arrived by now
+        else:
+            self._loop.call_at(at, self._begin)
+
+    def _begin(self) -> None:
+        """Answer as many as are quick, or else the first one, in a thread of its own."""
+        self._last = self._loop.time()
+        batch: list[tuple[Connection, Request]] = []
+        size = 0
+        while self._waiting and (not batch or size + len(self._waiting[0][1].body) <= QUICK_BYTES):
+            batch.append(self._waiting.popleft())
+            size += len(batch[-1][1].body)
+        if size <= QUICK_BYTES:
+            self._end(batch, self._answers(batch))
+        else:
+            threading.Thread(target=self._work, args=(batch,), daemon=True, name="driftway-http-batch").start()
+
+    def _work(self, batch: list[tuple[Connection, Request]]) -> None:
+        self._loop.call_soon_threadsafe(self._end, batch, self._answers(batch))
+
+    def _answers(self, batch: list[tuple[Connection, Request]]) -> list[Response]:
+        requests = [request for _, request in batch]
+        try:
+            return self._answer(requests)
+        except Exception:
+            if len(batch) > 1:  # whichever it was, the others get their answers
+                return [self._answers([one])[0] for one in batch]
+            logging.getLogger("driftway").exception("a request was not answered")
+            return [FAILED.answer]
+
+    def _end(self, batch: list[tuple[Connection, Request]], answers: list[Response]) -> None:
+        self._planned = False
+        if self._waiting:
+            self._plan()
+        for (connection, _), answer in zip(batch, answers, strict=True):
+            connection.send(answer)
