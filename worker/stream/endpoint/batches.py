@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections import deque
@@ -12,7 +13,8 @@ from driftway.worker.stream.endpoint.connection import Connection
 from driftway.worker.stream.endpoint.routes import Refused, Request, Response
 
 GATHER_SECONDS = 0.002
-"""Least time from one batch to the next: under load, what a call costs is shared by the requests of that time."""
+"""A batch begins with as many requests as the last one had, or this long after it. So under load they share what a call
+of the model costs, and who asks again only after the answer does not wait."""
 QUICK_BYTES = 1 << 14
 """Bodies up to this size together are answered in the server's thread, which serves nobody else meanwhile."""
 FAILED = Refused(500, "the worker failed to answer; its log says why")
@@ -34,38 +36,48 @@ class Batches:
     def __init__(self, loop: asyncio.AbstractEventLoop, answer: Answer) -> None:
         self._loop, self._answer = loop, answer
         self._waiting: deque[tuple[Connection, Request]] = deque()
-        self._planned = False
-        self._last = float("-inf")
+        self._working = False
+        self._planned: asyncio.Handle | None = None
+        """The call that begins the next batch; `_soon`: at the end of this turn of the loop."""
+        self._soon = False
+        self._last, self._size = float("-inf"), 1
+        """When the last batch began, and how many it had."""
 
     def add(self, connection: Connection, request: Request) -> None:
         """Answer a request with the next batch."""
         self._waiting.append((connection, request))
-        if not self._planned:
-            self._plan()
+        self._plan()
 
     def _plan(self) -> None:
-        self._planned = True
+        if self._working or self._soon or not self._waiting:
+            return
         at = self._last + GATHER_SECONDS
-        if at <= self._loop.time():
-            self._loop.call_soon(self._begin)  # after all that has arrived by now
-        else:
-            self._loop.call_at(at, self._begin)
+        self._soon = len(self._waiting) >= self._size or at <= self._loop.time()
+        if self._soon:
+            if self._planned is not None:
+                self._planned.cancel()
+            self._planned = self._loop.call_soon(self._begin)  # after all that has arrived by now
+        elif self._planned is None:
+            self._planned = self._loop.call_at(at, self._begin)
 
     def _begin(self) -> None:
         """Answer as many as are quick, or else the first one, in a thread of its own."""
-        self._last = self._loop.time()
+        self._planned, self._soon, self._last = None, False, self._loop.time()
         batch: list[tuple[Connection, Request]] = []
         size = 0
         while self._waiting and (not batch or size + len(self._waiting[0][1].body) <= QUICK_BYTES):
             batch.append(self._waiting.popleft())
             size += len(batch[-1][1].body)
+        self._size, self._working = len(batch), True
         if size <= QUICK_BYTES:
             self._end(batch, self._answers(batch))
         else:
             threading.Thread(target=self._work, args=(batch,), daemon=True, name="driftway-http-batch").start()
 
     def _work(self, batch: list[tuple[Connection, Request]]) -> None:
-        self._loop.call_soon_threadsafe(self._end, batch, self._answers(batch))
+        answers = self._answers(batch)
+        with contextlib.suppress(RuntimeError):  # the server has been stopped
+            self._loop.call_soon_threadsafe(self._end, batch, answers)
 
     def _answers(self, batch: list[tuple[Connection, Request]]) -> list[Response]:
         requests = [request for _, request in batch]
@@ -78,8 +90,7 @@ class Batches:
             return [FAILED.answer]
 
     def _end(self, batch: list[tuple[Connection, Request]], answers: list[Response]) -> None:
-        self._planned = False
-        if self._waiting:
-            self._plan()
         for (connection, _), answer in zip(batch, answers, strict=True):
             connection.send(answer)
+        self._working = False
+        self._plan()
