@@ -2,8 +2,8 @@
 
     python -m tests.bench.asking --rounds 3 --rate 2000 --rows 5000 [--before CHECKOUT]
 
-A broker of its own, a topic with two partitions that receives rows at a fixed rate, and for each round and side a worker
-of a new group. Each worker is measured without requests and with them, in turn. Its own latencies are those of
+A broker of its own, a topic with two partitions that receives rows at a fixed rate, and for each round and side a
+worker of a new group. Each worker is measured without requests and with them, in turn. Its own latencies are those of
 `driftway bench`: from the moment at which a row is due until a reader of committed records has its prediction.
 """
 
@@ -150,7 +150,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--learner", default="pa1")
     parser.add_argument("--features", type=int, default=8)
-    parser.add_argument("--before", type=Path, help="another checkout, whose worker is measured in turn with this one's")
+    parser.add_argument(
+        "--before", type=Path, help="another checkout, whose worker is measured in turn with this one's"
+    )
     given, more = parser.parse_known_args()
     sides = {"now": ROOT} if given.before is None else {"before": given.before.resolve(), "now": ROOT}
     numbers, runs = count(), {side: list[dict[str, Any]]() for side in sides}

@@ -3,7 +3,8 @@
     python -m tests.bench.asking_client --port 8000 --rate 2000 --connections 32 --seconds 10
 
 Request i is due at i / rate, and its latency starts then, whether or not a connection was free: no coordinated
-omission. It ends when the whole answer is here. With ``--rate 0`` each connection asks again as soon as it has an answer.
+omission. It ends when the whole answer is here. With ``--rate 0`` each connection asks again as soon as it has an
+answer.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ def requests(features: int, target: str) -> list[bytes]:
     found = []
     for i, x in enumerate(np.random.default_rng(1).uniform(-1, 1, (EVENTS, features)).round(6).tolist()):
         body = json.dumps({"id": i, "x": x}).encode()
-        head = f"POST {target} HTTP/1.1\r\nHost: worker\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        head = (
+            f"POST {target} HTTP/1.1\r\nHost: worker\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+        )
         found.append(head.encode() + b"\r\n\r\n" + body)
     return found
 

@@ -6,7 +6,6 @@ somebody asks, at most once for each commit.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -34,7 +33,7 @@ class Predicted(NamedTuple):
 
 
 class CommittedModel:
-    """Predicts as a partition's worker would.
+    """Predicts as a partition's worker would. One thread at a time may use it.
 
     Parameters
     ----------
@@ -46,7 +45,6 @@ class CommittedModel:
 
     def __init__(self, partition: int, group: str) -> None:
         self._partition, self._group = partition, group
-        self._lock = threading.Lock()
         self._loaded: SavedState | None = None
         self._model: Model | None = None
         self._copied: list[tuple[int, Bytes]] = []
@@ -71,17 +69,16 @@ class CommittedModel:
         ValueError
             The state has no basis, or does not fit it.
         """
-        with self._lock:
-            model, basis = self._at(saved)
-            # What fills in missing values learns from each event, so several at once would see one another.
-            size = 1 if model.imputer is not None else len(events)
-            named = [None] * len(events) if keys is None else keys
-            answers = [
-                answer
-                for start in range(0, len(events), size)
-                for answer in _predicted(model, basis, events[start : start + size], named[start : start + size])
-            ]
-            return Predicted(basis.offset or 0, basis.plan.number, answers)
+        model, basis = self._at(saved)
+        # What fills in missing values learns from each event, so several at once would see one another.
+        size = 1 if model.imputer is not None else len(events)
+        named = [None] * len(events) if keys is None else keys
+        answers = [
+            answer
+            for start in range(0, len(events), size)
+            for answer in _predicted(model, basis, events[start : start + size], named[start : start + size])
+        ]
+        return Predicted(basis.offset or 0, basis.plan.number, answers)
 
     def _at(self, saved: SavedState) -> tuple[Model, Basis]:
         basis = saved.basis
@@ -116,13 +113,13 @@ def _used(model: Model) -> list[tuple[int, Bytes]]:
     return [(place, part) for place, part in enumerate(model.parts()) if any(part is one for one in used)]
 
 
-def _predicted(
-    model: Model, basis: Basis, events: Sequence[bytes], keys: Sequence[bytes | None]
-) -> list[bytes | str]:
+def _predicted(model: Model, basis: Basis, events: Sequence[bytes], keys: Sequence[bytes | None]) -> list[bytes | str]:
     n, first = len(events), basis.offset or 0
     times = np.full(n, int(1000 * time.time()))
     # Each event gets an offset of its own, by which it is found again: that of the state, and those after it.
-    records = Records(model.partition, np.arange(first, first + n), ListColumn(list(events)), ListColumn(list(keys)), times)
+    records = Records(
+        model.partition, np.arange(first, first + n), ListColumn(list(events)), ListColumn(list(keys)), times
+    )
     batch, emitted = predict_without_learning(model, records)
     found: list[bytes | str] = [LATE_LABEL] * n
     for bad in batch.rejected:

@@ -50,7 +50,9 @@ class Connection(asyncio.Protocol):
         self._asked: tuple[Route, Mapping[str, str], Mapping[str, str], int] | None = None
         """Route, query, headers and length of the body of a request whose head has been read."""
         self._keeps, self._with_body = False, True
-        self._answering = self._ended = self._paused = False
+        self._answering = self._unread = self._ended = self._paused = False
+        """Whether a request is being answered; answers wait for the client to read them; it has said that it sends no
+        more; nothing is read."""
         self._drained = -1
         """Bytes read after a refusal; negative: there was none."""
 
@@ -68,11 +70,15 @@ class Connection(asyncio.Protocol):
                 self._transport.abort()
             return
         self._received += data
-        if not self._answering:
-            self._take()
-        elif len(self._received) > MOST_HEAD and not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
+        self._go_on()
+
+    def pause_writing(self) -> None:
+        """Answer no more: who sends requests and never reads must not fill the memory."""
+        self._unread = True
+
+    def resume_writing(self) -> None:
+        self._unread = False
+        self._go_on()
 
     def eof_received(self) -> bool:
         """Send what is being answered, although the client sends no more; else close."""
@@ -90,14 +96,21 @@ class Connection(asyncio.Protocol):
         self._answering = False
         keeps = self._keeps and not self._ended
         self._transport.write(as_bytes(answer, keeps, self._with_body))
-        if not keeps:
+        if keeps:
+            self._go_on()
+        else:
             self._transport.close()
+
+    def _go_on(self) -> None:
+        """Take the next request, unless the one before is still to be answered, or read."""
+        if self._transport.is_closing():
             return
-        if self._paused:
-            self._paused = False
-            self._transport.resume_reading()
-        if self._received:
+        busy = self._answering or self._unread
+        if self._received and not busy:
             self._take()
+        if self._paused != (busy and len(self._received) > MOST_HEAD):
+            self._paused = not self._paused
+            (self._transport.pause_reading if self._paused else self._transport.resume_reading)()
 
     def _take(self) -> None:
         """Begin to answer the next request, if it has arrived."""

@@ -22,6 +22,7 @@ STATUSES = {
     415: "The content type is not that of the group's events.",
     421: "The partition is another worker's.",
     422: "The event would be rejected; the sentence has the reason.",
+    500: "The worker failed to answer; its log says why.",
     503: "The partition is being restored, or has committed nothing yet. Try again.",
 }
 ERROR = {"type": "object", "required": ["error"], "properties": {"error": {"type": "string"}}}

@@ -118,8 +118,8 @@ class Asking:
             return [refused.answer] * len(asked)
         except (Failure, ValueError) as error:
             return [Refused(503, f"partition {partition} cannot predict now: {error}", SOON).answer] * len(asked)
-        answers = iter(found.answers)
-        return [response_of(found._replace(answers=list(islice(answers, len(one.events)))), one) for one in asked]
+        offset, plan, answers = found.offset, found.plan, iter(found.answers)
+        return [response_of(Predicted(offset, plan, list(islice(answers, len(one.events)))), one) for one in asked]
 
     def model(self) -> dict[str, Any]:
         """Answer `/v1/model`: what this worker's partitions predict with."""

@@ -54,7 +54,8 @@ class Endpoint:
         try:
             self._socket = socket.create_server((host, port), family=family, backlog=MAX_CONNECTIONS)
         except OSError as error:
-            raise UsageFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
+            reason = str(error.strerror).partition(" (while")[0]
+            raise UsageFailure(f"cannot listen on {host}:{port}: {reason}") from None
         self.port = int(self._socket.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._server = _Server(self._loop, routes)

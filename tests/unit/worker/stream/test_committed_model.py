@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from driftway.worker.settings import ModelSettings
+from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.stream.endpoint.committed_model import CommittedModel
+from driftway.worker.stream.endpoint.predictions import Asking
+from driftway.worker.stream.endpoint.routes import Request
 from driftway.worker.wire.codec import PACKED
 from driftway.worker.wire.events import LATE_LABEL, Target
 from driftway.worker.wire.packed import encode_events as encode_packed
@@ -19,6 +22,7 @@ from driftway.worker.wire.schema.feature import MissingPolicy
 from tests.support.examples import repetitions
 from tests.unit.worker.rows import drifting, events, model_settings, records
 
+TOKEN = "0123456789abcdef-token"
 THREE = Target("classification", 3, ("low", "mid", "high"))
 SETTINGS = {
     "linear": model_settings("dfop:mu=0.01", "arow"),
@@ -108,3 +112,38 @@ def test_a_state_that_stands_nowhere_is_refused() -> None:
     with pytest.raises(ValueError, match="not told where it stands"):
         CommittedModel(3, "g").predict(model.save(), [b"{}"])
     assert np.isfinite(model.rows)
+
+
+@pytest.mark.parametrize("name", ["linear", "coverage", "missing"])
+def test_requests_together_get_the_answers_that_each_gets_alone(name: str) -> None:
+    """Single events and lists, of several partitions, good and bad: each as if nobody else asked."""
+    settings = SETTINGS[name]
+    values = stream(settings)
+    states = (learned(settings, values[:n])[1] for n in (60, 100))
+    tasks = {p: SimpleNamespace(partition=p, running=True, saved=saved) for p, saved in enumerate(states)}
+    tasks[2] = SimpleNamespace(partition=2, running=False, saved=None)
+    told = SimpleNamespace(health=SimpleNamespace(input_partitions=4))
+    worker: Any = SimpleNamespace(settings=WorkerSettings("b", "E", "g", settings), tasks=tasks, reporter=told)
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+    asked = [
+        Request({"partition": str(i % 2)}, headers, b"[%s, 5, %s]" % (values[i], values[i + 1]) if i % 5 == 0 else one)
+        for i, one in enumerate(values[120:150], 120)
+    ]
+    asked[3:3] = [
+        Request({"partition": "0"}, headers, b"?"),
+        Request({"partition": "0"}, {**headers, "Authorization": "Bearer another"}, values[0]),
+        Request({"partition": "2"}, headers, values[0]),
+        Request({"partition": "3"}, headers, values[0]),
+        Request({"partition": "4"}, headers, values[0]),
+        Request({"key": "k"}, headers, values[0]),
+    ]
+    together = Asking(worker, TOKEN.encode()).predict(asked)
+    assert together == [answer for one in asked for answer in Asking(worker, TOKEN.encode()).predict([one])]
+    assert [answer.status for answer in together[3:8]] == [422, 401, 503, 421, 404]
+    for request, answer in zip(asked, together, strict=True):
+        if answer.status == 200 and "key" not in request.query:
+            found, p = json.loads(answer.body), int(request.query["partition"])
+            assert (found["partition"], found["offset"]) == (p, (60, 100)[p])
+            if request.body[:1] != b"[":
+                (expected,) = CommittedModel(p, "g").predict(tasks[p].saved, [request.body]).answers
+                assert answer.body.endswith(b'"predictions":[%s]}' % expected)

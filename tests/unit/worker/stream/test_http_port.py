@@ -158,9 +158,10 @@ def test_a_refused_body_is_read_so_that_the_answer_arrives(port: Port) -> None:
 
 def test_nobody_sends_for_ever_after_a_refusal(port: Port, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "MOST_DRAINED", 1 << 20)
-    with port.connect() as client, pytest.raises(OSError, match="reset|[Bb]roken"):
-        for _ in range(1000):
-            client.sendall(b"\r\n\r\n" + (1 << 16) * b"x")
+    with port.connect() as client:
+        client.sendall(b"\r\n\r\n")
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            client.sendall((64 << 20) * b"x")
 
 
 def test_heads_as_clients_write_them() -> None:
@@ -257,7 +258,9 @@ def test_slow_and_silent_clients_are_hung_up_on(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(server, "REQUEST_SECONDS", 1.0)
     monkeypatch.setattr(server, "LOOK_SECONDS", 0.1)
     large = Response(200, bytes(50_000_000))
-    made = Endpoint("127.0.0.1", 0, (Route("POST", "/", lambda _: large, 10, True, None, lambda rs: [large] * len(rs)),))
+    made = Endpoint(
+        "127.0.0.1", 0, (Route("POST", "/", lambda _: large, 10, True, None, lambda rs: [large] * len(rs)),)
+    )
     made.start()
     try:
         sent = b"", b"POST / HT", b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab"
@@ -280,6 +283,22 @@ def test_slow_and_silent_clients_are_hung_up_on(monkeypatch: pytest.MonkeyPatch)
             assert len(everything(clients[3])) < len(large.body)
     finally:
         made.stop()
+
+
+def test_who_never_reads_is_not_answered_for_ever(port: Port) -> None:
+    one = POST % (30_000, 30_000 * b"x")
+    with port.connect() as client:
+        client.settimeout(1.0)
+        with pytest.raises(TimeoutError):
+            client.sendall(2000 * one)  # 60 MB, more than all buffers
+        answered = len(port.batches)
+        assert answered < 1000
+        client.settimeout(10.0)
+        with client.makefile("rb") as file:
+            for _ in range(answered):
+                assert file.readline() == b"HTTP/1.1 200 OK\r\n"
+                file.read(int(http.client.parse_headers(file)["Content-Length"]))
+        await_until(lambda: len(port.batches) > answered, 10, "it goes on once answers are read")
 
 
 def test_one_connection_too_many_closes_the_one_that_asked_longest_ago(
@@ -332,7 +351,7 @@ def test_stopping_frees_the_port_and_ends_connections(port: Port) -> None:
     with port.connect() as idle, port.connect() as asking:
         asking.sendall(b"GET /held HTTP/1.1\r\n\r\n")
         assert port.holding.wait(10)
-        with pytest.raises(UsageFailure, match="cannot listen on 127.0.0.1"):
+        with pytest.raises(UsageFailure, match=r"cannot listen on 127\.0\.0\.1:\d+: Address already in use$"):
             Endpoint("127.0.0.1", port.endpoint.port, ())
         port.endpoint.stop()
         assert everything(idle) == everything(asking) == b""
