@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftway.workbench.bench.cases import Case
 from driftway.workbench.bench.contender import worker_argv
@@ -36,6 +37,7 @@ from driftway.worker.kafka.topics import Topics, create_topics
 from tests.bench.process_stats import TICKS
 from tests.support.forkserver import ROOT
 
+Floats = NDArray[np.float64]
 START_SECONDS, ARRIVAL_SECONDS = 240.0, 60.0
 SETTLE_SECONDS = 3.0
 """Time between the first rows and the measured ones, and before requests begin."""
@@ -81,14 +83,15 @@ def _port(process: subprocess.Popen[bytes], log: Any) -> int:
 def measure(
     given: argparse.Namespace, checkout: Path, place: BenchCluster, topics: Topics, more: list[str]
 ) -> dict[str, Any]:
-    """Measure one worker, first or last without requests, in turn."""
+    """Measure one worker without requests and with them, in turn."""
     case = Case(learner=given.learner, features=given.features)
     n = int(given.rows * given.seconds)
-    rows = [value for block in blocks(case, case.partitions + 2 * n) for value in block]
+    rows = [value for block in blocks(case, case.partitions + 2 * given.turns * n) for value in block]
     create_topics(place.bootstrap, {}, {topics.input: (case.partitions, {})})
     make_outputs(place.bootstrap, {}, topics, case)
     reader = LatencyReader(place, topics.predictions, case.partitions)
-    found: dict[str, Any] = {}
+    runs: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+    late: dict[bool, list[Floats]] = {False: [], True: []}
     try:
         loader = Loader(place.bootstrap, {}, topics.input, case.partitions, linger_ms=0)
         with worker(checkout, case, place.bootstrap, topics, more) as running:
@@ -96,7 +99,8 @@ def measure(
             loader.send(rows[:sent])
             _await(reader, sent, START_SECONDS)
             time.sleep(SETTLE_SECONDS)
-            for asked in (False, True):
+            for turn in range(2 * given.turns):
+                asked = turn % 4 in (1, 2)  # without, with, with, without, and so on: a drift favours neither
                 client = _client(given, running.port) if asked else None
                 used = running.cpu_seconds
                 due, _ = send_paced(loader, rows[sent : sent + n], given.rows)
@@ -104,17 +108,28 @@ def measure(
                 loader.finish()
                 told = json.loads(client.communicate(timeout=120)[0]) if client is not None else {}
                 _await(reader, sent + n, ARRIVAL_SECONDS)
-                late = 1000 * (_arrivals(reader, case.partitions, sent + n)[sent:] - due)
-                own = {f"loop_p{q}": round(float(np.percentile(late, q)), 1) for q in (50, 99)}
-                found["asked" if asked else "alone"] = {**told, **own, "cpu": round(used / given.seconds, 3)}
+                late[asked].append(1000 * (_arrivals(reader, case.partitions, sent + n)[sent:] - due))
+                runs[asked].append({**told, "cpu": used / given.seconds})
                 sent += n
     finally:
         reader.stop()
         place.drop(topics, input_too=True)
-    extra = found["asked"]["cpu"] - found["alone"]["cpu"]
-    found["loop_p99_ratio"] = round(found["asked"]["loop_p99"] / found["alone"]["loop_p99"], 2)
-    found["worker_us_per_request"] = round(1e6 * extra / found["asked"]["requests_per_second"])
-    return found
+    alone, asked_for = (_medians(runs[asked]) for asked in (False, True))
+    own = {
+        q: [round(float(np.percentile(np.concatenate(late[asked]), q)), 1) for asked in (False, True)] for q in (50, 99)
+    }
+    extra = asked_for["cpu"] - alone["cpu"]
+    return {
+        **asked_for,
+        "unanswered": sum(run["unanswered"] + run["never_sent"] for run in runs[True]),
+        "refused": sum(run["refused"] for run in runs[True]),
+        "cpu_alone": alone["cpu"],
+        "worker_us_per_request": round(1e6 * extra / asked_for["requests_per_second"]),
+        **{f"loop_p{q}": values[1] for q, values in own.items()},
+        **{f"loop_p{q}_alone": values[0] for q, values in own.items()},
+        "loop_p99_ratio": round(own[99][1] / own[99][0], 2),
+        "load": round(os.getloadavg()[0], 1),
+    }
 
 
 def _client(given: argparse.Namespace, port: int) -> subprocess.Popen[bytes]:
@@ -124,7 +139,7 @@ def _client(given: argparse.Namespace, port: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
-def _arrivals(reader: LatencyReader, partitions: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _arrivals(reader: LatencyReader, partitions: int, n: int) -> Floats:
     arrivals = np.empty(n)
     for p in range(partitions):
         own = arrivals[p::partitions]
@@ -144,6 +159,7 @@ def main() -> None:
     """Run it from the command line; further options are the worker's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=2, help="of each worker, without requests and with them")
     parser.add_argument("--rows", type=float, default=5000.0, help="rows a second on the input")
     parser.add_argument("--rate", type=float, default=2000.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--connections", type=int, default=32)
@@ -162,7 +178,6 @@ def main() -> None:
             for side in list(sides) if pair % 2 == 0 else list(sides)[::-1]:
                 number = next(numbers)
                 found = measure(given, sides[side], place, place.topics(number, f"asking-{number}"), more)
-                found["load"] = round(os.getloadavg()[0], 1)
                 runs[side].append(found)
                 sys.stderr.write(f"{side}: {json.dumps(found)}\n")
     json.dump({side: _medians(found) for side, found in runs.items()}, sys.stdout, indent=2)
@@ -170,9 +185,7 @@ def main() -> None:
 
 
 def _medians(runs: list[dict[str, Any]]) -> dict[str, float]:
-    figures = [{**run["asked"], **run, "loop_p99_alone": run["alone"]["loop_p99"]} for run in runs]
-    names = [name for name, value in figures[0].items() if isinstance(value, int | float)]
-    return {name: round(statistics.median(one[name] for one in figures), 2) for name in names}
+    return {name: round(statistics.median(run[name] for run in runs), 2) for name in runs[0]}
 
 
 if __name__ == "__main__":

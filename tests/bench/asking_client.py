@@ -108,16 +108,17 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         connections.take(TURN_SECONDS)
     last = time.monotonic()
     answered = len(connections.latencies)
+    used = time.process_time() - used
     while connections.waiting and time.monotonic() - last < DRAIN_SECONDS:
         connections.take(TURN_SECONDS)
     ms = 1000 * np.array(connections.latencies)
     return {
         "requests_per_second": round(answered / (last - began), 1),
         **{name: round(float(np.percentile(ms, q)), 2) for name, q in (("p50", 50), ("p99", 99), ("largest", 100))},
-        "statuses": connections.statuses,
+        "refused": len(ms) - connections.statuses.get("200", 0),
         "unanswered": connections.waiting,
         "never_sent": max(0, int(given.rate * given.seconds) - sent),
-        "client_us_per_request": round(1e6 * (time.process_time() - used) / max(1, answered), 1),
+        "client_us_per_request": round(1e6 * used / max(1, answered), 1),
     }
 
 
