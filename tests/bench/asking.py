@@ -118,6 +118,7 @@ def measure(
     own = {
         q: [round(float(np.percentile(np.concatenate(late[asked]), q)), 1) for asked in (False, True)] for q in (50, 99)
     }
+    typical = [_typical(late[asked], int(given.rows)) for asked in (False, True)]
     extra = asked_for["cpu"] - alone["cpu"]
     return {
         **asked_for,
@@ -128,6 +129,8 @@ def measure(
         **{f"loop_p{q}": values[1] for q, values in own.items()},
         **{f"loop_p{q}_alone": values[0] for q, values in own.items()},
         "loop_p99_ratio": round(own[99][1] / own[99][0], 2),
+        "typical_p99": round(typical[1], 1),
+        "typical_p99_ratio": round(typical[1] / typical[0], 2),
         "load": round(os.getloadavg()[0], 1),
     }
 
@@ -145,6 +148,12 @@ def _arrivals(reader: LatencyReader, partitions: int, n: int) -> Floats:
         own = arrivals[p::partitions]
         own[:] = reader.times(p)[: len(own)]
     return arrivals
+
+
+def _typical(late: list[Floats], rows: int) -> float:
+    """Return the median of each second's p99: a second in which the machine stood still does not decide it."""
+    seconds = [part for run in late for part in np.split(run[: len(run) // rows * rows], len(run) // rows)]
+    return float(np.median([np.percentile(part, 99) for part in seconds]))
 
 
 def _await(reader: LatencyReader, wanted: int, seconds: float) -> None:
