@@ -105,6 +105,17 @@ def test_requests_arrive_in_any_pieces_and_are_answered_in_order(port: Port) -> 
     assert {status for status, _ in answers} == {200}
 
 
+def test_a_request_may_be_cut_anywhere(port: Port) -> None:
+    sent = POST % (3, b"abc")
+    with port.connect() as client, port.connect() as other:
+        for cut in range(1, len(sent)):
+            client.sendall(sent[:cut])
+            other.sendall(POST % (1, b"x"))
+            assert http_answers(other, 1) == [(200, b"x")]  # so the first part has been read
+            client.sendall(sent[cut:])
+            assert http_answers(client, 1) == [(200, b"cba")]
+
+
 def http_answers(client: socket.socket, count: int) -> list[tuple[int, bytes]]:
     found = []
     with client.makefile("rb") as file:
@@ -152,7 +163,7 @@ def test_a_head_without_an_end_is_refused(port: Port) -> None:
 
 
 def test_a_refused_body_is_read_so_that_the_answer_arrives(port: Port) -> None:
-    size = 3_000_000
+    size = 15_000_000  # more than the buffers of both sides
     assert port.statuses(b"POST /echo HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + size * b"x") == [413]
 
 
@@ -185,9 +196,12 @@ def test_how_a_connection_ends(port: Port) -> None:
     assert b"\r\nConnection: close\r\n" in port.exchange(closing + closing)
     assert port.exchange(b"HEAD /plain HTTP/1.1\r\n\r\n").endswith(b"\r\n\r\n")
     with port.connect() as client:  # no more requests, but it waits for the answer
-        client.sendall(POST % (2, b"ab"))
+        client.sendall(b"GET /held HTTP/1.1\r\n\r\n")
+        assert port.holding.wait(10)
         client.shutdown(socket.SHUT_WR)
-        assert everything(client).endswith(b"\r\n\r\nba")
+        assert port.statuses(b"GET /plain HTTP/1.1\r\n\r\n") == [200]
+        port.held.set()
+        assert everything(client).endswith(b"\r\n\r\nheld")
     with port.connect() as client:
         client.sendall(b"POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
         assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
