@@ -136,7 +136,7 @@ def measure(
 
 
 def _client(given: argparse.Namespace, port: int) -> subprocess.Popen[bytes]:
-    options = {name: getattr(given, name) for name in ("rate", "connections", "seconds", "features")}
+    options = {name: getattr(given, name) for name in ("rate", "connections", "seconds", "features", "events")}
     argv = [sys.executable, "-P", "-m", "tests.bench.asking_client", "--port", str(port)]
     argv += [word for name, value in options.items() for word in (f"--{name}", str(value))]
     return subprocess.Popen(argv, stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
@@ -173,6 +173,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2000.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--events", type=int, default=1, help="of each request; more than one: a list")
     parser.add_argument("--learner", default="pa1")
     parser.add_argument("--features", type=int, default=8)
     parser.add_argument(

@@ -28,11 +28,12 @@ EVENTS = 512
 """Different events, sent in turn."""
 
 
-def requests(features: int, target: str) -> list[bytes]:
-    """Return requests as bytes, each with one event."""
+def requests(features: int, target: str, count: int) -> list[bytes]:
+    """Return requests as bytes, each with one event, or with a list of `count`."""
     found = []
-    for i, x in enumerate(np.random.default_rng(1).uniform(-1, 1, (EVENTS, features)).round(6).tolist()):
-        body = json.dumps({"id": i, "x": x}).encode()
+    for i, X in enumerate(np.random.default_rng(1).uniform(-1, 1, (EVENTS, count, features)).round(6).tolist()):
+        events = [{"id": i, "x": x} for x in X]
+        body = json.dumps(events if count > 1 else events[0]).encode()
         head = (
             f"POST {target} HTTP/1.1\r\nHost: worker\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
         )
@@ -95,7 +96,7 @@ class Connections:
 
 def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Ask for some seconds; return requests/s, latencies in ms, and what asking cost here."""
-    asked = requests(given.features, given.target)
+    asked = requests(given.features, given.target, given.events)
     connections = Connections(given.port, given.connections)
     began, used = time.monotonic(), time.process_time()
     sent = 0
@@ -130,6 +131,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--features", type=int, default=8)
+    parser.add_argument("--events", type=int, default=1, help="of each request; more than one: a list")
     parser.add_argument("--target", default="/v1/predict?partition=0")
     json.dump(measure(parser.parse_args()), sys.stdout)
     sys.stdout.write("\n")
