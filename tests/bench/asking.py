@@ -1,15 +1,18 @@
-"""What requests for predictions get from a worker under load, and what they cost it, in turn with no requests.
+"""What requests for predictions get from a worker under load, and what they cost it.
 
     python -m tests.bench.asking --rounds 3 --rate 2000 --rows 5000 [--before CHECKOUT]
 
 A broker of its own, a topic with two partitions that receives rows at a fixed rate, and for each round and side a
-worker of a new group. Each worker is measured without requests and with them, in turn. Its own latencies are those of
-`driftway bench`: from the moment at which a row is due until a reader of committed records has its prediction.
+worker of a new group. Each worker is measured without requests, with them, and while another worker without rows gets
+them: so much of what they change is the processor that they need, and the rest is the interpreter that loop and server
+share. Its own latencies are those of `driftway bench`: from the moment at which a row is due until a reader of
+committed records has its prediction. `typical_p99` is the median of each second's p99.
 """
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import statistics
@@ -18,7 +21,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,8 +40,12 @@ from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics, create_topics
 from tests.bench.process_stats import TICKS
 from tests.support.forkserver import ROOT
+from tests.support.kafka import await_until
 
 Floats = NDArray[np.float64]
+ALONE, ASKED, ELSEWHERE = "alone", "asked", "elsewhere"
+ORDER = (ALONE, ASKED, ELSEWHERE, ELSEWHERE, ASKED, ALONE)
+"""One turn: what each phase asks. A drift of the machine favours none."""
 START_SECONDS, ARRIVAL_SECONDS = 240.0, 60.0
 SETTLE_SECONDS = 3.0
 """Time between the first rows and the measured ones, and before requests begin."""
@@ -83,56 +91,75 @@ def _port(process: subprocess.Popen[bytes], log: Any) -> int:
 def measure(
     given: argparse.Namespace, checkout: Path, place: BenchCluster, topics: Topics, more: list[str]
 ) -> dict[str, Any]:
-    """Measure one worker without requests and with them, in turn."""
+    """Measure one worker without requests, with them, and with the same requests to another one, in turn."""
     case = Case(learner=given.learner, features=given.features)
+    idle = Topics(f"{topics.input}-idle", f"{topics.group}-idle")
     n = int(given.rows * given.seconds)
-    rows = [value for block in blocks(case, case.partitions + 2 * given.turns * n) for value in block]
-    create_topics(place.bootstrap, {}, {topics.input: (case.partitions, {})})
-    make_outputs(place.bootstrap, {}, topics, case)
+    rows = [value for block in blocks(case, case.partitions + len(ORDER) * given.turns * n) for value in block]
+    for each in (topics, idle):
+        create_topics(place.bootstrap, {}, {each.input: (case.partitions, {})})
+        make_outputs(place.bootstrap, {}, each, case)
     reader = LatencyReader(place, topics.predictions, case.partitions)
-    runs: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
-    late: dict[bool, list[Floats]] = {False: [], True: []}
+    runs: dict[str, list[dict[str, Any]]] = {phase: [] for phase in (ALONE, ASKED, ELSEWHERE)}
+    late: dict[str, list[Floats]] = {phase: [] for phase in (ALONE, ASKED, ELSEWHERE)}
     try:
         loader = Loader(place.bootstrap, {}, topics.input, case.partitions, linger_ms=0)
-        with worker(checkout, case, place.bootstrap, topics, more) as running:
+        other = Loader(place.bootstrap, {}, idle.input, case.partitions, linger_ms=0)
+        given_to = checkout, case, place.bootstrap
+        with worker(*given_to, topics, more) as running, worker(*given_to, idle, more) as resting:
             sent = case.partitions
-            loader.send(rows[:sent])
-            _await(reader, sent, START_SECONDS)
+            for one, asked in ((loader, running), (other, resting)):
+                one.send(rows[:sent])
+                one.finish()
+                await_until(partial(_answers, asked.port, given.features), START_SECONDS, "a first answer")
             time.sleep(SETTLE_SECONDS)
-            for turn in range(2 * given.turns):
-                asked = turn % 4 in (1, 2)  # without, with, with, without, and so on: a drift favours neither
-                client = _client(given, running.port) if asked else None
+            for phase in given.turns * ORDER:
+                port = {ASKED: running.port, ELSEWHERE: resting.port}.get(phase)
+                client = None if port is None else _client(given, port)
                 used = running.cpu_seconds
                 due, _ = send_paced(loader, rows[sent : sent + n], given.rows)
                 used = running.cpu_seconds - used
                 loader.finish()
                 told = json.loads(client.communicate(timeout=120)[0]) if client is not None else {}
                 _await(reader, sent + n, ARRIVAL_SECONDS)
-                late[asked].append(1000 * (_arrivals(reader, case.partitions, sent + n)[sent:] - due))
-                runs[asked].append({**told, "cpu": used / given.seconds})
+                late[phase].append(1000 * (_arrivals(reader, case.partitions, sent + n)[sent:] - due))
+                runs[phase].append({**told, "cpu": used / given.seconds})
                 sent += n
     finally:
         reader.stop()
-        place.drop(topics, input_too=True)
-    alone, asked_for = (_medians(runs[asked]) for asked in (False, True))
+        for each in (topics, idle):
+            place.drop(each, input_too=True)
+    asked_for = _medians(runs[ASKED])
+    extra = asked_for["cpu"] - _medians(runs[ALONE])["cpu"]
     own = {
-        q: [round(float(np.percentile(np.concatenate(late[asked]), q)), 1) for asked in (False, True)] for q in (50, 99)
+        name: {phase: figure(late[phase]) for phase in late}
+        for name, figure in (
+            ("loop_p50", lambda runs: float(np.percentile(np.concatenate(runs), 50))),
+            ("loop_p99", lambda runs: float(np.percentile(np.concatenate(runs), 99))),
+            ("typical_p99", partial(_typical, int(given.rows))),
+        )
     }
-    typical = [_typical(late[asked], int(given.rows)) for asked in (False, True)]
-    extra = asked_for["cpu"] - alone["cpu"]
     return {
         **asked_for,
-        "unanswered": sum(run["unanswered"] + run["never_sent"] for run in runs[True]),
-        "refused": sum(run["refused"] for run in runs[True]),
-        "cpu_alone": alone["cpu"],
+        "unanswered": sum(run["unanswered"] + run["never_sent"] for run in runs[ASKED]),
+        "refused": sum(run["refused"] for run in runs[ASKED]),
         "worker_us_per_request": round(1e6 * extra / asked_for["requests_per_second"]),
-        **{f"loop_p{q}": values[1] for q, values in own.items()},
-        **{f"loop_p{q}_alone": values[0] for q, values in own.items()},
-        "loop_p99_ratio": round(own[99][1] / own[99][0], 2),
-        "typical_p99": round(typical[1], 1),
-        "typical_p99_ratio": round(typical[1] / typical[0], 2),
+        **{f"{name}_{phase}": round(values[phase], 1) for name, values in own.items() for phase in values},
+        **{
+            f"{name}_ratio_{phase}": round(values[phase] / values[ALONE], 2)
+            for name, values in own.items()
+            for phase in (ASKED, ELSEWHERE)
+        },
         "load": round(os.getloadavg()[0], 1),
     }
+
+
+def _answers(port: int, features: int) -> bool:
+    """Whether the model of partition 0 answers."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        body = json.dumps({"x": features * [0.5]})
+        connection.request("POST", "/v1/predict?partition=0", body, {"Content-Type": "application/json"})
+        return connection.getresponse().status == http.HTTPStatus.OK
 
 
 def _client(given: argparse.Namespace, port: int) -> subprocess.Popen[bytes]:
@@ -150,7 +177,7 @@ def _arrivals(reader: LatencyReader, partitions: int, n: int) -> Floats:
     return arrivals
 
 
-def _typical(late: list[Floats], rows: int) -> float:
+def _typical(rows: int, late: list[Floats]) -> float:
     """Return the median of each second's p99: a second in which the machine stood still does not decide it."""
     seconds = [part for run in late for part in np.split(run[: len(run) // rows * rows], len(run) // rows)]
     return float(np.median([np.percentile(part, 99) for part in seconds]))
@@ -168,7 +195,7 @@ def main() -> None:
     """Run it from the command line; further options are the worker's."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--turns", type=int, default=2, help="of each worker, without requests and with them")
+    parser.add_argument("--turns", type=int, default=2, help=f"of each worker: {', '.join(ORDER)}")
     parser.add_argument("--rows", type=float, default=5000.0, help="rows a second on the input")
     parser.add_argument("--rate", type=float, default=2000.0, help="requests a second; 0: as many as are answered")
     parser.add_argument("--connections", type=int, default=32)
