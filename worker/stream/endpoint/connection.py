@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
+from email.utils import formatdate
+from functools import lru_cache
+from http import HTTPStatus
 from typing import Protocol, cast
 
-from driftway.worker.stream.endpoint.messages import CONTINUE, MOST_HEAD, as_bytes, parse_head
-from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, body_length, find
+import h11
 
-END = b"\r\n\r\n"
+from driftway.worker.stream.endpoint.routes import Refused, Request, Response, Route, find, require_short
+
+MOST_HEAD = 1 << 16
+"""Most bytes of a request's first line and headers."""
 MOST_DRAINED = 16 << 20
 """Most bytes that are read after a refusal. A client that still sends would see a reset connection, not the answer."""
 
@@ -33,7 +39,7 @@ class Answering(Protocol):
 
 
 class Connection(asyncio.Protocol):
-    """Reads requests and sends answers.
+    """Reads requests and sends answers, as h11 says that HTTP/1.1 has them.
 
     Parameters
     ----------
@@ -44,15 +50,16 @@ class Connection(asyncio.Protocol):
     def __init__(self, server: Answering) -> None:
         self._server = server
         self._transport: asyncio.Transport
-        self._received = bytearray()
-        self._searched = 0
-        """Bytes received in which no head ends."""
-        self._asked: tuple[Route, Mapping[str, str], Mapping[str, str], int] | None = None
-        """Route, query, headers and length of the body of a request whose head has been read."""
-        self._keeps, self._with_body = False, True
-        self._answering = self._unread = self._ended = self._paused = False
-        """Whether a request is being answered; answers wait for the client to read them; it has said that it sends no
-        more; nothing is read."""
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=MOST_HEAD)
+        self._asked: tuple[Route, Mapping[str, str], Mapping[str, str]] | None = None
+        """Route, query and headers of a request whose head has been read."""
+        self._body = bytearray()
+        self._ahead = 0
+        """Bytes received while nothing was read."""
+        self._with_body = True
+        """Whether the answer has its body: not where HEAD asks."""
+        self._answering = self._unread = self._paused = False
+        """Whether a request is being answered; answers wait for the client to read them; nothing is read."""
         self._drained = -1
         """Bytes read after a refusal; negative: there was none."""
 
@@ -69,8 +76,17 @@ class Connection(asyncio.Protocol):
             if self._drained > MOST_DRAINED:
                 self._transport.abort()
             return
-        self._received += data
+        self._http.receive_data(data)
+        self._ahead += len(data)
         self._go_on()
+
+    def eof_received(self) -> bool:
+        """Send what is being answered, although the client sends no more."""
+        if self._drained >= 0:
+            return False
+        self._http.receive_data(b"")
+        self._go_on()
+        return True
 
     def pause_writing(self) -> None:
         """Answer no more: who sends requests and never reads must not fill the memory."""
@@ -79,11 +95,6 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._unread = False
         self._go_on()
-
-    def eof_received(self) -> bool:
-        """Send what is being answered, although the client sends no more; else close."""
-        self._ended = True
-        return self._answering
 
     def hang_up(self) -> None:
         """End the connection at once."""
@@ -94,68 +105,91 @@ class Connection(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._answering = False
-        keeps = self._keeps and not self._ended
-        self._transport.write(as_bytes(answer, keeps, self._with_body))
-        if keeps:
+        keeps = self._asked is not None and self._asked[0].keeps
+        self._write(answer, keeps)
+        if self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
             self._go_on()
         else:
             self._transport.close()
 
+    def _write(self, answer: Response, keeps: bool) -> None:
+        """Write an answer, at once; h11 says too that the connection ends, where the client wishes it."""
+        headers = [
+            ("Content-Type", answer.kind),
+            ("X-Content-Type-Options", "nosniff"),
+            ("Content-Length", str(len(answer.body))),
+            ("Date", _date(int(time.time()))),
+            *answer.headers,
+            *(() if keeps else (("Connection", "close"),)),
+        ]
+        body = h11.Data(answer.body if self._with_body else b"")
+        phrase = HTTPStatus(answer.status).phrase
+        first = h11.Response(status_code=answer.status, reason=phrase, headers=headers)
+        self._transport.write(b"".join(self._http.send(part) or b"" for part in (first, body, h11.EndOfMessage())))
+
     def _go_on(self) -> None:
         """Take the next request, unless the one before is still to be answered, or read."""
-        if self._transport.is_closing():
-            return
-        busy = self._answering or self._unread
-        if self._received and not busy:
-            self._take()
-        if self._paused != (busy and len(self._received) > MOST_HEAD):
+        try:
+            while not (self._answering or self._unread or self._transport.is_closing()) and self._take():
+                pass
+        except Refused as refused:
+            self._refuse(refused)
+        except h11.RemoteProtocolError as error:
+            self._refuse(Refused(error.error_status_hint, f"this is not HTTP/1.1: {error}"))
+        if not (self._answering or self._unread):
+            self._ahead = 0
+        if self._paused != (self._ahead > MOST_HEAD) and not self._transport.is_closing():
             self._paused = not self._paused
             (self._transport.pause_reading if self._paused else self._transport.resume_reading)()
 
-    def _take(self) -> None:
-        """Begin to answer the next request, if it has arrived."""
-        try:
-            asked = self._asked or self._read_head()
-        except Refused as refused:
-            self._refuse(refused)
-            return
-        if asked is None or len(self._received) < asked[3]:
-            return
-        route, query, headers, length = asked
-        body = bytes(self._received[:length])
-        del self._received[:length]
-        self._asked, self._answering = None, True
-        self._server.answer(self, route, Request(query, headers, body))
+    def _take(self) -> bool:
+        """Take the next part of a request; return whether there was one."""
+        event = self._http.next_event()
+        if isinstance(event, h11.Request):
+            self._begin(event)
+        elif isinstance(event, h11.Data):
+            self._body += event.data
+            if self._asked is not None:
+                require_short(len(self._body), self._asked[0].most_bytes)
+        elif isinstance(event, h11.EndOfMessage) and self._asked is not None:
+            route, query, headers = self._asked
+            self._answering = True
+            self._server.answer(self, route, Request(query, headers, bytes(self._body)))
+        else:
+            if isinstance(event, h11.ConnectionClosed):
+                self._transport.close()
+            return False
+        return True
 
-    def _read_head(self) -> tuple[Route, Mapping[str, str], Mapping[str, str], int] | None:
-        """Read the head of a request, if it is whole."""
-        self._with_body = True
-        end = self._received.find(END, self._searched)
-        if end > MOST_HEAD or (end < 0 and len(self._received) > MOST_HEAD + len(END)):
-            raise Refused(431, f"the first line and the headers have more than {MOST_HEAD:,} bytes")
-        if end < 0:
-            self._searched = max(0, len(self._received) - len(END) + 1)
-            return None
-        head = parse_head(bytes(self._received[:end]))
-        del self._received[: end + len(END)]
-        self._searched = 0
+    def _begin(self, event: h11.Request) -> None:
+        """Find the route of a request whose head has been read."""
         self._server.renew(self)
-        self._with_body = head.method != "HEAD"
-        route, query = find(self._server.routes, head.method, head.target)
-        posted = head.method == "POST" or {"Content-Length", "Transfer-Encoding"} & head.headers.keys()
-        length = body_length(head.headers, route.most_bytes) if posted else 0
-        self._keeps = head.keeps and route.keeps
-        if len(self._received) < length and head.headers.get("Expect", "").lower() == "100-continue":
-            self._transport.write(CONTINUE)
-        self._asked = route, query, head.headers, length
-        return self._asked
+        self._asked = None
+        self._body.clear()
+        headers: dict[str, str] = {}
+        for name, value in event.headers:
+            key, text = name.decode().title(), value.decode("latin-1")
+            headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        self._with_body = event.method != b"HEAD"
+        route, query = find(self._server.routes, event.method.decode(), event.target.decode("latin-1"))
+        require_short(int(headers.get("Content-Length", "0")), route.most_bytes)
+        self._asked = route, query, headers
+        if self._http.they_are_waiting_for_100_continue:
+            more = h11.InformationalResponse(status_code=100, headers=[], reason="Continue")
+            self._transport.write(self._http.send(more) or b"")
 
     def _refuse(self, refused: Refused) -> None:
         """Answer a request that is not read to its end, and drop what the client still sends."""
-        self._transport.write(as_bytes(refused.answer, False, self._with_body))
-        self._drained = len(self._received)
-        self._received.clear()
-        if self._transport.can_write_eof() and not self._ended:
+        self._asked = None
+        self._write(refused.answer, keeps=False)
+        self._drained = self._ahead
+        if self._transport.can_write_eof() and self._http.their_state is not h11.CLOSED:
             self._transport.write_eof()
         else:
             self._transport.close()
+
+
+@lru_cache(maxsize=1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)

@@ -17,7 +17,6 @@ STATUSES = {
     400: "The request is not understood.",
     401: "The token is missing, or another one.",
     404: "There is no such partition.",
-    411: "The length of the body is not told.",
     413: "The body is too large, or the list too long.",
     415: "The content type is not that of the group's events.",
     421: "The partition is another worker's.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -101,19 +100,13 @@ def find(routes: tuple[Route, ...], method: str, target: str) -> tuple[Route, Ma
     raise Refused(405, f"{path} is asked for with {allowed}", (("Allow", allowed),))
 
 
-def body_length(headers: Mapping[str, str], most: int) -> int:
-    """Return how many bytes of body follow.
+def require_short(length: int, most: int) -> None:
+    """Check the length of a body, in bytes.
 
     Raises
     ------
     Refused
-        They are not told, or are more than `most`.
+        It has more than `most`.
     """
-    told = headers.get("Content-Length")
-    if headers.get("Transfer-Encoding") is not None or told is None:
-        raise Refused(411, "send the length of the body in a header Content-Length")
-    if not re.fullmatch("[0-9]{1,18}", told):
-        raise Refused(400, "the header Content-Length is no number")
-    if int(told) > most:
-        raise Refused(413, f"the body has {int(told):,} bytes, more than {most:,}")
-    return int(told)
+    if length > most:
+        raise Refused(413, f"the body has {length:,} bytes, more than {most:,}")
