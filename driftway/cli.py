@@ -49,10 +49,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from difflib import get_close_matches
+        from driftway.learners.engine.suggestion import did_you_mean
 
-        if args and args[0] not in COMMANDS and (near := get_close_matches(args[0], COMMANDS, n=1)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        if args and args[0] not in COMMANDS and (hint := did_you_mean(args[0], COMMANDS, "")):
+            ctx.fail(f"No such command {args[0]!r}. {hint.capitalize()}")
         told = ctx.meta.setdefault(RENAMED, [])
         return super().resolve_command(ctx, [*args[:1], *present_words(args[1:], told)])
 

@@ -112,16 +112,15 @@ def require_known_variables(environ: Mapping[str, str]) -> None:
     given = [name for name in environ if name.startswith(PREFIX) and name not in others]
     if not given:
         return
-    from difflib import get_close_matches
+    from driftway.learners.engine.suggestion import did_you_mean
 
     options = (options_of(one).values() for name in COMMANDS for one in leaves(load(name)).values())
     known = {str(option.envvar) for some in options for option in some}
     for name in given:
         if name not in known:
-            near = get_close_matches(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in known], n=1)
-            hint = (
-                f"did you mean {PREFIX}{near[0]}?" if near else "variables are DRIFTWAY_ followed by an option's name"
-            )
+            bare = [one.removeprefix(PREFIX) for one in known]
+            otherwise = "variables are DRIFTWAY_ followed by an option's name"
+            hint = did_you_mean(name.removeprefix(PREFIX), bare, otherwise, write=PREFIX.__add__)
             raise UsageFailure(f"environment variable {name} is not known; {hint}")
 
 
@@ -144,13 +143,12 @@ def _of_events(command: click.Command, event: dict[str, Any]) -> dict[str, Any]:
 
 def _require_known(path: str, owner: str, given: dict[str, Any], known: Collection[str]) -> None:
     """Fail on the first key that is not known."""
-    from difflib import get_close_matches
+    from driftway.learners.engine.suggestion import did_you_mean
 
     for key in given:
         if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageFailure(f"config {path}: no option {key!r} of {owner}{hint}")
+            hint = did_you_mean(key, known, "")
+            raise UsageFailure(f"config {path}: no option {key!r} of {owner}{hint and f'; {hint}'}")
 
 
 def _filled(path: str, command: click.Command, given: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from driftway.learners.engine.suggestion import did_you_mean
+
 if TYPE_CHECKING:
     from driftway.learners.learner import Learner
 
@@ -190,10 +192,7 @@ def find(name: str) -> type[Learner]:
     except KeyError:
         if name in WRAPPERS:
             raise UnknownLearner(f"{name} goes before the name of a learner, as in {name}:pa1") from None
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, LEARNERS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "see `driftway learners`"
+        hint = did_you_mean(name, LEARNERS, "see `driftway learners`")
         raise UnknownLearner(f"no learner {name!r}; {hint}") from None
     found: type[Learner] = _imported(path)
     return found

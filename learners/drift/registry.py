@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from driftway.learners.engine.suggestion import did_you_mean
+
 if TYPE_CHECKING:
     from driftway.learners.drift.detector import Detector
 
@@ -32,10 +34,7 @@ def find(name: str) -> type[Detector]:
         The name is not in the registry.
     """
     if name not in DETECTORS:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, DETECTORS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"available: {', '.join(DETECTORS)}"
+        hint = did_you_mean(name, DETECTORS, f"available: {', '.join(DETECTORS)}")
         raise UnknownDetector(f"no detector {name!r}; {hint}")
     module, class_name = DETECTORS[name].split(":")
     found: type[Detector] = getattr(import_module(module), class_name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import sys
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from driftway.learners.engine.suggestion import did_you_mean
 from driftway.producers.cli.injecting import few
 from driftway.producers.streams.catalogue import CATALOGUE, Entry
 from driftway.producers.streams.catalogue.download import Progress
@@ -55,8 +55,7 @@ def _find(name: str) -> Entry:
         return CATALOGUE[name]
     if name in GENERATORS:
         raise UsageFailure(f"{name} is a generator: there is nothing to fetch")
-    near = difflib.get_close_matches(name, CATALOGUE, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "driftway streams lists them all"
+    hint = did_you_mean(name, CATALOGUE, "driftway streams lists them all", most=3, write=str)
     raise UsageFailure(f"the catalogue has no stream {name!r}; {hint}")
 
 

@@ -9,13 +9,13 @@ Importing this package imports neither numba nor pyarrow; opening a stream impor
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from driftway.learners.engine.suggestion import did_you_mean
 from driftway.producers.streams.catalogue import CATALOGUE
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.file_options import FileOptions
@@ -213,6 +213,6 @@ def _unknown(name: str, data_dir: str | None) -> str:
             f"{name}.csv.gz into a folder and give that as --data-dir"
         )
     base, known = name.partition(":")[0], [*GENERATORS, *folder_files(data_dir)]
-    near = difflib.get_close_matches(base, known, n=3) or difflib.get_close_matches(base, CATALOGUE, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"generators are {', '.join(GENERATORS)}."
+    otherwise = did_you_mean(base, CATALOGUE, f"generators are {', '.join(GENERATORS)}.", most=3, write=str)
+    hint = did_you_mean(base, known, otherwise, most=3, write=str)
     return f"there is no stream {name!r}; {hint} A file's name ends in {ENDINGS}"

@@ -33,6 +33,7 @@ MAY_IMPORT = {
         "learners.numeric",
         "learners.engine.jit",
         "learners.engine.parameters",
+        "learners.engine.suggestion",
     ),
     "workbench": ("workbench", "worker", "learners", "producers"),
 }
@@ -57,6 +58,7 @@ DOORS = {
         "learners/engine/subroutines.py",
     ),
     "orjson": ("worker/wire/codec.py",),
+    "difflib": ("learners/engine/suggestion.py",),
     "click": (
         "driftway/",
         "worker/cli/",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from driftway.learners.engine.suggestion import did_you_mean
 from driftway.producers.streams.injection.registry import KINDS, find_kind
 from driftway.producers.streams.options import SEEDS, parse_spec, read_options, read_seed
 from driftway.producers.streams.stream import FirstRows, Stream
@@ -80,8 +80,7 @@ def inject(stream: Stream, text: str, place: int, seed: int, opened: Open) -> St
     """
     name, given, to = split(text)
     if name not in KINDS:
-        near = difflib.get_close_matches(name, KINDS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(KINDS)}"
+        hint = did_you_mean(name, KINDS, f"available: {', '.join(KINDS)}", write=str)
         raise UsageFailure(f"there is no injection {name!r}; {hint}")
     from driftway.producers.streams.injection.injection_kind import SALT, InjectionRequest
 

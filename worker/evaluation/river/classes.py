@@ -10,13 +10,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any
 
 from driftway.learners.engine.parameters import ParameterError, parse_pairs
+from driftway.learners.engine.suggestion import did_you_mean
 
 PREFIX = "river"
 INSTALL = "models of River need additional packages: pip install 'driftway[river]'"
@@ -54,14 +54,12 @@ def find_class(path: str) -> type[Any]:
     module, _, name = path.rpartition(".")
     found = import_module(f"{PREFIX}.{module}") if _is_module(module, modules) else None
     if found is None:
-        near = get_close_matches(module, modules, n=1) if module else []
-        hint = f"did you mean {near[0]!r}?" if near else f"write it as in {PREFIX}:tree.HoeffdingTreeClassifier"
+        hint = did_you_mean(module, modules, f"write it as in {PREFIX}:tree.HoeffdingTreeClassifier")
         what = f"no module {module!r}" if module else f"no class {path!r}"
         raise ParameterError(f"River {package.__version__} has {what}; {hint}")
     names = [one for one in getattr(found, "__all__", ()) if inspect.isclass(getattr(found, one, None))]
     if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(names) or 'no class'}"
+        hint = did_you_mean(name, names, f"it has {', '.join(names) or 'no class'}")
         raise ParameterError(f"River {package.__version__} has no class {name!r} in {PREFIX}.{module}; {hint}")
     chosen: type[Any] = getattr(found, name)
     return chosen
