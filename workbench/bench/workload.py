@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from driftway.workbench.bench.cases import FULL_DIGITS, MAPPED, Case
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet
+from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, require_broker
 from driftway.worker.kafka.topics import Topics, create_topics, output_plan
 from driftway.worker.wire import packed
 from driftway.worker.wire.codec import PACKED, encode_events
@@ -163,15 +163,11 @@ def drop(bootstrap: str, properties: Mapping[str, Any], names: Sequence[str]) ->
     Failure
         They were not deleted in time.
     """
-    from confluent_kafka.admin import AdminClient
-
-    from driftway.worker.kafka.client_config import require_broker
-
     present = require_broker(bootstrap, properties).topics
     to_delete = [name for name in names if name in present]
     if not to_delete:
         return
-    admin = AdminClient(quiet(base_properties(bootstrap, properties)))
+    admin = admin_client(bootstrap, properties)
     for future in admin.delete_topics(to_delete, operation_timeout=DELETE_SECONDS).values():
         future.exception(timeout=DELETE_SECONDS)
     deadline = time.monotonic() + GONE_SECONDS

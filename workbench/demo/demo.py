@@ -150,13 +150,11 @@ class Demo:
 
     def clear_up(self) -> None:
         """Delete topics and group, on a cluster that outlives the demo."""
-        from confluent_kafka.admin import AdminClient
-
-        from driftway.worker.kafka.client_config import base_properties, quiet
+        from driftway.worker.kafka.client_config import admin_client
 
         for child in self._children:
             child.close()  # a worker would complain about missing topics, and keep the group
-        admin = AdminClient(quiet(base_properties(self.bootstrap, {})))
+        admin = admin_client(self.bootstrap, {})
         for future in admin.delete_topics([self.input, *self._topics.outputs()]).values():
             future.exception(timeout=END_SECONDS)
         for future in admin.delete_consumer_groups([self._topics.group]).values():

@@ -175,6 +175,13 @@ def without_membership(properties: Mapping[str, Any]) -> Properties:
     return {key: value for key, value in properties.items() if key not in MEMBER_ONLY}
 
 
+def admin_client(bootstrap: str, passthrough: Mapping[str, Any]) -> Any:
+    """Return a client that asks the cluster about topics, groups and brokers, and changes them."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
+
+
 def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: float = REACH_SECONDS) -> Any:
     """Return the cluster's metadata, or fail with one sentence.
 

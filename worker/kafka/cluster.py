@@ -9,11 +9,10 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import admin as untyped
 
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
-from driftway.worker.kafka.topics import topic_configs
+from driftway.worker.kafka.client_config import admin_client
+from driftway.worker.kafka.topics import ASK_SECONDS, topic_configs
 
 _admin: Any = untyped  # its stubs do not export everything
-ASK_SECONDS = 10.0
 BROKER_SESSION = "broker.session.timeout.ms"
 BROKER_SESSION_MS = 9_000
 """Kafka's default of that setting."""
@@ -83,7 +82,7 @@ def wrong_settings(
     """
     if not plan:
         return []
-    admin = _admin.AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    admin = admin_client(bootstrap, passthrough)
     wrong = list[WrongSetting]()
     for name, future in topic_configs(admin, plan).items():
         try:
@@ -107,9 +106,8 @@ def broker_session_ms(bootstrap: str, passthrough: Mapping[str, Any], brokers: S
     """
     if len(brokers) < 2:
         return 0
-    resource = _admin.ConfigResource(_admin.ResourceType.BROKER, str(brokers[0]))
     try:
-        found = _settings_of(bootstrap, passthrough, resource, GUESS_SECONDS)
+        found = settings_of(admin_client(bootstrap, passthrough), "BROKER", str(brokers[0]), GUESS_SECONDS)
         return int(found[BROKER_SESSION].value or BROKER_SESSION_MS)
     except (KafkaException, KeyError):
         return BROKER_SESSION_MS
@@ -136,9 +134,8 @@ def require_consumer_protocol(bootstrap: str, passthrough: Mapping[str, Any], gr
     Failure
         They are too old.
     """
-    resource = _admin.ConfigResource(_admin.ResourceType.GROUP, group)
     try:
-        _settings_of(bootstrap, passthrough, resource, ASK_SECONDS)
+        settings_of(admin_client(bootstrap, passthrough), "GROUP", group, ASK_SECONDS)
     except KafkaException as error:
         if error.args[0].code() == KafkaError.INVALID_REQUEST:
             raise Failure(
@@ -147,6 +144,13 @@ def require_consumer_protocol(bootstrap: str, passthrough: Mapping[str, Any], gr
             ) from None
 
 
-def _settings_of(bootstrap: str, passthrough: Mapping[str, Any], resource: Any, seconds: float) -> Any:
-    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
-    return client.describe_configs([resource], request_timeout=seconds)[resource].result()
+def settings_of(admin: Any, kind: str, name: str, seconds: float) -> Any:
+    """Return the settings of a resource; `kind` is a name of confluent_kafka's `ResourceType`.
+
+    Raises
+    ------
+    KafkaException
+        The broker refuses, or does not answer in time.
+    """
+    resource = _admin.ConfigResource(_admin.ResourceType[kind], name)
+    return admin.describe_configs([resource], request_timeout=seconds)[resource].result()

@@ -7,14 +7,11 @@ import dataclasses
 import hashlib
 import re
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.kafka.client_config import base_properties, quiet, require_broker
+from driftway.worker.kafka.client_config import admin_client, require_broker
 from driftway.worker.kafka.deadline import Deadline
-
-if TYPE_CHECKING:
-    from confluent_kafka.admin import AdminClient
 
 CREATE_SECONDS, ASK_SECONDS = 30.0, 10.0
 LARGEST_RECORD = 10_485_760
@@ -203,6 +200,24 @@ def topic_configs(admin: Any, topics: Collection[str]) -> dict[str, Any]:
     return {resource.name: future for resource, future in found.items()}
 
 
+def topic_operations(admin: Any, topics: Collection[str]) -> dict[str, frozenset[str]]:
+    """Ask what this principal may do with topics; return topic -> names of operations, of those that are told.
+
+    A broker without authorisation says that everything is allowed.
+    """
+    from confluent_kafka import KafkaException, TopicCollection
+
+    if not topics:
+        return {}
+    names, found = TopicCollection(list(topics)), dict[str, frozenset[str]]()
+    asked = admin.describe_topics(names, include_authorized_operations=True, request_timeout=ASK_SECONDS)
+    for name, future in asked.items():
+        with contextlib.suppress(KafkaException):
+            if (allowed := future.result().authorized_operations) is not None:
+                found[name] = frozenset(one.name for one in allowed)
+    return found
+
+
 def grow_command(topic: str, partitions: int) -> str:
     """Return the command that gives a topic more partitions."""
     return f"`kafka-topics.sh --alter --topic {topic} --partitions {partitions}`"
@@ -232,7 +247,6 @@ def create_topics(
         The broker refused.
     """
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient
 
     if present is None:
         present = partition_counts(require_broker(bootstrap, passthrough))
@@ -242,7 +256,7 @@ def create_topics(
     missing = _new_topics({name: wanted for name, wanted in topics.items() if name not in present}, replication)
     if not missing:
         return []
-    admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    admin = admin_client(bootstrap, passthrough)
     for name, future in admin.create_topics(missing, operation_timeout=CREATE_SECONDS).items():
         try:
             future.result(timeout=CREATE_SECONDS)
@@ -264,9 +278,8 @@ def refused_topics(
 ) -> dict[str, str]:
     """Ask the broker whether it would create topics, and create none; return topic -> why not, of those refused."""
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient
 
-    admin, refused = AdminClient(quiet(base_properties(bootstrap, passthrough))), dict[str, str]()
+    admin, refused = admin_client(bootstrap, passthrough), dict[str, str]()
     asked = _new_topics(topics, -1)
     answers = admin.create_topics(asked, request_timeout=ASK_SECONDS, validate_only=True) if asked else {}
     for name, future in answers.items():
@@ -278,7 +291,7 @@ def refused_topics(
     return refused
 
 
-def await_leaders(admin: AdminClient, created: Mapping[str, int]) -> None:
+def await_leaders(admin: Any, created: Mapping[str, int]) -> None:
     """Wait until the leaders of new partitions accept requests, at most CREATE_SECONDS.
 
     The metadata names a leader some milliseconds before that broker accepts requests. If it refuses the first batch of
@@ -313,10 +326,9 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
         The broker refused.
     """
     from confluent_kafka import KafkaError, KafkaException
-    from confluent_kafka.admin import AdminClient
     from confluent_kafka.cimpl import NewPartitions
 
-    admin = AdminClient(quiet(base_properties(bootstrap, passthrough)))
+    admin = admin_client(bootstrap, passthrough)
     requests = [NewPartitions(name, partitions) for name in names]
     for name, future in admin.create_partitions(requests, operation_timeout=CREATE_SECONDS).items():
         try:

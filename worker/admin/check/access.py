@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka import admin as untyped
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, Finding, failed
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
+from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, query, refused_properties
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
@@ -27,7 +26,6 @@ from driftway.worker.stream.task.exactly_once import (
     transaction_timeout_ms,
 )
 
-_admin: Any = untyped  # its stubs do not export everything
 GROUP, EVENTS = "access", "events"
 ASK_SECONDS = 15.0
 TRY_SECONDS = 5.0
@@ -93,8 +91,7 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
 
 
 def _group_operations(settings: WorkerSettings) -> frozenset[str] | None:
-    properties = quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough)))
-    client = _admin.AdminClient(properties)
+    client = admin_client(settings.bootstrap, settings.passthrough)
     asked = client.describe_consumer_groups(
         [settings.group], include_authorized_operations=True, request_timeout=TRY_SECONDS
     )

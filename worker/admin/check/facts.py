@@ -6,14 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicCollection
-from confluent_kafka import admin as untyped
+from confluent_kafka import KafkaException
 
-from driftway.worker.kafka.client_config import base_properties, quiet, require_broker, without_membership
-from driftway.worker.kafka.topics import ASK_SECONDS, topic_configs
+from driftway.worker.kafka.client_config import admin_client, require_broker
+from driftway.worker.kafka.cluster import settings_of
+from driftway.worker.kafka.topics import ASK_SECONDS, topic_configs, topic_operations
 from driftway.worker.settings import WorkerSettings
-
-_admin: Any = untyped  # its stubs do not export everything
 
 
 @dataclass(frozen=True)
@@ -92,8 +90,8 @@ def ask_cluster(settings: WorkerSettings) -> ClusterState:
     counts = {name: len(topic.partitions) for name, topic in metadata.topics.items() if topic.error is None}
     ours = (settings.input, settings.label_topic, *settings.topics.every_output())
     names = [name for name in dict.fromkeys(ours) if name in counts]
-    client = _admin.AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
-    configs, allowed = _configs(client, names), _operations(client, names)
+    client = admin_client(settings.bootstrap, settings.passthrough)
+    configs, allowed = _configs(client, names), topic_operations(client, names)
     topics = {}
     for name in names:
         parts = [part for _, part in sorted(metadata.topics[name].partitions.items())]
@@ -118,30 +116,11 @@ def _configs(client: Any, names: Collection[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _operations(client: Any, names: Collection[str]) -> dict[str, frozenset[str]]:
-    """What this principal may do with topics; a broker without authorisation says that everything is allowed."""
-    if not names:
-        return {}
-    asked = client.describe_topics(
-        TopicCollection(list(names)), include_authorized_operations=True, request_timeout=ASK_SECONDS
-    )
-    found = {}
-    for name, future in asked.items():
-        try:
-            operations = future.result().authorized_operations
-        except KafkaException:
-            continue
-        if operations is not None:
-            found[name] = frozenset(operation.name for operation in operations)
-    return found
-
-
 def _broker_config(client: Any, brokers: Collection[int]) -> dict[str, str] | None:
     if not brokers:
         return None
-    resource = _admin.ConfigResource(_admin.ResourceType.BROKER, str(min(brokers)))
     try:
-        found = client.describe_configs([resource], request_timeout=ASK_SECONDS)[resource].result()
+        found = settings_of(client, "BROKER", str(min(brokers)), ASK_SECONDS)
     except KafkaException:
         return None
     return {key: str(entry.value) for key, entry in found.items() if entry.value is not None}

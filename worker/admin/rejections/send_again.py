@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection
-from confluent_kafka.admin import AdminClient
 
 from driftway.worker.admin.rejections.rejected import RejectedRecord
 from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail
 from driftway.worker.errors import Failure, Fenced, Unreachable
-from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
+from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
 from driftway.worker.kafka.error_handling import FENCED, TimedOut, refused_properties
 from driftway.worker.kafka.topics import LARGEST_RECORD, Topics, create_topics
 from driftway.worker.state.stored_fields import StoredFields, whole_number
@@ -182,8 +181,7 @@ class Resender:
 
     def _topic_id(self) -> str:
         """The id of the topic of rejections: the marks of one that was deleted say nothing about it."""
-        name = self._topics.rejected
-        admin = AdminClient(quiet(without_membership(base_properties(*self._place))))
+        name, admin = self._topics.rejected, admin_client(*self._place)
         return str(admin.describe_topics(TopicCollection([name]))[name].result(timeout=SEND_SECONDS).topic_id)
 
     def _read_marks(self) -> defaultdict[int, Marks]:

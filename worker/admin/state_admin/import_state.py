@@ -12,11 +12,10 @@ from __future__ import annotations
 import contextlib
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from driftway.worker.admin.state_admin.source import GroupPartition, read_snapshot
 from driftway.worker.errors import Failure, UsageFailure
-from driftway.worker.kafka.client_config import base_properties, quiet, require_broker, without_membership
+from driftway.worker.kafka.client_config import admin_client, require_broker
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import translated_errors
 from driftway.worker.kafka.log_reader.reader import ANY, ASK_SECONDS, open_reader
@@ -130,7 +129,7 @@ def require_no_members(source: GroupPartition) -> None:
         The broker cannot describe the group.
     """
     settings = source.settings
-    client = AdminClient(quiet(without_membership(base_properties(settings.bootstrap, settings.passthrough))))
+    client = admin_client(settings.bootstrap, settings.passthrough)
     described = client.describe_consumer_groups([settings.group], request_timeout=ASK_SECONDS)[settings.group]
     try:
         members = len(described.result().members)

@@ -10,14 +10,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka import admin as untyped
 
-from driftway.worker.kafka.client_config import ClientConfig, base_properties, quiet, without_membership
+from driftway.worker.kafka.client_config import ClientConfig, admin_client
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query
 from driftway.worker.kafka.topics import topic_configs
 
-_admin: Any = untyped  # its stubs do not export everything
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
 TRY_SECONDS = 1.0
@@ -141,8 +139,7 @@ class TopicIdReader:
 
     def _send(self, seconds: float) -> Request:
         if self._client is None:
-            properties = without_membership(base_properties(self._config.bootstrap, self._config.passthrough))
-            self._client = _admin.AdminClient(quiet(properties))
+            self._client = admin_client(self._config.bootstrap, self._config.passthrough)
         now = time.monotonic()
         return Request(now, self._client.describe_topics(TopicCollection(self._topics), request_timeout=seconds))
 
@@ -159,7 +156,7 @@ def topic_id_text(topic_id: Any) -> str | None:
 
 def cleanup_policies(bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
     """Return topic -> its cleanup.policy; topics whose settings cannot be read are left out."""
-    client = _admin.AdminClient(quiet(without_membership(base_properties(bootstrap, passthrough))))
+    client = admin_client(bootstrap, passthrough)  # has to live until the answers are there
     found: dict[str, str] = {}
     for topic, future in topic_configs(client, topics).items():
         with contextlib.suppress(KafkaException, KeyError):

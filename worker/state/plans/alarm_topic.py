@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from confluent_kafka import KafkaException
-
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.client_config import base_properties, quiet, require_broker
-from driftway.worker.kafka.topics import ASK_SECONDS, create_topics, grow_topics, output_plan, partition_counts
+from driftway.worker.kafka.client_config import admin_client, require_broker
+from driftway.worker.kafka.topics import create_topics, grow_topics, output_plan, partition_counts, topic_operations
 from driftway.worker.settings import WorkerSettings
 
 
@@ -44,17 +40,7 @@ def require_alarms_writable(settings: WorkerSettings) -> None:
     Failure
         There may not: a worker that took a plan with detectors would end with the first alarm.
     """
-    from confluent_kafka import TopicCollection
-    from confluent_kafka import admin as untyped
-
-    api: Any = untyped  # its stubs do not export everything
     name = settings.topics.alarms
-    client = api.AdminClient(quiet(base_properties(settings.bootstrap, settings.passthrough)))
-    topics = TopicCollection([name])
-    asked = client.describe_topics(topics, include_authorized_operations=True, request_timeout=ASK_SECONDS)
-    try:
-        allowed = asked[name].result().authorized_operations
-    except KafkaException:
-        return  # whoever writes is told
-    if allowed and api.AclOperation.WRITE not in allowed:
+    allowed = topic_operations(admin_client(settings.bootstrap, settings.passthrough), [name]).get(name)
+    if allowed and "WRITE" not in allowed:  # where nothing is told, whoever writes is told
         raise Failure(f"no permission to write to {name}: plans from the first one with detectors on wait for it")
