@@ -1,8 +1,14 @@
-"""One time budget for a chain of blocking calls."""
+"""One time budget for a chain of blocking calls, and a thread for a call that may not return."""
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+Returned = TypeVar("Returned")
 
 
 class Deadline:
@@ -53,3 +59,18 @@ class Deadline:
     def expire(self) -> None:
         """End the budget now: whoever works under it gives up at the next check."""
         self._end = self._last = min(self._end, time.monotonic())
+
+
+def complete(future: Future[Returned], call: Callable[[], Returned]) -> None:
+    """Make a call, and hand what it returns or raises to the future's owner."""
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def on_thread(call: Callable[[], Returned], name: str) -> Future[Returned]:
+    """Make a call on a thread of its own, a daemon: one that never returns does not keep the process from ending."""
+    future: Future[Returned] = Future()
+    threading.Thread(target=complete, args=(future, call), name=name, daemon=True).start()
+    return future

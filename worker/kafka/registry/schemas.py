@@ -9,14 +9,13 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from functools import partial
-from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from driftway.worker.errors import Failure, Unreachable, UsageFailure
 from driftway.worker.kafka.client_config import scrubbed, without_userinfo
+from driftway.worker.kafka.deadline import on_thread
 
 FORMAT, MISFIT = "not in the registry's format", "value does not fit its schema"
 """Why an event cannot be read, common to all formats."""
@@ -209,17 +208,8 @@ def _in_time(question: Callable[..., Any], seconds: float, **given: Any) -> Any:
     TimeoutError
         It took longer; its thread is abandoned.
     """
-    answer: Future[Any] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result(question(**given))
-        except BaseException as error:
-            answer.set_exception(error)
-
-    Thread(target=ask, daemon=True, name="driftway-registry").start()
     try:
-        return answer.result(seconds)
+        return on_thread(partial(question, **given), "driftway-registry").result(seconds)
     except TimeoutError:
         raise TimeoutError(f"no whole answer within {seconds:g} s") from None
 

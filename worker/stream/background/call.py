@@ -14,16 +14,15 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn
 
 from driftway.worker.errors import Unreachable
-from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.deadline import Deadline, Returned, complete, on_thread
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.stream.task.task import Task
 
 GRACE_SECONDS = 3.0
 """How long a call may exceed its time limit before it counts as stuck."""
-Returned = TypeVar("Returned")
 
 
 class BackgroundCall(Generic[Returned]):
@@ -51,14 +50,8 @@ class BackgroundCall(Generic[Returned]):
         self.name = name
         self.deadline = deadline
         self._checkpoint = task.checkpoint
-        self.future: Future[Returned] = Future()
-        self._abandoned = False
         self._started = time.monotonic()
-        self.thread = threading.Thread(target=self._run, args=(call,), name=f"{name} {task.partition}", daemon=True)
-        if inline:
-            self._run_here(call)
-        else:
-            self.thread.start()
+        self.future = self._made_here(call) if inline else on_thread(call, f"{name} {task.partition}")
 
     @property
     def seconds(self) -> float:
@@ -92,27 +85,19 @@ class BackgroundCall(Generic[Returned]):
 
         A client with delivery reports that nobody polls would keep itself alive.
         """
-        self._abandoned = True
-        if self.done:
-            self._checkpoint.close_producer()
+        self.future.add_done_callback(lambda _: self._checkpoint.close_producer())
 
-    def _run(self, call: Callable[[], Returned]) -> None:
-        try:
-            self.future.set_result(call())
-        except BaseException as error:  # handed to the loop, which raises it
-            self.future.set_exception(error)
-        if self._abandoned:
-            self._checkpoint.close_producer()
-
-    def _run_here(self, call: Callable[[], Returned]) -> None:
+    def _made_here(self, call: Callable[[], Returned]) -> Future[Returned]:
         def end() -> None:
             end_process(f"the client did not return from the {self.name} of partition {self.task.partition}")
 
         watch = threading.Timer(self.deadline.left + GRACE_SECONDS, end)
         watch.daemon = True
         watch.start()
-        self._run(call)
+        future: Future[Returned] = Future()
+        complete(future, call)
         watch.cancel()
+        return future
 
 
 def await_all(calls: Collection[BackgroundCall[Any]], deadline: Deadline) -> None:
@@ -128,15 +113,7 @@ def call_with_timeout(call: Callable[[], Returned], seconds: float, what: str) -
     Exception
         What the call raised.
     """
-    future: Future[Returned] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:  # handed to the caller
-            future.set_exception(error)
-
-    threading.Thread(target=run, name=what, daemon=True).start()
+    future = on_thread(call, what)
     if not wait([future], timeout=seconds).done:
         end_process(f"the client did not return from {what}")
     return future.result()

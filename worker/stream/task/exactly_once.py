@@ -6,16 +6,16 @@ and, in the commit record, to the partition's own log, which decides (`driftway.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.deadline import Deadline
+from driftway.worker.kafka.deadline import Deadline, on_thread
 from driftway.worker.kafka.error_handling import ErrorAction, classify, query, retry
 from driftway.worker.kafka.interface import OffsetRange
 from driftway.worker.settings import WorkerSettings
@@ -155,7 +155,8 @@ class ExactlyOnceCheckpoint(Checkpoint):
         if record.labels is not None and record.order is not None:
             offsets[record.labels] = record.order.end.label, None  # only for tools that show the group's lag
         self._sending_since = time.monotonic()
-        delivered = self._delivered_meanwhile(deadline)
+        # While nothing flushes, the commit record lingers.
+        delivered = on_thread(partial(self.flush, deadline), f"commit record {self.partition}")
         try:
             retry(lambda: sender.send_offsets(offsets, group_metadata, deadline.remaining()), deadline)
             self._sending_since, self._found_coordinator_at = None, time.monotonic()
@@ -164,21 +165,6 @@ class ExactlyOnceCheckpoint(Checkpoint):
         delivered.result()
         snapshot_end = 0 if pointer is None else pointer.first + pointer.chunks
         return sender.ranges({snapshots: max(snapshot_end, self.ends.get(snapshots, 0))})
-
-    def _delivered_meanwhile(self, deadline: Deadline) -> Future[None]:
-        """Flush on another thread: while nothing flushes, the commit record lingers."""
-        delivered = Future[None]()
-
-        def deliver() -> None:
-            try:
-                self.flush(deadline)
-            except BaseException as error:  # handed to the thread that commits
-                delivered.set_exception(error)
-            else:
-                delivered.set_result(None)
-
-        threading.Thread(target=deliver, name=f"commit record {self.partition}", daemon=True).start()
-        return delivered
 
     def _finish_commit(self, deadline: Deadline) -> None:
         retry(lambda: self.sender.commit_transaction(deadline.remaining()), deadline)

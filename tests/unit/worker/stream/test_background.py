@@ -104,8 +104,10 @@ def test_checkpoint_left_behind_is_discarded_whoever_is_first(first: str) -> Non
     else:
         call.abandon()
         assert stuck.discarded == 0
+        called_back = threading.Event()
+        call.future.add_done_callback(lambda _: called_back.set())  # behind the one that discards
         stuck.go_on.set()
-        call.thread.join(10)
+        assert called_back.wait(10)
     assert stuck.discarded == 1
 
 
@@ -123,7 +125,7 @@ def test_stuck_is_said_after_the_grace_and_not_waited_for_longer(monkeypatch: py
             call.result()
     finally:
         stuck.go_on.set()
-    call.thread.join(10)
+    await_all([call], Deadline(10))
     assert not call.timed_out
 
 
