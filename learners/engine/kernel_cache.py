@@ -207,7 +207,7 @@ class _Cache:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self._locks: dict[Path, int] = {}
+        self._locked: dict[Path, int] = {}
         self.cache_path = str(FOLDER)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
@@ -227,9 +227,6 @@ class _Cache:
                 raise NotCached(self._function.__qualname__)
             self._lock(path)
             compiled = _load(path, target)
-        if compiled is None:
-            return None
-        self._unlock(path)
         return compiled
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -240,21 +237,17 @@ class _Cache:
             _delete_unused()
         except OSError as error:
             _warn(error.strerror)
-        finally:
-            self._unlock(path)
 
     def _path(self, signature: Any) -> Path:
         return _path(name_of(self._function, getattr(signature, "args", signature)))
 
     def _lock(self, path: Path) -> None:
         """Wait while another process compiles the kernel, and let others wait for this one."""
-        if path in self._locks:  # it could not be compiled before
-            return
         try:
             held = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         except OSError:
             return
-        self._locks[path], limit = held, time.monotonic() + MAX_WAIT_SECONDS
+        self._locked[path], limit = held, time.monotonic() + MAX_WAIT_SECONDS
         while time.monotonic() < limit:
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -264,9 +257,10 @@ class _Cache:
             except OSError:  # a file system without locks
                 return
 
-    def _unlock(self, path: Path) -> None:
-        if (held := self._locks.pop(path, None)) is not None:
-            # Whoever waits for the deleted file finds the kernel.
+    def unlock(self) -> None:
+        """Let others go on, who find the kernel, or try to compile it themselves."""
+        while self._locked:
+            path, held = self._locked.popitem()
             path.with_suffix(".lock").unlink(missing_ok=True)
             os.close(held)
 

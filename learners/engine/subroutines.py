@@ -122,6 +122,14 @@ class CompiledFunction(CPUDispatcher):
         super().__init__(function, targetoptions=OPTIONS, pipeline_class=_KernelCompiler)
         self.inline = inline
 
+    def compile(self, sig: Any) -> Any:
+        """Compile the kernel for a signature, unless the cache has it; without success, too, it is then unlocked."""
+        try:
+            return super().compile(sig)
+        finally:
+            if hasattr(self._cache, "unlock"):
+                self._cache.unlock()
+
     @cached_property
     def subroutine(self) -> Any:
         """What kernels call; most processes find their kernels in the cache and need none."""

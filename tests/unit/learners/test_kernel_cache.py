@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
+from numba.core.errors import TypingError
 
 from driftway.learners.engine import kernel_cache
 from driftway.learners.engine.jit import fragment, kernel
@@ -156,6 +157,14 @@ def test_a_process_that_dies_while_it_compiles_holds_nobody_up(folder):
         assert started() == (2 * FACTOR, False)
         assert waits.wait() == -signal.SIGKILL, "it waited for the process"
     assert len(files(folder)) == 1
+
+
+def test_what_cannot_be_compiled_leaves_no_lock(folder):
+    broken = kernel(lambda x: x.no_such_attribute)
+    for _ in range(2):
+        with pytest.raises(TypingError):
+            broken(2.0)
+    assert files(folder) == []
 
 
 def lock_of(folder):
