@@ -54,7 +54,7 @@ class ADWINState(NamedTuple):
     rows: Counts = field("i8[1]", "all that were seen: when to look")
     width: Counts = field("i8[1]", "W, rows of the window")
     whole: Array = field("f8[2]", "their sum, and the sum of squared deviations from their mean")
-    buckets: Counts = field("i8[levels]", "how many there are of each level", largest="M")
+    buckets: Counts = field("i8[levels]", "how many there are of each level", largest="M - 1")
     total: Array = field("f8[levels, M]", "sums of the buckets")
     squares: Array = field("f8[levels, M]", "sums of squared deviations from their means")
 

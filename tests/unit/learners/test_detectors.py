@@ -192,3 +192,13 @@ def test_names_agree_and_documentation_is_whole(name):
     assert "Cost\n" in found.__doc__
     assert "Source\n" in found.__doc__
     assert all(one["text"].endswith(".") for one in found.Params.describe())
+
+
+def test_adwin_refuses_a_state_without_room_for_the_next_row():
+    detector = create("adwin", max_buckets=3)
+    buckets = detector.state["buckets"]
+    buckets[:] = 3
+    detector.check_state(detector.state.memory)
+    buckets[-1] = 4
+    with pytest.raises(ValueError, match=r"buckets in the state is 4, not within 0\.\.3"):
+        detector.check_state(detector.state.memory)
