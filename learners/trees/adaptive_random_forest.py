@@ -1,15 +1,16 @@
 """The adaptive random forest."""
 
-from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, integer, number
+from driftway.learners.contract import Parameters, UpdateRule, integer, number
 from driftway.learners.learner import REGRESSION
 from driftway.learners.trees import class_trees, target_trees
 from driftway.learners.trees.class_forest import ClassForest, learn_class, score_classes
 from driftway.learners.trees.forest import forest_sizes, given, root_of_columns, seed_forest
-from driftway.learners.trees.nominal import mask_of, nominal_columns
+from driftway.learners.trees.nominal import nominal_columns
 from driftway.learners.trees.target_forest import TargetForest, learn_target, score_target
+from driftway.learners.trees.tree_learner import TreeLearner
 
 
-class AdaptiveRandomForest(Learner):
+class AdaptiveRandomForest(TreeLearner):
     """A random forest of Hoeffding trees, each of which is replaced where its errors increase.
 
     The strongest learner here on many streams with interactions, thresholds or ids, also under drift. Each leaf looks
@@ -31,10 +32,6 @@ class AdaptiveRandomForest(Learner):
     """
 
     name = "adaptive_random_forest"
-    tasks = ("binary", "multiclass", "regression")
-    standardizable = False
-    link = "logistic"
-    multiclass_link = "softmax"
 
     class Params(Parameters):
         trees: int = integer(10, "T, number of trees.", at_least=1, at_most=1000)
@@ -63,9 +60,5 @@ class AdaptiveRandomForest(Learner):
         return UpdateRule(score_classes, learn_class, given(p, growth), ClassForest, sizes, classes=True)
 
     def initialise(self) -> None:
-        mask_of(self.parameters.nominal, self.n_features)
+        super().initialise()
         seed_forest(self.state, self.parameters.seed)
-
-    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
-        mask = mask_of(self.parameters.nominal, self.n_features, *axes)
-        return {**super().scratch_arrays(*axes), "work.row.nominal": mask}

@@ -143,16 +143,25 @@ def make_leaf(nodes: Nodes, i: int, parent: int, slot: int) -> int:
 
 
 @kernel
-def split_leaf(nodes: Nodes, i: int, left: int, tested: int, threshold: float) -> None:
-    """Make leaf i an inner node, whose children are the free pair at `left`."""
-    kept, new = nodes.slot[i], free_slot(nodes)
-    if kept < 0 or new < 0:
-        return
+def split_leaf(nodes: Nodes, leaf: int, tested: int, threshold: float, reserve: int) -> int:
+    """Split a leaf, whose left child keeps its slot; return that of the right one, or -1 if there is no room.
+
+    `reserve` as in `room_for_two`.
+    """
+    if depth_of(nodes, leaf) >= DEEPEST:
+        return -1
+    kept, left = nodes.slot[leaf], room_for_two(nodes, reserve)
+    if kept < 0 or left < 0:
+        return -1
+    i, new = nodes.owner[kept], free_slot(nodes)  # making room may have moved the leaf
+    if new < 0:
+        return -1
     nodes.feature[i], nodes.threshold[i], nodes.left[i], nodes.slot[i] = tested, threshold, left, -1
     nodes.born[i] = nodes.rows[0]
     make_leaf(nodes, left, i, kept)
     make_leaf(nodes, left + 1, i, new)
     nodes.splits[0] += 1
+    return new
 
 
 @kernel

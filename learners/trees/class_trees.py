@@ -25,7 +25,7 @@ from driftway.learners.trees.class_leaves import (
     observe,
     renew,
 )
-from driftway.learners.trees.features import draw
+from driftway.learners.trees.features import choose, choose_pool
 from driftway.learners.trees.information_gain import LN_2, Found, best_split, classes_in
 
 
@@ -100,12 +100,8 @@ def learn_leaf(tree: ClassTrees, y: int, weight: float, growth: Growth, work: Cl
 @kernel
 def begin_tree(tree: ClassTrees, work: ClassWork) -> None:
     """Make the tree a single empty leaf."""
-    s, q, d = arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
-    for j in range(d):
-        work.order[j] = j
-    draw(tree.generator, work.order, d, q)
-    for j in range(q):
-        tree.pool[j] = int(work.order[j])
+    s = arena.begin_tree(tree.nodes)
+    choose_pool(tree.generator, tree.pool, work.order)
     begin_leaf(tree, s, work)
 
 
@@ -114,19 +110,8 @@ def begin_leaf(tree: ClassTrees, s: int, work: ClassWork) -> None:
     """Begin a leaf in slot s that expects nothing."""
     for c in range(tree.leaves.prior.shape[1]):
         tree.leaves.prior[s, c] = 0.0
-    choose_columns(tree, s, work)
+    choose(tree.generator, tree.pool, tree.leaves.looked[s], work.order)
     renew(tree.leaves, s, work.row)
-
-
-@kernel
-def choose_columns(tree: ClassTrees, s: int, work: ClassWork) -> None:
-    """Choose the columns at which the leaf in slot s looks: all of the tree's, or m of them at random."""
-    looked, order, q, m = tree.leaves.looked, work.order, tree.pool.shape[0], tree.leaves.looked.shape[1]
-    for j in range(q):
-        order[j] = tree.pool[j]
-    draw(tree.generator, order, q, m)
-    for a in range(m):
-        looked[s, a] = int(order[a])
 
 
 @kernel
@@ -152,19 +137,13 @@ def try_to_split(tree: ClassTrees, leaf: int, s: int, growth: Growth, work: Clas
 @kernel
 def split(tree: ClassTrees, leaf: int, found: Found, reserve: int, work: ClassWork) -> None:
     """Split the leaf: each child expects the classes that the split puts there."""
-    nodes, leaves, K = tree.nodes, tree.leaves, tree.leaves.counts.shape[1]
-    if arena.depth_of(nodes, leaf) >= arena.DEEPEST:
-        return
-    s, left = nodes.slot[leaf], arena.room_for_two(nodes, reserve)
-    if s < 0 or left < 0:
-        return
-    arena.split_leaf(nodes, nodes.owner[s], left, found.tested, found.threshold)
-    other = nodes.slot[left + 1]
+    leaves, s = tree.leaves, tree.nodes.slot[leaf]
+    other = arena.split_leaf(tree.nodes, leaf, found.tested, found.threshold, reserve)
     if other < 0:
         return
-    for c in range(K):
+    for c in range(leaves.counts.shape[1]):
         leaves.prior[other, c] = max(leaves.counts[s, c] - work.best[c], 0.0)
         leaves.prior[s, c] = work.best[c]
     for child in (s, other):
-        choose_columns(tree, child, work)
+        choose(tree.generator, tree.pool, leaves.looked[child], work.order)
         renew(leaves, child, work.row)

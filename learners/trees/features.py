@@ -8,7 +8,7 @@ the mean is moved there, one beyond 300 is replaced by the mean.
 import math
 from typing import NamedTuple
 
-from driftway.learners.contract import Array, kernel, scratch
+from driftway.learners.contract import Array, Counts, kernel, scratch
 from driftway.learners.numeric.random import Words, randint
 from driftway.learners.other_tasks.ids import place_of
 from driftway.learners.preprocessing import standardizer
@@ -100,3 +100,28 @@ def draw(generator: Words, order: Array, n: int, m: int) -> None:
             kept = order[a]
             order[a] = order[b]
             order[b] = kept
+
+
+@kernel
+def choose(generator: Words, columns: Counts, chosen: Counts, order: Array) -> None:
+    """Choose as many of the columns as there is room for: all, or some at random.
+
+    Shapes: generator u8[4], columns i8[q], chosen i8[m], order f8[d].
+    """
+    q, m = columns.shape[0], chosen.shape[0]
+    for j in range(q):
+        order[j] = columns[j]
+    draw(generator, order, q, m)
+    for a in range(m):
+        chosen[a] = int(order[a])
+
+
+@kernel
+def choose_pool(generator: Words, pool: Counts, order: Array) -> None:
+    """Choose the columns of a tree, from all. Shapes: generator u8[4], pool i8[q], order f8[d]."""
+    d, q = order.shape[0], pool.shape[0]
+    for j in range(d):
+        order[j] = j
+    draw(generator, order, d, q)
+    for j in range(q):
+        pool[j] = int(order[j])

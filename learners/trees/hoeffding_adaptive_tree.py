@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from driftway.learners.contract import (
     Array,
-    Learner,
     Parameters,
     UpdateRule,
     fragment,
@@ -17,28 +16,23 @@ from driftway.learners.contract import (
 from driftway.learners.drift.adwin import ADWIN, LEVELS
 from driftway.learners.engine.jit import member
 from driftway.learners.learner import REGRESSION
-from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import arena, class_trees, features, target_trees
-from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, words_of
-from driftway.learners.trees.class_trees import ClassTrees, score_tree, tree_sizes
-from driftway.learners.trees.monitors import (
-    BUCKETS,
-    Monitors,
-    settle,
-    watch_node,
-    worse,
-)
-from driftway.learners.trees.nominal import NONE, mask_of, nominal_columns
+from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, largest_of, words_of
+from driftway.learners.trees.class_trees import ClassTrees, tree_sizes
+from driftway.learners.trees.hoeffding_tree import score_classes, score_target
+from driftway.learners.trees.monitors import BUCKETS, Monitors, settle, watch_node, worse
+from driftway.learners.trees.nominal import NONE, nominal_columns
 from driftway.learners.trees.relative_error import ErrorScale, count_error, relative, root_of
 from driftway.learners.trees.target_leaves import VALUE, WORDS, TargetOpinion, TargetWork
-from driftway.learners.trees.target_trees import TargetTrees, predict_tree
+from driftway.learners.trees.target_trees import TargetTrees
+from driftway.learners.trees.tree_learner import TreeLearner
 
 RESERVE = 4
 """One in so many pairs of nodes is kept free for alternates when the tree splits a leaf."""
 
 
-class HoeffdingAdaptiveTree(Learner):
+class HoeffdingAdaptiveTree(TreeLearner):
     """A Hoeffding tree whose subtrees are replaced where their errors increase.
 
     Each inner node has an ADWIN on the errors of the rows that pass it. When they have become more, an alternate
@@ -61,10 +55,6 @@ class HoeffdingAdaptiveTree(Learner):
     """
 
     name = "hoeffding_adaptive_tree"
-    tasks = ("binary", "multiclass", "regression")
-    standardizable = False
-    link = "logistic"
-    multiclass_link = "softmax"
 
     class Params(Parameters):
         grace: int = integer(200, "Rows of a leaf from one try to split it to the next.", at_least=1)
@@ -94,13 +84,6 @@ class HoeffdingAdaptiveTree(Learner):
         )
         sizes = {**tree_sizes(1, p.max_leaves, d, d, words_of(self.n_classes, p.nominal != NONE)), **watched}
         return UpdateRule(score_classes, learn_class, Given(growth, within, watch), ClassTree, sizes, classes=True)
-
-    def initialise(self) -> None:
-        mask_of(self.parameters.nominal, self.n_features)
-
-    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
-        mask = mask_of(self.parameters.nominal, self.n_features, *axes)
-        return {**super().scratch_arrays(*axes), "work.row.nominal": mask}
 
 
 class Given(NamedTuple):
@@ -139,33 +122,13 @@ class TargetTree(NamedTuple):
 
 
 @fragment
-def score_classes(x: Array, _p: Given, memory: ClassTree) -> None:
-    """Write the logarithm of each class's probability in the leaf that the row reaches. Shapes: x f8[d]."""
-    features.read(x, memory.known, memory.work.row)
-    opinion = member(memory.opinions, 0)
-    score_tree(member(memory.trees, 0), memory.work, opinion)
-    for c in range(memory.S.shape[0]):
-        memory.S[c] = log(opinion.p[c])
-
-
-@fragment
 def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: Given, memory: ClassTree) -> None:
     """Learn the row, then watch the nodes on its path. Shapes: x f8[d]."""
     tree, opinion = member(memory.trees, 0), member(memory.opinions, 0)
-    wrong = class_said(opinion) != y
+    wrong = largest_of(opinion.p) != y
     class_trees.learn_tree(tree, y, 1.0, p.growth, memory.work, opinion)
     watch_classes(y, 1.0 if wrong else 0.0, p, memory)
     features.count_row(x, memory.known)
-
-
-@fragment
-def class_said(opinion: ClassOpinion) -> int:
-    """Return the most probable class."""
-    top = 0
-    for c in range(opinion.p.shape[0]):
-        if opinion.p[c] > opinion.p[top]:
-            top = c
-    return top
 
 
 @kernel
@@ -189,18 +152,11 @@ def watch_classes(y: int, error: float, p: Given, memory: ClassTree) -> None:
             class_trees.begin_leaf(tree, tree.nodes.slot[tree.nodes.alternate[i]], work)
         if tree.nodes.alternate[i] >= 0:
             class_trees.score_below(tree, tree.nodes.alternate[i], work, other)
-            wrong = class_said(other) != y
+            wrong = largest_of(other.p) != y
             class_trees.learn_leaf(tree, y, 1.0, p.alternates, work, other)
             if settle(tree.nodes, monitors, i, 1.0 if wrong else 0.0, p.watch):
                 break
         i = arena.child_of(tree.nodes, i, work.row.x)
-
-
-@fragment
-def score_target(x: Array, _p: Given, memory: TargetTree) -> float:
-    """Return what the leaf that the row reaches predicts. Shapes: x f8[d]."""
-    features.read(x, memory.known, memory.work.row)
-    return predict_tree(member(memory.trees, 0), memory.work, member(memory.opinions, 0))
 
 
 @fragment

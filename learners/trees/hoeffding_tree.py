@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, fragment, integer, number, part, scratch
+from driftway.learners.contract import Array, Parameters, UpdateRule, fragment, integer, number, part, scratch
 from driftway.learners.engine.jit import member
 from driftway.learners.learner import REGRESSION
 from driftway.learners.numeric.elementary.logarithm import log
@@ -10,12 +10,13 @@ from driftway.learners.preprocessing.standardizer import Statistics
 from driftway.learners.trees import class_trees, features, target_trees
 from driftway.learners.trees.class_leaves import ClassOpinion, ClassWork, words_of
 from driftway.learners.trees.class_trees import ClassTrees, score_tree, tree_sizes
-from driftway.learners.trees.nominal import NONE, mask_of, nominal_columns
+from driftway.learners.trees.nominal import NONE, nominal_columns
 from driftway.learners.trees.target_leaves import WORDS, TargetOpinion, TargetWork
 from driftway.learners.trees.target_trees import TargetTrees, predict_tree
+from driftway.learners.trees.tree_learner import TreeLearner
 
 
-class HoeffdingTree(Learner):
+class HoeffdingTree(TreeLearner):
     """A decision tree that splits a leaf as soon as its rows show, with high probability, which column is the best.
 
     For thresholds, interactions of columns and ids, which linear learners cannot express. It needs some hundred rows
@@ -39,10 +40,6 @@ class HoeffdingTree(Learner):
     """
 
     name = "hoeffding_tree"
-    tasks = ("binary", "multiclass", "regression")
-    standardizable = False
-    link = "logistic"
-    multiclass_link = "softmax"
 
     class Params(Parameters):
         grace: int = integer(200, "Rows of a leaf from one try to split it to the next.", at_least=1)
@@ -62,13 +59,6 @@ class HoeffdingTree(Learner):
         growth = class_trees.Growth(float(p.grace), p.delta, p.tie)
         sizes = tree_sizes(1, p.max_leaves, d, d, words_of(self.n_classes, p.nominal != NONE))
         return UpdateRule(score_classes, learn_class, growth, ClassTree, sizes, classes=True)
-
-    def initialise(self) -> None:
-        mask_of(self.parameters.nominal, self.n_features)
-
-    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
-        mask = mask_of(self.parameters.nominal, self.n_features, *axes)
-        return {**super().scratch_arrays(*axes), "work.row.nominal": mask}
 
 
 class ClassTree(NamedTuple):
@@ -91,7 +81,7 @@ class TargetTree(NamedTuple):
 
 
 @fragment
-def score_classes(x: Array, _p: class_trees.Growth, memory: ClassTree) -> None:
+def score_classes(x: Array, _p: Any, memory: Any) -> None:
     """Write the logarithm of each class's probability in the leaf that the row reaches. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
     opinion = member(memory.opinions, 0)
@@ -108,7 +98,7 @@ def learn_class(x: Array, y: int, _omega: float, _finite: bool, p: class_trees.G
 
 
 @fragment
-def score_target(x: Array, _p: target_trees.Growth, memory: TargetTree) -> float:
+def score_target(x: Array, _p: Any, memory: Any) -> float:
     """Return what the leaf that the row reaches predicts. Shapes: x f8[d]."""
     features.read(x, memory.known, memory.work.row)
     return predict_tree(member(memory.trees, 0), memory.work, member(memory.opinions, 0))

@@ -6,7 +6,6 @@ import numpy as np
 
 from driftway.learners.contract import (
     Array,
-    Learner,
     Parameters,
     UpdateRule,
     field,
@@ -27,16 +26,17 @@ from driftway.learners.trees.class_trees import tree_sizes
 from driftway.learners.trees.features import LARGEST
 from driftway.learners.trees.forest import columns_of_patch
 from driftway.learners.trees.monitors import BUCKETS, Detectors, forget, increased
-from driftway.learners.trees.nominal import mask_of, nominal_columns
+from driftway.learners.trees.nominal import nominal_columns
 from driftway.learners.trees.relative_error import SLOW, ErrorScale, count_error, relative, root_of
 from driftway.learners.trees.target_leaves import VALUE, WORDS, TargetOpinion, TargetWork
 from driftway.learners.trees.target_trees import Growth, TargetTrees, learn_tree, predict_tree
+from driftway.learners.trees.tree_learner import TreeLearner
 
 FLATTEST = 1e-3
 """Least curvature of the loss, so that a Newton step is finite."""
 
 
-class StreamingGradientBoosting(Learner):
+class StreamingGradientBoosting(TreeLearner):
     """Regression trees in a row, each of which learns what those before it leave of the loss.
 
     Strong on targets and on classes with smooth boundaries of many columns, at the price of many trees. Step m predicts
@@ -58,10 +58,6 @@ class StreamingGradientBoosting(Learner):
     """
 
     name = "streaming_gradient_boosting"
-    tasks = ("binary", "multiclass", "regression")
-    standardizable = False
-    link = "logistic"
-    multiclass_link = "softmax"
 
     class Params(Parameters):
         steps: int = integer(30, "T, number of boosting steps.", at_least=1, at_most=1000)
@@ -89,13 +85,9 @@ class StreamingGradientBoosting(Learner):
         return UpdateRule(score_classes, learn_class, given, BoostedClasses, sizes, classes=True)
 
     def initialise(self) -> None:
-        mask_of(self.parameters.nominal, self.n_features)
+        super().initialise()
         for t, words in enumerate(self.state["trees.generator"]):
             seed(words, np.uint64(self.parameters.seed + t))
-
-    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
-        mask = mask_of(self.parameters.nominal, self.n_features, *axes)
-        return {**super().scratch_arrays(*axes), "work.row.nominal": mask}
 
 
 class Given(NamedTuple):

@@ -1,15 +1,16 @@
 """Streaming random patches."""
 
-from driftway.learners.contract import Array, Learner, Parameters, UpdateRule, integer, number
+from driftway.learners.contract import Parameters, UpdateRule, integer, number
 from driftway.learners.learner import REGRESSION
 from driftway.learners.trees import class_trees, target_trees
 from driftway.learners.trees.class_forest import ClassForest, learn_class, score_classes
 from driftway.learners.trees.forest import columns_of_patch, forest_sizes, given, seed_forest
-from driftway.learners.trees.nominal import mask_of, nominal_columns
+from driftway.learners.trees.nominal import nominal_columns
 from driftway.learners.trees.target_forest import TargetForest, learn_target, score_target
+from driftway.learners.trees.tree_learner import TreeLearner
 
 
-class StreamingRandomPatches(Learner):
+class StreamingRandomPatches(TreeLearner):
     """Hoeffding trees on random subsets of the columns, each of which is replaced where its errors increase.
 
     As `adaptive_random_forest`, but the columns are drawn for a whole tree, not for each leaf, and more of them: often
@@ -29,10 +30,6 @@ class StreamingRandomPatches(Learner):
     """
 
     name = "streaming_random_patches"
-    tasks = ("binary", "multiclass", "regression")
-    standardizable = False
-    link = "logistic"
-    multiclass_link = "softmax"
 
     class Params(Parameters):
         trees: int = integer(10, "T, number of trees.", at_least=1, at_most=1000)
@@ -62,9 +59,5 @@ class StreamingRandomPatches(Learner):
         return UpdateRule(score_classes, learn_class, given(p, growth), ClassForest, sizes, classes=True)
 
     def initialise(self) -> None:
-        mask_of(self.parameters.nominal, self.n_features)
+        super().initialise()
         seed_forest(self.state, self.parameters.seed)
-
-    def scratch_arrays(self, *axes: int) -> dict[str, Array]:
-        mask = mask_of(self.parameters.nominal, self.n_features, *axes)
-        return {**super().scratch_arrays(*axes), "work.row.nominal": mask}

@@ -11,7 +11,7 @@ from driftway.learners.numeric.elementary.logarithm import log
 from driftway.learners.numeric.random import Words
 from driftway.learners.trees import arena
 from driftway.learners.trees.arena import Nodes, has_begun
-from driftway.learners.trees.features import LARGEST, draw
+from driftway.learners.trees.features import LARGEST, choose, choose_pool
 from driftway.learners.trees.target_leaves import (
     MEAN,
     VALUE,
@@ -107,12 +107,8 @@ def learn_leaf(
 @kernel
 def begin_tree(tree: TargetTrees, y: float, work: TargetWork) -> None:
     """Make the tree a single empty leaf; y is its first target."""
-    s, q, d = arena.begin_tree(tree.nodes), tree.pool.shape[0], work.order.shape[0]
-    for j in range(d):
-        work.order[j] = j
-    draw(tree.generator, work.order, d, q)
-    for j in range(q):
-        tree.pool[j] = int(work.order[j])
+    s = arena.begin_tree(tree.nodes)
+    choose_pool(tree.generator, tree.pool, work.order)
     begin_leaf(tree, s, y, work)
 
 
@@ -125,19 +121,8 @@ def begin_leaf(tree: TargetTrees, s: int, y: float, work: TargetWork) -> None:
     leaves.bias[s, 0], leaves.bias[s, 1] = y, 0.0
     for k in range(2):
         leaves.level[s, k] = leaves.errors[s, k] = 0.0
-    choose_columns(tree, s, work)
+    choose(tree.generator, tree.pool, leaves.looked[s], work.order)
     renew(leaves, s, y)
-
-
-@kernel
-def choose_columns(tree: TargetTrees, s: int, work: TargetWork) -> None:
-    """Choose the columns at which the leaf in slot s looks: all of the tree's, or m of them at random."""
-    looked, order, q, m = tree.leaves.looked, work.order, tree.pool.shape[0], tree.leaves.looked.shape[1]
-    for j in range(q):
-        order[j] = tree.pool[j]
-    draw(tree.generator, order, q, m)
-    for a in range(m):
-        looked[s, a] = int(order[a])
 
 
 @kernel
@@ -158,14 +143,8 @@ def try_to_split(tree: TargetTrees, leaf: int, s: int, growth: Growth, work: Tar
 @kernel
 def split(tree: TargetTrees, leaf: int, found: Found, reserve: int, work: TargetWork) -> None:
     """Split the leaf: each child expects the mean that the split gives it, and inherits the linear model."""
-    nodes, leaves = tree.nodes, tree.leaves
-    if arena.depth_of(nodes, leaf) >= arena.DEEPEST:
-        return
-    s, left = nodes.slot[leaf], arena.room_for_two(nodes, reserve)
-    if s < 0 or left < 0:
-        return
-    arena.split_leaf(nodes, nodes.owner[s], left, found.tested, found.threshold)
-    other = nodes.slot[left + 1]
+    leaves, s = tree.leaves, tree.nodes.slot[leaf]
+    other = arena.split_leaf(tree.nodes, leaf, found.tested, found.threshold, reserve)
     if other < 0:
         return
     n, origin, mean = leaves.moments[s, WEIGHT], leaves.origin[s, 0], leaves.moments[s, MEAN]
@@ -188,5 +167,5 @@ def inherit(leaves: TargetLeaves, s: int, other: int) -> None:
 def expect(tree: TargetTrees, s: int, weight: float, mean: float, work: TargetWork) -> None:
     """Begin the leaf in slot s with a mean of so many targets."""
     tree.leaves.level[s, 0], tree.leaves.level[s, 1] = min(weight, FIRM), mean
-    choose_columns(tree, s, work)
+    choose(tree.generator, tree.pool, tree.leaves.looked[s], work.order)
     renew(tree.leaves, s, mean)

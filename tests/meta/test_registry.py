@@ -8,6 +8,7 @@ from driftway.learners.ensembles.ensemble import Ensemble
 from driftway.learners.learner import Learner
 from driftway.learners.registry import LEARNERS, WRAPPERS, find
 from driftway.learners.spec import Spec
+from driftway.learners.trees.tree_learner import TreeLearner
 from tests.conformance.checks import CHECKS
 from tests.conformance.table import TABLE
 from tests.conformance.test_multiclass_accuracy import ACCURACY
@@ -16,6 +17,7 @@ from tests.meta.sources import files, module, tree
 NOT_A_FAMILY = {
     "driftway.learners.learner",
     "driftway.learners.ensembles.ensemble",
+    "driftway.learners.trees.tree_learner",
     *(f"driftway.learners.preprocessing.{name}" for name in ("feature_map", "standardizer", "wrapper")),
 }
 """Modules whose Learner classes are not created through the registry."""
@@ -29,7 +31,7 @@ def learner_classes() -> set[str]:
         if module(path) not in NOT_A_FAMILY
         for node in tree(path).body
         if isinstance(node, ast.ClassDef)
-        and any(getattr(b, "id", "") in ("Learner", "Wrapper", "Ensemble") for b in node.bases)
+        and any(getattr(b, "id", "") in ("Learner", "Wrapper", "Ensemble", "TreeLearner") for b in node.bases)
     }
 
 
@@ -44,7 +46,7 @@ def test_names_agree():
         assert issubclass(found, Learner)
         assert found.name == name
         assert found.__module__.rpartition(".")[2] == name
-        assert found.__mro__[1] in (Learner, Ensemble), "inheritance is one deep"
+        assert found.__mro__[1] in (Learner, Ensemble, TreeLearner), "inheritance is one deep"
 
 
 def test_conformance_table_is_complete():

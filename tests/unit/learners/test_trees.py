@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from driftway import learners
+from driftway.learners.drift.adwin import ADWINState
 from driftway.learners.engine.parameters import ParameterError, TooFewFeatures
+from driftway.learners.engine.state_layout import field_specs
+from driftway.learners.trees.monitors import Detectors, Monitors
 from tests.support.oracle.protocol import run
 from tests.support.oracle.trees import learners as oracles
 
@@ -176,3 +179,12 @@ def count_alternates(tree):
 
     tree.begin, tree.take_place = noted_begin, noted_take_place
     return begun, taken
+
+
+@pytest.mark.parametrize("stacked", [Monitors, Detectors])
+def test_detectors_of_trees_are_declared_as_a_single_one(stacked):
+    """With axes for trees and nodes in front; the kernels of the single one run on them."""
+    declared = field_specs(stacked)
+    for name, one in field_specs(ADWINState).items():
+        assert (declared[name].dtype, declared[name].largest) == (one.dtype, one.largest)
+        assert declared[name].shape.endswith(f", {one.shape}")
