@@ -118,6 +118,9 @@ class CompiledFunction(CPUDispatcher):
         Whether it becomes part of every function that calls it; if not, LLVM decides.
     """
 
+    _cache: Any
+    """numba's, which keeps nothing, until `driftway.learners.engine.kernel_cache` attaches its own."""
+
     def __init__(self, function: Any, inline: bool) -> None:
         super().__init__(function, targetoptions=OPTIONS, pipeline_class=_KernelCompiler)
         self.inline = inline
