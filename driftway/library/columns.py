@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+LAZY = "toPandas", "collect", "to_pandas", "df"
+"""Methods by which what is only a query so far (of Spark, polars, DuckDB or others) gives its rows."""
 MOST_SHOWN = 40
 """Characters of a value in a message."""
 
@@ -160,6 +162,8 @@ def matrix(X: Any) -> Array:
     """
     if hasattr(X, "toarray"):
         raise TypeError("sparse matrices are not supported: give a dense array, as X.toarray() returns")
+    if not hasattr(X, "__array__") and (method := next((name for name in LAZY if hasattr(X, name)), None)):
+        raise TypeError(f"X is a {type(X).__name__}, not a table in memory: give X.{method}()")
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
         raise ValueError("X is a list of dicts: learn them one by one with learn_one")
     found = np.asarray(X)

@@ -45,6 +45,8 @@ def test_data_frames_of_polars() -> None:
         model.predict(frame.with_columns(pl.Series("a", [1.0, None, 2.0, 3.0])))
     with pytest.raises(ValueError, match="'c' is not one of the model's"):
         model.predict(frame.with_columns(c=1.0))
+    with pytest.raises(TypeError, match=r"X is a LazyFrame, not a table in memory: give X.collect\(\)"):
+        model.predict(frame.lazy())
 
 
 TABLES = {
