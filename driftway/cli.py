@@ -19,7 +19,7 @@ import click
 
 from driftway import __version__
 from driftway.commands import COMMANDS, load
-from driftway.config import read_config, require_known_variables
+from driftway.config import read_config, require_compiler, require_known_variables
 from driftway.renamed import present_words
 from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure
 
@@ -226,6 +226,7 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway worker --input EVENTS --group sea
       driftway evaluate sea --learner auto --learner arow
     """
+    require_compiler(os.environ)
     require_known_variables(os.environ)
     told = ctx.meta.setdefault(RENAMED, [])
     ctx.default_map = read_config(config, os.environ, told)

@@ -100,6 +100,18 @@ def _per_command(
     return defaults
 
 
+def require_compiler(environ: Mapping[str, str]) -> None:
+    """Fail if numba is told not to compile: kernels have parts that plain Python cannot run.
+
+    Raises
+    ------
+    UsageFailure
+        It is.
+    """
+    if environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        raise UsageFailure("NUMBA_DISABLE_JIT is set, but kernels run only compiled: unset it")
+
+
 def require_known_variables(environ: Mapping[str, str]) -> None:
     """Fail on a variable DRIFTWAY_... that no command reads, because it would be ignored silently.
 

@@ -29,6 +29,12 @@ def test_unknown_variable_is_refused_with_the_nearest_name() -> None:
     assert run("learners", DRIFTWAY_LEARNER="arow").exit_code == 0
 
 
+def test_uncompiled_kernels_are_refused() -> None:
+    words = "driftway: NUMBA_DISABLE_JIT is set, but kernels run only compiled: unset it"
+    assert refusal("learners", NUMBA_DISABLE_JIT="1") == words
+    assert run("learners", NUMBA_DISABLE_JIT="0").exit_code == 0
+
+
 def test_option_before_the_command_is_said_to_stand_there() -> None:
     words = refusal("evaluate", "sea", "--config", "some.toml")
     assert words.endswith("It goes before the command: driftway --config FILE COMMAND ...")
