@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from driftway.worker.cli.options import was_given
 from driftway.worker.errors import Failure, UsageFailure
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def broker(port: int, data: str | None, heap: str, brokers: int, restart_after: 
     """
     with _signals() as ended:
         if kind == "docker":
-            _refuse_local_options(data, heap, brokers, restart_after)
+            _refuse_local_options()
             _run_docker(port, ended)
         else:
             _run_local(port, data, heap, brokers, restart_after, ended)
@@ -145,8 +146,8 @@ def _run_docker(port: int, ended: threading.Event) -> None:
         _wait(ended, lambda: None)
 
 
-def _refuse_local_options(data: str | None, heap: str, brokers: int, restart_after: float | None) -> None:
-    if data is not None or heap != "512m" or brokers != 1 or restart_after is not None:
+def _refuse_local_options() -> None:
+    if any(map(was_given, ("data", "heap", "brokers", "restart_after"))):
         raise UsageFailure("--data, --heap, --brokers and --restart-after are for --broker local")
 
 
