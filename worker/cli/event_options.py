@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
+from driftway.worker.cli.options import Command, with_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.wire.schema.feature import MissingPolicy
 from driftway.worker.wire.schema.schema import ENVELOPES, EventSchema
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def registry_options(command: F) -> F:
+def registry_options(command: Command) -> Command:
     """--registry and --registry-property."""
     command = click.option(
         "--registry-property",
@@ -32,7 +31,9 @@ def registry_options(command: F) -> F:
     )(command)
 
 
-def schema_options(label: str = "Path of an event's label, with --feature.  [default: y]") -> Callable[[F], F]:
+def schema_options(
+    label: str = "Path of an event's label, with --feature.  [default: y]",
+) -> Callable[[Command], Command]:
     """--feature, --label, --id, --time, --envelope, --missing, --missing-indicators; `label` is that option's help."""
     options = [
         click.option(
@@ -80,10 +81,8 @@ def schema_options(label: str = "Path of an event's label, with --feature.  [def
         ),
     ]
 
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
+    def add(command: Command) -> Command:
+        return with_options(command, options)
 
     return add
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+from driftway.worker.cli.options import Command, with_options
+
 NAMES = ("missing_values", "columns", "separator", "decimal", "encoding", "width")
 
 
-def file_options(command: F) -> F:
+def file_options(command: Command) -> Command:
     """--missing-values, --columns, --separator, --decimal, --encoding, --width."""
     options = [
         click.option(
@@ -38,9 +39,7 @@ def file_options(command: F) -> F:
             help="Number of features of a LIBSVM file, of which no row may have the last.  [the largest index]",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def given_file_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from driftway.worker.cli.event_options import FeatureCount, made_events, named_features
+from driftway.worker.cli.options import Command, with_options
 from driftway.worker.cli.start_options import warm_start_plan
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
@@ -28,7 +29,6 @@ from driftway.worker.wire.registered.framing import OUTPUT_FORMATS, REGISTERED_O
 if TYPE_CHECKING:
     from driftway.learners import Spec
 
-F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_LEARNER = "auto"
 COVERING = "Intervals (regression) or sets of classes that hold this share of the labels, also under drift:"
@@ -38,7 +38,7 @@ SHARING = (
 )
 
 
-def target_options(command: F) -> F:
+def target_options(command: Command) -> Command:
     """--learner, --task, --classes, --labels, --map, --standardize, --metric-window."""
     options = [
         click.option(
@@ -84,12 +84,10 @@ def target_options(command: F) -> F:
             help="Rows of the rolling window of metrics.",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
-def event_options(command: F) -> F:
+def event_options(command: Command) -> Command:
     """--features, --format, --output-format, --pass-headers, --cloudevents-source, --emit, --coverage and more."""
     options = [
         click.option(
@@ -162,9 +160,7 @@ def event_options(command: F) -> F:
             "log and the metrics; repeatable.",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def make_target(task: str, classes: int | None, labels: str | None) -> Target:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -23,6 +23,13 @@ def was_given(option: str) -> bool:
 def was_typed(option: str) -> bool:
     """Return whether it was given by flag, and not as a default for all commands in the environment or a file."""
     return click.get_current_context().get_parameter_source(option) is ParameterSource.COMMANDLINE
+
+
+def with_options(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
+    """Add options to a command, whose help lists them in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def group_of_outputs(command: Command) -> Command:
@@ -93,9 +100,7 @@ def client_options(command: Command) -> Command:
             help="File of client properties, key=value lines; -X wins over it.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def reading_option(command: Command) -> Command:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.options import Command
+from driftway.worker.cli.options import Command, with_options
 from driftway.worker.errors import UsageFailure
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def serve_options(command: Command) -> Command:
             "unless --http-host is loopback.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def open_endpoint(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.cli.options import was_given
+from driftway.worker.cli.options import Command, was_given, with_options
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import EARLIEST, LATEST
 from driftway.worker.wire.events import CLASSIFICATION, Schema, Target
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from driftway.worker.settings import ModelSettings
     from driftway.worker.warm_start import WarmStart
 
-F = TypeVar("F", bound=Callable[..., Any])
 
 LARGEST_OFFSET = 2**63 - 1
 MOST_DIGITS = 100
@@ -43,7 +42,7 @@ def start_place(context: click.Context, option: click.Parameter, value: str) -> 
     raise click.BadParameter(f"{value!r} is neither {EARLIEST}, {LATEST} nor an offset.", context, option)
 
 
-def warm_options(command: F) -> F:
+def warm_options(command: Command) -> Command:
     """--warm-start, --frozen."""
     options = [
         click.option(
@@ -54,9 +53,7 @@ def warm_options(command: F) -> F:
         ),
         click.option("--frozen", is_flag=True, help="The model of --warm-start only predicts and learns nothing more."),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 @dataclass(frozen=True)

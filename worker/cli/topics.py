@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from driftway.worker.cli.options import client_options, outputs_option
+from driftway.worker.cli.options import Command, client_options, outputs_option, with_options
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import parse_properties
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 Plan = dict[str, tuple[int, dict[str, str]]]
 
 
@@ -39,9 +37,7 @@ def _topic_options(command: Command) -> Command:
         ),
         outputs_option,
     )
-    for option in reversed(options):
-        command = option(command)
-    return client_options(command)
+    return client_options(with_options(command, options))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -35,7 +35,6 @@ from driftway.worker.wire.events import Schema, Target
 from driftway.worker.wire.schema.feature import REJECT, MissingPolicy
 from driftway.worker.wire.schema.schema import READINGS, EventSchema
 
-SUFFIX = ".driftway"
 BEHIND = " behind "
 """Separates a learner's spec from the feature maps in front of it, in a header."""
 

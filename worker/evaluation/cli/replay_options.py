@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from driftway.worker.cli.options import client_options, outputs_option, was_given, was_typed
+from driftway.worker.cli.options import Command, client_options, outputs_option, was_given, was_typed, with_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
 from driftway.worker.wire.codec import FORMATS, JSON
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 OF_TOPICS = (
     "topic", "group", "outputs", "partition", "form", "registry", "registry_properties", "warm_start", "bootstrap",
@@ -33,7 +31,7 @@ ONLY_HERE = {
 """Options that mean nothing without others."""
 
 
-def replay_options(command: F) -> F:
+def replay_options(command: Command) -> Command:
     """--plan, --topic, --group, --partition, --from, --points, --accuracy-every, --format, and those of clients."""
     options = [
         click.option(
@@ -81,9 +79,7 @@ def replay_options(command: F) -> F:
         outputs_option,
         client_options,
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def check_replay_options(streams: tuple[str, ...], given: dict[str, Any]) -> None:

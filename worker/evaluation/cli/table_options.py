@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from driftway.worker.cli.console import bar, wide_console
-from driftway.worker.cli.options import was_typed
+from driftway.worker.cli.options import Command, was_typed, with_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.evaluation.cli.plan_options import plan
 from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
@@ -18,7 +18,6 @@ from driftway.worker.evaluation.cli.unused_rows import require_used, tell_losses
 if TYPE_CHECKING:
     from driftway.worker.evaluation.grid.search import GridResult
 
-F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT_OUT = Path("docs") / "results"
 TABLES = ("auto", "d-odm", "dfop", "dfop-regression", "moving-targets", "online-to-batch", "sanity")
@@ -29,7 +28,7 @@ GRID_REFUSES = ("learner", "warm_start", "frozen", "scores", "curves", "csv", "p
 """Options that do not apply to a grid."""
 
 
-def table_options(command: F) -> F:
+def table_options(command: Command) -> Command:
     """Add --table, --grid and --out."""
     options = [
         click.option(
@@ -52,9 +51,7 @@ def table_options(command: F) -> F:
             help=f"Where --table and --grid write Markdown and PNG.  [default: {DEFAULT_OUT} for --table]",
         ),
     ]
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 def check_table_options(streams: tuple[str, ...], given: dict[str, Any]) -> None:

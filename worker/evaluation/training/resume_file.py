@@ -16,7 +16,6 @@ from driftway.worker.wire.codec import read_json, write_json
 
 MAGIC = b"DWP1"
 DIGEST_BYTES = 16
-SUFFIX = ".partial"
 
 
 @dataclass(frozen=True)
