@@ -42,12 +42,13 @@ def baseline_of(learner: Learner) -> Array:
     return np.zeros(learner.n_features)
 
 
-def explain(learner: Learner, x: Array, column: int = 0, baseline: Array | None = None) -> Explanation:
+def explain(learner: Learner, x: Array, column: int = 0) -> Explanation:
     """Split the score of one row into contributions, using the learner's current state without changing it.
 
     With s the score and x0 the baseline, feature j contributes s(x0 with feature j from x) - s(x0). The remainder,
     s(x) - s(x0) - the sum of the contributions, is 0 up to rounding if the score is linear in the features
-    (standardised or not); otherwise it is the joint effect of several features.
+    (standardised or not); otherwise it is the joint effect of several features. The baseline is `baseline_of`, with the
+    row's own ids (`Learner.unscaled`).
 
     Parameters
     ----------
@@ -57,21 +58,16 @@ def explain(learner: Learner, x: Array, column: int = 0, baseline: Array | None 
         The row, finite.
     column : int
         Index of the score, 0 <= column < k; the class in multiclass.
-    baseline : f8[d] or None
-        x0; None means `baseline_of`, with the row's own ids (`Learner.unscaled`).
 
     Raises
     ------
     ValueError
-        A shape is wrong, or there is no such column.
+        The row has another shape, or there is no such column.
     """
-    d = learner.n_features
-    x0 = baseline_of(learner) if baseline is None else baseline
-    if x.shape != (d,) or x0.shape != (d,):
-        raise ValueError(f"row and baseline have shapes {x.shape} and {x0.shape}, expected {(d,)}")
-    if baseline is None:
-        ids = list(learner.unscaled)
-        x0[ids] = x[ids]  # a mean of ids is meaningless, and features have a meaning only within a task
+    d, x0, ids = learner.n_features, baseline_of(learner), list(learner.unscaled)
+    if x.shape != (d,):
+        raise ValueError(f"the row has shape {x.shape}, expected {(d,)}")
+    x0[ids] = x[ids]  # a mean of ids is meaningless, and features have a meaning only within a task
     if not 0 <= column < learner.n_scores:
         raise ValueError(f"there is no score {column}, only 0 to {learner.n_scores - 1}")
     s0, s = scores(learner, np.array([x0, x]), column).tolist()

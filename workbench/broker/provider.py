@@ -18,7 +18,6 @@ Kind = Literal["local", "docker"]
 @contextlib.contextmanager
 def provide(
     kind: Kind = "local",
-    port: int = 0,
     properties: Mapping[str, str] | None = None,
     steady: bool = False,
     heap: str = HEAP,
@@ -29,8 +28,6 @@ def provide(
     ----------
     kind : {"local", "docker"}
         What to start unless DRIFTWAY_BOOTSTRAP names a running cluster, which always wins.
-    port : int
-        Port to listen on; 0 takes a free one.
     properties : mapping, optional
         Broker properties, for a broker that is started here.
     steady : bool
@@ -50,8 +47,8 @@ def provide(
         require_broker(named, {})
         yield named
     elif kind == "docker":
-        with docker_kafka(port, properties) as bootstrap:
+        with docker_kafka(properties=properties) as bootstrap:
             yield bootstrap
     else:
-        with LocalKafka(port=port, heap=heap, properties=properties, steady=steady) as kafka:
+        with LocalKafka(heap=heap, properties=properties, steady=steady) as kafka:
             yield kafka.bootstrap

@@ -19,6 +19,8 @@ from driftway.worker.errors import Failure
 
 Array = NDArray[np.float64]
 
+LEVEL = 0.05
+"""Significance level: 0.05 is 95 %."""
 NEMENYI = {
     0.05: (
         *(1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164),
@@ -59,15 +61,13 @@ class Friedman(NamedTuple):
     p_F: float
 
 
-def paired_t(ours: ArrayLike, theirs: ArrayLike, level: float = 0.05) -> Paired:
-    """Test whether one learner's figures are larger than another's, run by run.
+def paired_t(ours: ArrayLike, theirs: ArrayLike) -> Paired:
+    """Test whether one learner's figures are larger than another's, run by run; two-sided, at LEVEL.
 
     Parameters
     ----------
     ours, theirs : f8[n]
         Figures of the same n >= 2 runs; larger is better.
-    level : float
-        Significance level of the two-sided test: 0.05 is 95 %.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def paired_t(ours: ArrayLike, theirs: ArrayLike, level: float = 0.05) -> Paired:
     limit = math.copysign(math.inf, mean) if mean else 0.0
     t = mean / error if error else limit
     p = student_tails(t, n - 1)
-    return Paired(mean, t, p, (WIN if mean > 0 else LOSS) if p < level else TIE)
+    return Paired(mean, t, p, (WIN if mean > 0 else LOSS) if p < LEVEL else TIE)
 
 
 def win_tie_loss(verdicts: Sequence[int]) -> tuple[int, int, int]:
@@ -142,7 +142,7 @@ def friedman(figures: ArrayLike, larger_is_better: bool = True) -> Friedman:
     return Friedman(mean, chi_square, chi_square_tail(chi_square, k - 1), F, f_tail(F, k - 1, (k - 1) * (n - 1)))
 
 
-def critical_difference(k: int, n: int, level: float = 0.05) -> float:
+def critical_difference(k: int, n: int, level: float = LEVEL) -> float:
     """Nemenyi's critical difference: the least significant difference of two of k mean ranks over n data sets.
 
     Raises

@@ -15,7 +15,7 @@ from typing import Any
 from driftway.learners.engine.parameters import ParameterError
 from driftway.learners.spec import Spec
 from driftway.worker.errors import UsageFailure
-from driftway.worker.evaluation.protocols import Figure, Job, Outcome, run
+from driftway.worker.evaluation.protocols import Figure, Job, run
 from driftway.worker.evaluation.rows import RowCounts
 from driftway.worker.processes import run_jobs
 from driftway.worker.wire.events import REGRESSION
@@ -171,9 +171,8 @@ def run_grids(
     jobs: Sequence[Job],
     processes: int = 1,
     progress: Callable[[int], None] | None = None,
-    metric: str | None = None,
 ) -> list[GridResult]:
-    """Evaluate every point of every grid on every stream.
+    """Evaluate every point of every grid on every stream, by accuracy, or mse in regression.
 
     Parameters
     ----------
@@ -185,13 +184,11 @@ def run_grids(
         One per stream; their learners are replaced.
     processes, progress
         As `driftway.worker.processes.run_jobs`.
-    metric : str or None
-        Metric to compare by; None: accuracy, or mse in regression.
 
     Raises
     ------
     UsageFailure
-        A stream, a learner or the metric does not exist.
+        A stream or a learner does not exist.
     """
     pairs = [(grid, job) for job in jobs for grid in grids]
     point_jobs = [replace(job, spec=grid.spec(point)) for grid, job in pairs for point in grid.points()]
@@ -200,10 +197,10 @@ def run_grids(
     results = []
     for grid, job in pairs:
         found = list(itertools.islice(outcomes, len(grid.points())))
-        chosen = metric or ("mse" if job.target.task == REGRESSION else "accuracy")
-        figures = tuple(_figure(outcome, chosen) for outcome in found)
+        metric = "mse" if job.target.task == REGRESSION else "accuracy"
+        figures = tuple(outcome.figure(metric) for outcome in found)
         seconds = sum(one.seconds for one in found)
-        results.append(GridResult(grid, found[0].stream, chosen, figures, seconds, found[0].counts))
+        results.append(GridResult(grid, found[0].stream, metric, figures, seconds, found[0].counts))
     return results
 
 
@@ -223,12 +220,6 @@ def _check(open_stream: Callable[..., Any], jobs: Sequence[Job]) -> None:
             raise UsageFailure(str(error)) from None
         except ParameterError as error:
             raise UsageFailure(f"learner {job.spec.text}: {error}") from None
-
-
-def _figure(outcome: Outcome, metric: str) -> Figure:
-    if metric not in outcome.metrics:
-        raise UsageFailure(f"no metric {metric}; there are {', '.join(outcome.metrics)}")
-    return outcome.figure(metric)
 
 
 def _number(text: str) -> float | str:
