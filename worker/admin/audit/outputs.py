@@ -71,6 +71,16 @@ class TopicComparison:
         self._begin, self._committed = span
         self._retained = stream.low > 0
         """Whether retention may have deleted the first records."""
+        self._places: dict[Any, int] = {}
+        """Learner, as `learner` returns it -> its place among the records of an offset."""
+
+    def rank(self, learners: Sequence[Any]) -> None:
+        """Expect the records of these learners from now on, in this order at each offset."""
+        self._places = {learner: place for place, learner in enumerate(learners)}
+
+    def learner(self, identity: RecordIdentity) -> Any:
+        """Whose record it is, where there are several for an offset."""
+        return None
 
     def require(self, wanted: Sequence[RecordIdentity]) -> None:
         """Compare the next recomputed records with those in the topic.
@@ -123,7 +133,7 @@ class TopicComparison:
         ValueError
             The record does not hold them.
         """
-        return input_offset(identity[1] or b""), 0
+        return input_offset(identity[1] or b""), self._places.get(self.learner(identity), len(self._places))
 
     def explain(self, want: RecordIdentity, got: RecordIdentity) -> str:
         """Describe how two records with the same order key differ."""
@@ -243,21 +253,11 @@ class ChallengerComparison(PredictionComparison):
         super().__init__(stream, input_name, span)
         self.rank(names)
 
-    def rank(self, names: Sequence[str]) -> None:
-        """Expect the predictions of other challengers from now on."""
-        self._places = {name: place for place, name in enumerate(names)}
-
     def named(self, identity: RecordIdentity) -> str:
-        return f"prediction of challenger {_challenger(identity)}"
+        return f"prediction of challenger {self.learner(identity)}"
 
-    def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
-        offset, _ = super().order_key(identity)
-        return offset, self._places.get(_challenger(identity), len(self._places))
-
-
-def _challenger(identity: RecordIdentity) -> str:
-    """Return the name in a challenger's prediction; empty if there is none."""
-    return str(fields(identity[1] or b"").get("learner", ""))
+    def learner(self, identity: RecordIdentity) -> str:
+        return str(fields(identity[1] or b"").get("learner", ""))
 
 
 class PointComparison(TopicComparison):
@@ -277,13 +277,8 @@ class PointComparison(TopicComparison):
         super().__init__(stream, input_name, span)
         self.rank(keys)
 
-    def rank(self, keys: list[bytes]) -> None:
-        """Expect the points of other learners from now on."""
-        self._places = {key: place for place, key in enumerate(keys)}
-
-    def order_key(self, identity: RecordIdentity) -> tuple[int, int]:
-        offset, _ = super().order_key(identity)
-        return offset, self._places.get(identity[0], len(self._places))
+    def learner(self, identity: RecordIdentity) -> Any:
+        return identity[0]
 
     def identity(self, message: Any) -> RecordIdentity:
         value = message.value() or b""
