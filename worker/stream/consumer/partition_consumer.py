@@ -196,11 +196,7 @@ class PartitionConsumer:
         bool
             Whether the client did so. If not, the partition is about to be revoked, or must be restored.
         """
-        self.at_end.discard(partition)
-        self.misplaced.pop(partition, None)
-        self.unreadable.pop(partition, None)
-        self.out_of_range.pop(partition, None)
-        self._next_offsets.pop(partition, None)
+        self._start_over(partition)
         self._moved.add(partition)
         self._seek_offsets[partition] = offset
         return self._seek(partition, offset)
@@ -335,10 +331,12 @@ class PartitionConsumer:
     def _forget(self, partitions: list[int]) -> None:
         self._owned.difference_update(partitions)
         for partition in partitions:
-            self.at_end.discard(partition)
+            self._start_over(partition)
             self._deferred.pop(partition, None)
-            self.misplaced.pop(partition, None)
-            self.unreadable.pop(partition, None)
-            self.out_of_range.pop(partition, None)
             self._seek_offsets.pop(partition, None)
-            self._next_offsets.pop(partition, None)
+
+    def _start_over(self, partition: int) -> None:
+        """Forget what was found in a partition so far."""
+        self.at_end.discard(partition)
+        for found in (self.misplaced, self.unreadable, self.out_of_range, self._next_offsets):
+            found.pop(partition, None)
