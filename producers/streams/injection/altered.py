@@ -7,18 +7,18 @@ from functools import cached_property
 
 from driftway.producers.streams.injection.injection_kind import (
     DriftWindow,
+    Injected,
     InjectionRequest,
     Words,
-    drift_points_of,
     words,
 )
-from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced
 
 Alter = Callable[[Words, int, Block], Block]
 """(random state, first row, block) -> the changed block; draws in row order, and does not modify its arguments."""
 
 
-class Altered(Stream):
+class Altered(Injected):
     """The rows of `stream`, changed inside a window.
 
     Parameters
@@ -34,10 +34,8 @@ class Altered(Stream):
     """
 
     def __init__(self, stream: Stream, request: InjectionRequest, window: DriftWindow, alter: Alter) -> None:
-        self._inner, self._window, self._alter = stream, window, alter
-        self._seed = request.seed
-        copy_schema(self, stream, request.text)
-        self.rows = stream.rows
+        super().__init__(stream, request)
+        self._window, self._alter, self.rows = window, alter, stream.rows
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
         state, start, n_concepts = words(self._seed), 0, len(self._inner.concepts)
@@ -45,23 +43,12 @@ class Altered(Stream):
             yield self._alter(state, start, block), self._window.mark(start, concept, n_concepts)
             start += len(concept)
 
-    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        return (block for block, _ in self.traced(size))
-
     @property
     def concepts(self) -> tuple[str, ...]:
         return self._window.concepts(self._inner.concepts)
-
-    @property
-    def root(self) -> Stream:
-        return self._inner.root
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         found = [*self._inner.changes, *self._window.changes()]
         shown = (change for change in found if self.rows is None or change.at < self.rows)
         return tuple(sorted(shown, key=lambda change: change.at))
-
-    @cached_property
-    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
-        return drift_points_of(self.changes)

@@ -20,15 +20,15 @@ from driftway.producers.streams.injection.injection_kind import (
     CLASSES,
     END,
     MOST_ROWS,
+    Injected,
     InjectionKind,
     InjectionRequest,
     check_classes,
     class_count,
-    drift_points_of,
 )
 from driftway.producers.streams.injection.rows import TracedRows
 from driftway.producers.streams.options import option
-from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced
 from driftway.worker.errors import UsageFailure
 
 
@@ -58,7 +58,7 @@ def slide_classes(
             X[i, j] = (1.0 - w) * A[i, j] + w * partner[j]
 
 
-class Sliding(Stream):
+class Sliding(Injected):
     """The first stream before `from`, the second from `until` on, and interpolated pairs of their rows in between.
 
     Concepts: those of the first stream, those of the second, then the transitions from each of the first's to each
@@ -79,12 +79,12 @@ class Sliding(Stream):
 
     def __init__(self, stream: Stream, request: InjectionRequest) -> None:
         assert request.second is not None  # noqa: S101 - `spec` requires it
+        super().__init__(stream, request)
         self._first, self._second = stream, request.second
         self._from: int = request.values["from"]
         self._until: int = request.values["until"]
         if self._until <= self._from:
             raise UsageFailure(f"incremental: until must lie after from, got {self._until} and {self._from}")
-        copy_schema(self, stream, request.text)
         self.labels = stream.labels or self._second.labels
         self.task = stream.task or self._second.task
         self._n_classes = 0 if self.task == "regression" else class_count(self, request, "incremental")
@@ -98,17 +98,10 @@ class Sliding(Stream):
         while len((part := joined.take(size))[1]):
             yield part
 
-    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        return (block for block, _ in self.traced(size))
-
     @property
     def concepts(self) -> tuple[str, ...]:
         first, second = self._first.concepts, self._second.concepts
         return (*first, *second, *(f"{one} sliding to {other}" for one in first for other in second))
-
-    @property
-    def root(self) -> Stream:
-        return self._first.root
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]
@@ -128,10 +121,6 @@ class Sliding(Stream):
         ]
         rows = END if self.rows is None else self.rows
         return tuple(sorted((change for change in found if change.at < rows), key=lambda change: change.at))
-
-    @cached_property
-    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
-        return drift_points_of(self.changes)
 
     def _phases(
         self,

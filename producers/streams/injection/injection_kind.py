@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from driftway.learners.numeric import random
 from driftway.producers.streams.options import Option, Values, option
-from driftway.producers.streams.stream import Change, Stream
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, copy_schema
 from driftway.worker.errors import UsageFailure
 
 Words = NDArray[np.uint64]
@@ -129,9 +130,34 @@ def words(seed: int) -> Words:
     return state
 
 
-def drift_points_of(changes: tuple[Change, ...]) -> tuple[int, ...]:
-    """The rows, sorted and unique, at which one concept replaces another."""
-    return tuple(sorted({change.at for change in changes if change.drift and change.at > 0}))
+class Injected(Stream):
+    """A stream with an injection; its subclasses read `traced`, and say in `changes` what happens where.
+
+    Parameters
+    ----------
+    stream : Stream
+        The stream without it.
+    request : InjectionRequest
+        The request.
+    """
+
+    def __init__(self, stream: Stream, request: InjectionRequest) -> None:
+        self._inner, self._seed = stream, request.seed
+        copy_schema(self, stream, request.text)
+
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
+        """Read the stream without the rows' concepts."""
+        return (block for block, _ in self.traced(size))
+
+    @property
+    def root(self) -> Stream:
+        """The stream without any injection."""
+        return self._inner.root
+
+    @cached_property
+    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The rows, sorted and unique, at which one concept replaces another."""
+        return tuple(sorted({change.at for change in self.changes if change.drift and change.at > 0}))
 
 
 def class_count(stream: Stream, request: InjectionRequest, kind: str) -> int:

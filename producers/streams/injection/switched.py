@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.producers.streams.injection.injection_kind import InjectionRequest, Words, drift_points_of, words
+from driftway.producers.streams.injection.injection_kind import Injected, InjectionRequest, Words, words
 from driftway.producers.streams.injection.rows import TracedRows, portion
-from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.stream import BLOCK_ROWS, Block, Change, Stream, Traced
 
 Choose = Callable[[Words, int, int], NDArray[np.bool_]]
 """(random state, first row, n) -> bool[n], True where the row comes from the second stream; may draw, in row order."""
@@ -19,7 +19,7 @@ WALK_ROWS = 1 << 16
 """Rows chosen at once if only their positions are needed: 64 kB."""
 
 
-class Switched(Stream):
+class Switched(Injected):
     """Rows of `stream` or of the second stream, each of which continues where it stopped.
 
     Neither stream loses rows while the other one is read. The result ends when the chosen stream has no row left, as
@@ -48,12 +48,11 @@ class Switched(Stream):
         own: Callable[[int], Sequence[Change]],
     ) -> None:
         assert request.second is not None  # noqa: S101 - `spec` requires it for the kinds that build this
+        super().__init__(stream, request)
         self._first, self._second = stream, request.second
         self._choose = choose
         self._settled = settled
         self._own = own
-        self._seed = request.seed
-        copy_schema(self, stream, request.text)
         self.labels = stream.labels or self._second.labels
         self.task = stream.task or self._second.task
 
@@ -73,16 +72,9 @@ class Switched(Stream):
                 return
             start += n
 
-    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        return (block for block, _ in self.traced(size))
-
     @property
     def concepts(self) -> tuple[str, ...]:
         return self._first.concepts + self._second.concepts
-
-    @property
-    def root(self) -> Stream:
-        return self._first.root
 
     @cached_property
     def rows(self) -> int | None:  # type: ignore[override]
@@ -109,10 +101,6 @@ class Switched(Stream):
                     end = at if high is None else high
                     found.append(Change(change.kind, at, at if low is None else low, end, change.drift))
         return tuple(sorted((change for change in found if change.at < rows), key=lambda change: change.at))
-
-    @cached_property
-    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
-        return drift_points_of(self.changes)
 
     def _placed(
         self, of_first: Sequence[int], of_second: Sequence[int], most_rows: int

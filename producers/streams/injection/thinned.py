@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from driftway.producers.streams.injection.injection_kind import (
     DriftWindow,
+    Injected,
     InjectionRequest,
     Words,
-    drift_points_of,
     words,
 )
 from driftway.producers.streams.injection.rows import TracedRows
-from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced, copy_schema
+from driftway.producers.streams.stream import BLOCK_ROWS, Array, Block, Change, Stream, Traced
 
 Keep = Callable[[Words, Array, int, Block], NDArray[np.bool_]]
 """(random state, memory f8[m], first row, block) -> bool[n], True for the rows to keep; in row order."""
 
 
-class Thinned(Stream):
+class Thinned(Injected):
     """The rows of `stream` that `keep` keeps; their number is known only after reading.
 
     Parameters
@@ -42,25 +42,17 @@ class Thinned(Stream):
     def __init__(
         self, stream: Stream, request: InjectionRequest, window: DriftWindow, keep: Keep, memory: Array
     ) -> None:
-        self._inner, self._window, self._keep, self._memory = stream, window, keep, memory
-        self._seed = request.seed
-        copy_schema(self, stream, request.text)
+        super().__init__(stream, request)
+        self._window, self._keep, self._memory = window, keep, memory
 
     def traced(self, size: int = BLOCK_ROWS) -> Iterator[Traced]:
         kept = TracedRows(self._kept(size), self.n_features)
         while len((part := kept.take(size))[1]):
             yield part
 
-    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[Block]:
-        return (block for block, _ in self.traced(size))
-
     @property
     def concepts(self) -> tuple[str, ...]:
         return self._window.concepts(self._inner.concepts)
-
-    @property
-    def root(self) -> Stream:
-        return self._inner.root
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -75,10 +67,6 @@ class Thinned(Stream):
             if at in where
         ]
         return tuple(sorted(moved, key=lambda change: change.at))
-
-    @cached_property
-    def drift_points(self) -> tuple[int, ...]:  # type: ignore[override]
-        return drift_points_of(self.changes)
 
     def _kept(self, size: int) -> Iterator[Traced]:
         state, memory, start, n_concepts = words(self._seed), self._memory.copy(), 0, len(self._inner.concepts)
