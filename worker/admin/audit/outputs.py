@@ -58,11 +58,15 @@ class TopicComparison:
         The input partition as named in messages: ``EVENTS/0``.
     span : tuple of int
         Input offsets (first, committed); records that belong to offsets outside are not compared.
+    learners : sequence
+        As `rank`; empty if an offset has one record.
     """
 
     noun = "record"
 
-    def __init__(self, stream: MessageStream | RecordStream, input_name: str, span: tuple[int, int]) -> None:
+    def __init__(
+        self, stream: MessageStream | RecordStream, input_name: str, span: tuple[int, int], learners: Sequence[Any] = ()
+    ) -> None:
         self.stream = stream
         self.matched = 0
         self.newest = -1
@@ -71,11 +75,10 @@ class TopicComparison:
         self._begin, self._committed = span
         self._retained = stream.low > 0
         """Whether retention may have deleted the first records."""
-        self._places: dict[Any, int] = {}
-        """Learner, as `learner` returns it -> its place among the records of an offset."""
+        self.rank(learners)
 
     def rank(self, learners: Sequence[Any]) -> None:
-        """Expect the records of these learners from now on, in this order at each offset."""
+        """Expect the records of these from now on, which `learner` tells apart, in this order at each offset."""
         self._places = {learner: place for place, learner in enumerate(learners)}
 
     def learner(self, identity: RecordIdentity) -> Any:
@@ -205,14 +208,16 @@ class PredictionComparison(TopicComparison):
 
     Parameters
     ----------
-    stream, input_name, span
+    stream, input_name, span, learners
         As `TopicComparison`.
     """
 
     noun = "prediction"
 
-    def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int]) -> None:
-        super().__init__(stream, input_name, span)
+    def __init__(
+        self, stream: RecordStream, input_name: str, span: tuple[int, int], learners: Sequence[Any] = ()
+    ) -> None:
+        super().__init__(stream, input_name, span, learners)
         self.columns = stream.columns
         self.schemas = set[tuple[str, int]]()
         """Format and id of each schema in a registry that was found."""
@@ -239,19 +244,10 @@ class PredictionComparison(TopicComparison):
 class ChallengerComparison(PredictionComparison):
     """Compares challengers' predictions: in the order of events, and within an event in the order of the plan.
 
-    Parameters
-    ----------
-    stream, input_name, span
-        As `TopicComparison`.
-    names : sequence of str
-        Names of the challengers, in the order of the plan.
+    `learners` are their names.
     """
 
     noun = "challenger's prediction"
-
-    def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int], names: Sequence[str]) -> None:
-        super().__init__(stream, input_name, span)
-        self.rank(names)
 
     def named(self, identity: RecordIdentity) -> str:
         return f"prediction of challenger {self.learner(identity)}"
@@ -261,21 +257,9 @@ class ChallengerComparison(PredictionComparison):
 
 
 class PointComparison(TopicComparison):
-    """Compares accuracy points: one per learner at the same rows, the champion's first.
-
-    Parameters
-    ----------
-    stream, input_name, span
-        As `TopicComparison`.
-    keys : list of bytes
-        Keys of the points, in the order of the learners.
-    """
+    """Compares accuracy points: one per learner at the same rows, the champion's first; `learners` are their keys."""
 
     noun = "accuracy point"
-
-    def __init__(self, stream: MessageStream, input_name: str, span: tuple[int, int], keys: list[bytes]) -> None:
-        super().__init__(stream, input_name, span)
-        self.rank(keys)
 
     def learner(self, identity: RecordIdentity) -> Any:
         return identity[0]
@@ -308,14 +292,9 @@ def as_in_earlier_versions(want: bytes, got: bytes) -> bytes:
 
 
 class AlarmComparison(PointComparison):
-    """Compares drift alarms: in the order of events, and within an event in the order of detectors.
+    """Compares drift alarms: in the order of events, and within an event in that of the detectors.
 
-    Parameters
-    ----------
-    stream, input_name, span
-        As `TopicComparison`.
-    keys : list of bytes
-        Keys of the alarms, in the order of the detectors.
+    `learners` are the alarms' keys.
     """
 
     noun = "drift alarm"
