@@ -9,6 +9,8 @@ import math
 from typing import Any, NamedTuple
 
 from driftway.learners.auto.forests.trees import (
+    FEWEST,
+    FULL,
     OBSERVED,
     Columns,
     Trees,
@@ -28,13 +30,9 @@ PRIOR = 0.1
 """Weight of each class in a leaf without rows."""
 SMOOTHING = 0.005
 """Share of the last row in a tree's accuracy."""
-FEWEST = 0.01
-"""Smallest share of a leaf's rows that may go to a child."""
 LEAST_GAIN = 1e-3
 INHERITED = 50.0
 """Largest weight of the classes that a child begins with."""
-FULL = 16384.0
-"""Weight of rows without a split behind which a slot begins to count anew: counts have 16 bits."""
 EVERY = 64
 """Rows between two looks at a tree's error."""
 FAR = 6.0

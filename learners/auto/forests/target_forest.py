@@ -9,6 +9,8 @@ import math
 from typing import Any, NamedTuple
 
 from driftway.learners.auto.forests.trees import (
+    FEWEST,
+    FULL,
     OBSERVED,
     Columns,
     Trees,
@@ -31,8 +33,6 @@ TIE = 0.1
 """Bound below which the best split is taken however small its lead is."""
 KEEP = 0.98
 """Decay of a leaf's mean per row that it learns."""
-FEWEST = 0.01
-"""Smallest share of a leaf's rows that may go to a child."""
 LEAST_GAIN = 0.005
 """Smallest share of the variance that a split must remove."""
 INHERITED = 20.0
@@ -47,8 +47,6 @@ RISEN = 3.0
 """Ratio of both errors at which a tree begins anew."""
 STEADY = 500
 """Rows before that."""
-FULL = 16384.0
-"""Weight of rows without a split behind which a slot begins to count anew: counts have 16 bits."""
 
 
 class TargetForest(NamedTuple):

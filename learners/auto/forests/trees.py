@@ -14,6 +14,10 @@ from driftway.learners.numeric.random import Words, randint, uniform
 NODES = 511
 OBSERVED = 12
 """Largest number of features that a leaf observes."""
+FEWEST = 0.01
+"""Smallest share of a leaf's rows that may go to a child."""
+FULL = 16384.0
+"""Weight of rows without a split behind which a slot begins to count anew: counts have 16 bits."""
 FREE = 0
 """Owner of a slot that is not in use, and slot of a leaf without one; others are an index + 1."""
 
