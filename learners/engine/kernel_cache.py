@@ -259,10 +259,10 @@ class _Cache:
 
     def unlock(self) -> None:
         """Let others go on, who find the kernel, or try to compile it themselves."""
-        while self._locked:
-            path, held = self._locked.popitem()
-            path.with_suffix(".lock").unlink(missing_ok=True)
-            os.close(held)
+        for path in list(self._locked):
+            if (held := self._locked.pop(path, None)) is not None:  # else another thread has just done so
+                path.with_suffix(".lock").unlink(missing_ok=True)
+                os.close(held)
 
 
 @cache
