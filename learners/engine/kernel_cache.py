@@ -145,7 +145,9 @@ def _type_text(kind: Any) -> str:
     if not isinstance(kind, tuples):
         return str(kind)
     fields, made = getattr(kind, "fields", ()), getattr(kind, "instance_class", tuple)
-    return f"{made.__module__}.{made.__qualname__} {fields} ({', '.join(map(_type_text, kind.types))})"
+    # A member of several memories is passed in another way than a memory, though its fields have the same types.
+    parts, indices = getattr(kind, "stacked", kind.types), getattr(kind, "indices", "")
+    return f"{made.__module__}.{made.__qualname__} {fields} ({', '.join(map(_type_text, parts))}){indices}"
 
 
 @cache

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from driftway.learners.engine.jit import fragment, kernel, member
-from driftway.learners.engine.memory_types import Memory
+from driftway.learners.engine.kernel_cache import name_of
+from driftway.learners.engine.memory_types import Memory, indexed
 from driftway.learners.engine.state import Array, State
 from driftway.learners.engine.state_layout import as_views, field, fields_of, group_views, part
 
@@ -190,3 +191,14 @@ def test_bounds_are_checked_where_the_variable_says_so():
     ended = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "IndexError: index is out of bounds" in ended.stderr
+
+
+def test_a_member_gets_another_kernel_than_a_memory_whose_fields_have_the_same_types():
+    """Its value has an index beside the address: code for the one crashes with the other."""
+
+    def any_function(memory):
+        return memory
+
+    memory, one_of_two = numba.typeof(outer()), indexed(numba.typeof(stacked(2)))
+    assert memory.types[0] == one_of_two.types[0]
+    assert name_of(any_function, (memory,)) != name_of(any_function, (one_of_two,))
