@@ -8,8 +8,7 @@ from typing import Any
 
 from driftway.workbench.bench.cases import CALLED, LIMIT, PASSTHROUGH, WORKER
 from driftway.workbench.bench.report import SHOWN, BenchResult
-from driftway.worker.errors import Failure
-from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+from driftway.worker.plots.plotting import COLOURS, check_output, new_figure, save
 
 PANELS = ("messages_per_second", "cpu_seconds", "peak_rss", "p50", "p99")
 WIDTH = 0.76
@@ -28,14 +27,11 @@ def draw_bench(results: Sequence[BenchResult], path: str) -> None:
         The picture cannot be written, or matplotlib is not installed.
     """
     check_output(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
     panels = [panel for panel in PANELS if any(panel in result.measured() for result in results)]
     width = max(2.4 * len(panels), 0.55 * len(panels) * len(results) + 2)
-    figure = Figure(figsize=(width, 4.6), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(width, 4.6)
     labels = varying(results)
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         _draw_panel(axes, results, panel, labels)
@@ -44,10 +40,7 @@ def draw_bench(results: Sequence[BenchResult], path: str) -> None:
     sides = results[0].effort.sides
     handles = [Patch(color=_COLOUR[side]) for side in sides]
     figure.legend(handles, [CALLED[side] for side in sides], loc="outside lower center", ncols=3, frameon=False)
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path)
 
 
 def varying(results: Sequence[BenchResult]) -> list[str]:

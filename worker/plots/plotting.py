@@ -88,6 +88,30 @@ def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
         raise Failure("pictures need matplotlib: pip install 'driftway[plot]'")
 
 
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of so many inches, without a display or global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save(figure: Any, path: str, **options: Any) -> None:
+    """Write a figure into a file; `options` as matplotlib's `savefig` takes them.
+
+    Raises
+    ------
+    Failure
+        It cannot be written.
+    """
+    try:
+        figure.savefig(path, dpi=DOTS_PER_INCH, **options)
+    except OSError as error:
+        raise Failure(f"cannot write {path}: {error.strerror}") from None
+
+
 def draw(curves: Curves, picture: Picture, path: str) -> None:
     """Write a picture of one metric over rows.
 
@@ -104,19 +128,12 @@ def draw(curves: Curves, picture: Picture, path: str) -> None:
     metric = picture.metric or ("window_accuracy" if "window_accuracy" in curves.metrics else "window_mse")
     if metric not in curves.metrics:
         raise UsageFailure(f"accuracy points have no {metric}; they have {', '.join(curves.metrics)}")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 5.2), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(11, 5.2)
     axes = figure.add_subplot()
     _draw_lines(axes, curves, metric, picture.rows or 1.0)
     _mark_drifts(axes, picture.drifts, [row * (picture.rows or 1.0) for row in curves.alarms()])
     _dress(figure, axes, curves, metric, picture)
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path)
 
 
 def _draw_lines(axes: Any, curves: Curves, metric: str, rows: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from driftway.worker.errors import Failure
-from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+from driftway.worker.plots.plotting import COLOURS, check_output, new_figure, save
 
 Bins = Sequence[Sequence[int]]
 """As the field ``reliability`` of an accuracy point: bin, rows, of them right, sum of probabilities in millionths."""
@@ -42,11 +42,7 @@ def draw_reliability(models: Mapping[str, Bins], name: str, path: str) -> None:
     check_output(path)
     if not any(models.values()):
         raise Failure(f"the accuracy points of {name} have no probabilities to draw")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.5, 7.5), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(6.5, 7.5)
     axes, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (3, 1)})
     axes.plot((0, 1), (0, 1), color="#999999", linestyle="--", linewidth=1.0, label="calibrated", zorder=1)
     for number, (learner, bins) in enumerate(models.items()):
@@ -65,7 +61,4 @@ def draw_reliability(models: Mapping[str, Bins], name: str, path: str) -> None:
     for one in (axes, below):
         one.grid(color="#e3e3e3", linewidth=0.8)
         one.set_axisbelow(True)
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH)
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path)

@@ -9,8 +9,7 @@ from driftway.workbench.paper_tables.auto.claims import best_printed
 from driftway.workbench.paper_tables.auto.measure import AUTO, AutoResults
 from driftway.workbench.paper_tables.auto.peers import PLAIN, PeerFigure, compared
 from driftway.workbench.paper_tables.auto.streams import OF_THE_PAPERS
-from driftway.worker.errors import Failure
-from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+from driftway.worker.plots.plotting import COLOURS, check_output, new_figure, save
 
 SINGLE, PEER, PRINT = COLOURS[0], COLOURS[1], COLOURS[2]
 WIDEST = 10.0
@@ -36,11 +35,7 @@ def draw(results: AutoResults, path: str, figures: Sequence[PeerFigure] = ()) ->
     if not printed and not streams:
         return False
     check_output(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 1.6 + 0.28 * max(len(printed) + len(errors), len(streams))), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(11, 1.6 + 0.28 * max(len(printed) + len(errors), len(streams)))
     heights = [max(1, len(printed)), max(1, len(errors))]
     parts = figure.subplot_mosaic([["papers", "streams"], ["targets", "streams"]], height_ratios=heights)
     left, right = parts["papers"], parts["streams"]
@@ -50,10 +45,7 @@ def draw(results: AutoResults, path: str, figures: Sequence[PeerFigure] = ()) ->
     _panel(
         parts["targets"], list(errors), [(errors, PEER, "best peer")], "targets", "per cent of the peer's MSE", 100.0
     )
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path, metadata={"Software": None})
     return True
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from driftway.workbench.paper_tables.experiments.experiment import PaperExperiment, PaperResults
-from driftway.worker.errors import Failure
 from driftway.worker.evaluation.significance import robustness
-from driftway.worker.plots.plotting import DOTS_PER_INCH, check_output
+from driftway.worker.plots.plotting import check_output, new_figure, save
 
 SHADES = "tab20"
 
@@ -27,12 +26,8 @@ def draw_robustness(contest: PaperExperiment, results: PaperResults, path: str) 
     if len(columns) < 2 or not names:
         return False
     check_output(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     print_too = list(contest.contenders)
-    figure = Figure(figsize=(5 + 0.7 * (len(columns) + len(print_too)), 5), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(5 + 0.7 * (len(columns) + len(print_too)), 5)
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[len(columns), len(print_too)])
     ours = [[results.figures[name][column].mean or np.nan for column in columns] for name in names]
     theirs = [[contest.printed[name][column].mean for column in print_too] for name in names]
@@ -50,10 +45,7 @@ def draw_robustness(contest: PaperExperiment, results: PaperResults, path: str) 
     left.set_ylabel(what)
     right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8, frameon=False, reverse=True)
     figure.suptitle(contest.title, fontsize=11, fontweight="bold")
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path, metadata={"Software": None})
     return True
 
 

@@ -15,8 +15,7 @@ from driftway.workbench.paper_tables.online_to_batch.experiment import (
     RunResult,
     runs,
 )
-from driftway.worker.errors import Failure
-from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+from driftway.worker.plots.plotting import COLOURS, check_output, new_figure, save
 
 BLUE, RED, GREEN, BLACK = COLOURS[0], COLOURS[1], COLOURS[2], "#333333"
 
@@ -30,12 +29,8 @@ def draw(results: Results, path: str) -> None:
         The picture cannot be written, or matplotlib is not installed.
     """
     check_output(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     names = [data for data in DATA if any(runs(results, base, data, "iii") for base in BASES)]
-    figure = Figure(figsize=(3.1 * len(names) + 1.0, 6.4), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(3.1 * len(names) + 1.0, 6.4)
     grid = figure.subplots(len(BASES), len(names), squeeze=False)
     for line, base in zip(grid, BASES, strict=True):
         for axes, data in zip(line, names, strict=True):
@@ -46,10 +41,7 @@ def draw(results: Results, path: str) -> None:
         axes.set_xlabel("seconds of processor time")
     handles, labels = grid[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(4, len(names)), frameon=False, fontsize=9.5)
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path, metadata={"Software": None})
 
 
 def _panel(axes: Any, results: Results, base: str, data: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from driftway.worker.errors import Failure
 from driftway.worker.evaluation.grid.search import GridResult
 from driftway.worker.evaluation.results import NONE, markdown
-from driftway.worker.plots.plotting import COLOURS, DOTS_PER_INCH, check_output
+from driftway.worker.plots.plotting import COLOURS, check_output, new_figure, save
 
 MOST_ACROSS = 3
 MOST_LINES = 12
@@ -78,9 +78,6 @@ def draw_grids(results: Sequence[GridResult], path: str) -> None:
         The picture cannot be written, or matplotlib is not installed.
     """
     check_output(path)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     widest = max(len(result.grid.axes) for result in results)
     # One row of panels per result; results with a single parameter share rows.
     across = widest if widest > 1 else min(MOST_ACROSS, len(results))
@@ -88,17 +85,13 @@ def draw_grids(results: Sequence[GridResult], path: str) -> None:
         (result, place) if place < len(result.grid.axes) else None for result in results for place in range(widest)
     ]
     down = -(-len(panels) // across)
-    figure = Figure(figsize=(5.2 * across, 3.6 * down), layout="constrained")
-    FigureCanvasAgg(figure)  # no display, no global state
+    figure = new_figure(5.2 * across, 3.6 * down)
     for axes, panel in zip_longest(figure.subplots(down, across, squeeze=False).flat, panels):
         if panel is None:
             axes.set_axis_off()
         else:
             _panel(axes, *panel)
-    try:
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata={"Software": None})
-    except OSError as error:
-        raise Failure(f"cannot write {path}: {error.strerror}") from None
+    save(figure, path, metadata={"Software": None})
 
 
 def curves(result: GridResult, place: int) -> dict[str, list[float | None]]:
