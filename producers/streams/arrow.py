@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,9 @@ import numpy as np
 
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import Array
+
+LONGEST_RELEASE_SECONDS, RELEASE_CHECK_SECONDS = 5.0, 0.0005
+"""A thread that waits for a pipe may never come back."""
 from driftway.worker.errors import UsageFailure
 
 
@@ -25,6 +30,19 @@ def require_pyarrow(path: str) -> Any:
     except ImportError:
         raise UsageFailure(f"reading {path} needs pyarrow: pip install 'driftway[files]'") from None
     return pyarrow
+
+
+def wait_until_released(held: list[Any]) -> None:
+    """Forget the objects of a list, and wait until pyarrow's threads have done so, too.
+
+    A reader that is closed early leaves them at work. If one calls or releases a Python object while the interpreter
+    ends, the process aborts.
+    """
+    references = [weakref.ref(one) for one in held]
+    held.clear()
+    deadline = time.monotonic() + LONGEST_RELEASE_SECONDS
+    while any(one() is not None for one in references) and time.monotonic() < deadline:
+        time.sleep(RELEASE_CHECK_SECONDS)
 
 
 def to_floats(column: Any) -> Array:

@@ -27,8 +27,47 @@ def with_single_blanks(lines: str, quote: str) -> str:
     return found.replace(" \n", "\n").replace("\n ", "\n").removeprefix(BLANK).removesuffix(BLANK)
 
 
-class SingleBlankFile(io.RawIOBase):
-    """A file, decompressed, as UTF-8 with single blanks between cells.
+class Utf8File(io.RawIOBase):
+    """A text file, decompressed, as UTF-8.
+
+    Parameters
+    ----------
+    path : Path
+        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+    encoding : str
+        Its encoding, as Python names it.
+    newline : str or None
+        As Python's `open` has it: the empty string keeps the ends of lines, None makes them newlines.
+    """
+
+    def __init__(self, path: Path, encoding: str, newline: str | None = "") -> None:
+        super().__init__()
+        self._file, self._ready = open_text(path, encoding, newline), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            text = self._text()
+            if text is None:
+                return 0
+            self._ready = text.encode()
+        n = min(len(buffer), len(self._ready))
+        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def _text(self) -> str | None:
+        """The next text, which may be empty; None at the end."""
+        return self._file.read(CHUNK_CHARACTERS) or None
+
+
+class SingleBlankFile(Utf8File):
+    """A text file, decompressed, as UTF-8 with single blanks between cells.
 
     Parameters
     ----------
@@ -41,25 +80,10 @@ class SingleBlankFile(io.RawIOBase):
     """
 
     def __init__(self, path: Path, encoding: str, quote: str) -> None:
-        super().__init__()
-        self._file, self._quote = open_text(path, encoding), quote
-        self._rest, self._ready = "", b""
+        super().__init__(path, encoding, None)
+        self._quote, self._rest = quote, ""
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._ready:
-            text = self._file.read(CHUNK_CHARACTERS)
-            lines, newline, rest = (self._rest + text).rpartition("\n") if text else (self._rest, "", "")
-            if not text and not lines:
-                return 0
-            self._rest = rest
-            self._ready = (with_single_blanks(lines, self._quote) + newline).encode()
-        n = min(len(buffer), len(self._ready))
-        buffer[:n], self._ready = self._ready[:n], self._ready[n:]
-        return n
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+    def _text(self) -> str | None:
+        text = self._file.read(CHUNK_CHARACTERS)
+        lines, newline, self._rest = (self._rest + text).rpartition("\n") if text else (self._rest, "", "")
+        return with_single_blanks(lines, self._quote) + newline if text or lines else None

@@ -25,9 +25,9 @@ def open_binary(path: Path) -> IO[bytes]:
     return file
 
 
-def open_text(path: Path, encoding: str) -> IO[str]:
-    """Open a file as text, decompressed."""
-    file: IO[str] = OPENERS.get(path.suffix, open)(path, "rt", encoding=encoding)
+def open_text(path: Path, encoding: str, newline: str | None = None) -> IO[str]:
+    """Open a file as text, decompressed; `newline` as for Python's `open`."""
+    file: IO[str] = OPENERS.get(path.suffix, open)(path, "rt", encoding=encoding, newline=newline)
     return file
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats
-from driftway.producers.streams.blanks import BLANK, SingleBlankFile
+from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats, wait_until_released
+from driftway.producers.streams.blanks import BLANK, SingleBlankFile, Utf8File
 from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.compressed import COMPRESSIONS, UNREADABLE
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
-from driftway.producers.streams.encoding import in_words
+from driftway.producers.streams.encoding import UTF8, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import Array, Block
@@ -70,7 +70,7 @@ class CsvTable(Table):
         """Columns of numbers with a cell that is not a plain number."""
         self._known: tuple[tuple[str, ...], list[str]] | None = None
         """Columns and their kinds."""
-        self._refused: Any = None
+        self.refused: Any = None
         """The last row with a wrong number of cells."""
 
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
@@ -137,13 +137,13 @@ class CsvTable(Table):
             self._block_bytes *= 4
             return self._block_bytes <= MOST_BLOCK_BYTES
         elif not self._newlines and found is None:
-            self._newlines, self._refused = True, None
+            self._newlines, self.refused = True, None
         else:
             return False
         return True
 
     def _explained(self, message: str) -> str:
-        refused = self._refused
+        refused = self.refused
         if refused is not None:
             text = refused.text if len(refused.text) <= 60 else f"{refused.text[:60]}.."
             return (
@@ -161,32 +161,37 @@ class CsvTable(Table):
         pa, dialect = self._arrow, self._dialect
         plain = set(numbers)
         types = {name: pa.float64() if name in plain else pa.string() for name in columns}
-        encoding, source = "utf8" if dialect.encoding == "utf-8-sig" else dialect.encoding, None
+        held: list[Any] = [_RefusedRows(self)]  # what the parser's threads hold of Python; no other name may hold it
         if dialect.separator == BLANK:
-            encoding, source = "utf8", SingleBlankFile(self.path, dialect.encoding, dialect.quote)
-        with csv.open_csv(
-            source or pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix)),
-            # One thread: the other cores are left to the broker, and errors keep their row numbers.
-            read_options=csv.ReadOptions(
-                use_threads=False, block_size=self._block_bytes, encoding=encoding,
-                column_names=list(dialect.columns), skip_rows=dialect.skipped,
-            ),
-            parse_options=csv.ParseOptions(
-                delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=self._newlines,
-                invalid_row_handler=self._take_refused,
-            ),
-            convert_options=csv.ConvertOptions(
-                column_types=types, include_columns=list(columns), decimal_point=dialect.decimal,
-                null_values=self._missing.everywhere(), strings_can_be_null=True,
-            ),
-        ) as batches:  # fmt: skip
+            held.append(SingleBlankFile(self.path, dialect.encoding, dialect.quote))
+        elif dialect.encoding not in (UTF8, "utf8", "utf-8"):
+            held.append(Utf8File(self.path, dialect.encoding))
+        batches = None
+        try:
+            batches = csv.open_csv(
+                held[1]
+                if len(held) > 1
+                else pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix)),
+                # One thread: the other cores are left to the broker, and errors keep their row numbers.
+                read_options=csv.ReadOptions(
+                    use_threads=False, block_size=self._block_bytes,
+                    column_names=list(dialect.columns), skip_rows=dialect.skipped,
+                ),
+                parse_options=csv.ParseOptions(
+                    delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=self._newlines,
+                    invalid_row_handler=held[0],
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=types, include_columns=list(columns), decimal_point=dialect.decimal,
+                    null_values=self._missing.everywhere(), strings_can_be_null=True,
+                ),
+            )  # fmt: skip
             yield from batches
-
-    def _take_refused(self, row: Any) -> str:
-        if row.text.lstrip().startswith(COMMENT):
-            return "skip"
-        self._refused = row
-        return "error"
+        finally:
+            if batches is not None:
+                batches.close()
+            batches = None
+            wait_until_released(held)
 
     def _as_numbers(self, column: Any, name: str) -> Array:
         """A column as f8[n]; NaN where missing."""
@@ -215,3 +220,16 @@ class CsvTable(Table):
                 if len(more):
                     found[i] = compute.if_else(compute.is_in(found[i], more), None, found[i])
         return found
+
+
+class _RefusedRows:
+    """What pyarrow calls for a row with a wrong number of cells: comments are left out, the others end the reading."""
+
+    def __init__(self, table: CsvTable) -> None:
+        self._table = table
+
+    def __call__(self, row: Any) -> str:
+        if row.text.lstrip().startswith(COMMENT):
+            return "skip"
+        self._table.refused = row
+        return "error"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from driftway.producers.streams import blanks, open_events, open_stream
+from driftway.producers.streams.tables import csv_table
 from driftway.producers.streams.tables.csv_table import CsvTable
 from driftway.worker.errors import UsageFailure
 from tests.support.examples import repetitions
@@ -280,6 +282,27 @@ def test_runs_of_blanks_are_one_separator_wherever_a_chunk_ends(
     path.write_text(' 18.0   8  "chevrolet  chevelle"\t1\n\n15.5\t 8  "buick"   0 \n9  4 "vw  1"  1', newline="")
     with blanks.SingleBlankFile(path, "utf8", '"') as file:
         assert file.read() == b'18.0 8 "chevrolet  chevelle" 1\n\n15.5 8 "buick" 0\n9 4 "vw  1" 1'
+
+
+def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that comes for one while the interpreter ends aborts the process."""
+    made = list[weakref.ref[Any]]()
+
+    class Watched(blanks.SingleBlankFile):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(csv_table, "SingleBlankFile", Watched)
+    path = tmp_path / "x.dat"
+    path.write_text("a b y\n" + "".join(f"{i}   {i}.5 {i % 2}\n" for i in range(300_000)))
+    for _ in range(5):
+        blocks = open_stream(str(path)).blocks()
+        next(blocks)
+        del blocks
+    assert [reference() for reference in made] == [None] * 5
 
 
 def test_numbers_before_a_tab_and_a_name_are_columns_of_their_own(tmp_path: Path) -> None:
