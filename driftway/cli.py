@@ -163,10 +163,10 @@ def open_stream(name: str, **options: Any) -> Any:
 
 
 def open_rows(name: str, **options: Any) -> Any:
-    """Open a file's rows as JSON text, for a command of the worker; None if the name does not mean a file."""
+    """Open a file's rows as JSON text, for `driftway schema infer`; None if the name does not mean a file."""
     from driftway.producers.streams import means_file, open_events
 
-    return open_events(name, **options) if means_file(name) else None
+    return open_events(name, lenient=True, **options) if means_file(name) else None
 
 
 def write_table(name: str, **request: Any) -> Any:

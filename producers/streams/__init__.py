@@ -130,6 +130,7 @@ def open_events(
     values: Mapping[str, Collection[str]] | None = None,
     only: Collection[str] | None = None,
     reading: Mapping[str, Any] | None = None,
+    lenient: bool = False,
 ) -> EventFile:
     """Open a file to read its rows unchanged, each as a JSON text, as `driftway replay --raw` sends them.
 
@@ -149,6 +150,8 @@ def open_events(
         Columns besides which none need be read; None: all are.
     reading : mapping or None
         How to read the file, see `FileOptions`.
+    lenient : bool
+        Whether to leave out columns whose values JSON does not have, rather than to refuse them.
 
     Raises
     ------
@@ -163,7 +166,7 @@ def open_events(
     if path is None:
         raise UsageFailure(_unknown(name, data_dir))
     names = None if labels is None else check_labels(labels)
-    file = open_raw(path, drop, label, names, values, only, FileOptions.parse(reading or {}))
+    file = open_raw(path, drop, label, names, values, only, FileOptions.parse(reading or {}), lenient)
     file.name = name
     return file
 
@@ -202,10 +205,15 @@ def _unknown(name: str, data_dir: str | None) -> str:
     """Why `name` cannot be opened, with similar names."""
     if Path(name).is_file():
         return without_format(name)
+    if Path(name).is_dir():
+        try:
+            first = next(
+                (path for path in sorted(Path(name).rglob("*")) if suffix_of(path.name) and path.is_file()), None
+            )
+        except OSError as error:
+            return f"cannot read the folder {name}: {error.strerror}"
+        return f"{name} is a folder: give one of its files" + (f", such as {first}" if first else "")
     if suffix_of(name) or os.sep in name:
-        if Path(name).is_dir():
-            parts = sorted(path for path in Path(name).iterdir() if suffix_of(path.name))
-            return f"{name} is a folder: give one of its files" + (f", such as {parts[0]}" if parts else "")
         return f"there is no file {name}"
     if name in CATALOGUE:
         return (

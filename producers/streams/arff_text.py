@@ -102,6 +102,8 @@ class ArffText:
                 continue
             else:
                 cells = self._cells(line)
+            if len(cells) == count + 1 and cells[-1] == "":  # a comma at the end of each row, as MOA writes it
+                cells.pop()
             if len(cells) != count:
                 raise UsageFailure(f"{self._path}: a row has {len(cells)} values, not {count}: {line[:60]}")
             yield cells

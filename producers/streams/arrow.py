@@ -11,10 +11,10 @@ import numpy as np
 
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import Array
+from driftway.worker.errors import UsageFailure
 
 LONGEST_RELEASE_SECONDS, RELEASE_CHECK_SECONDS = 5.0, 0.0005
 """A thread that waits for a pipe may never come back."""
-from driftway.worker.errors import UsageFailure
 
 
 def require_pyarrow(path: str) -> Any:
@@ -66,7 +66,7 @@ def is_text(kind: Any) -> bool:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_number(kind: Any) -> bool:
@@ -83,6 +83,8 @@ def coded(column: Any, read: Callable[[str], float]) -> Array:
     """Read a column of text as f8[n] by its distinct values, so that Python handles only a few; null -> NaN."""
     import pyarrow as pa
 
+    if pa.types.is_string_view(column.type):  # which has no dictionary
+        column = column.cast(pa.large_string())
     found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     values = np.array([np.nan if text is None else read(text) for text in found.dictionary.to_pylist()] + [np.nan])
     codes = found.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False)

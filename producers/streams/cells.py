@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from driftway.worker.wire.events import truth_in
 
 MISSING = (
-    "", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "NULL", "null", "None",
+    "", "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "NAN", "-NaN", "-nan", "1.#IND",
+    "-1.#IND", "1.#QNAN", "-1.#QNAN", "NULL", "null", "None", "\\N",
 )  # fmt: skip
 """Words for a missing value in any column, unless a class or category has that name."""
 MISSING_AMONG_NUMBERS = ("-", "--", ".", "*", "na", "n.a.", "N.A.", "none", "nil", "missing", "unknown")
@@ -26,6 +27,8 @@ GROUPED = {
     ",": re.compile(r"[+-]?\d{1,3}(?:[.' \u00a0\u202f]\d{3})+(?:,\d*)?", re.ASCII),
 }
 """Decimal mark -> a number with marks or blanks between thousands."""
+MINUS = "\u2212"
+"""What typesetting, and programs in some languages, write for a minus."""
 NO_DIGIT = re.compile(r"[,.' \u00a0\u202f]")
 CODE = re.compile(r"[+-]?0\d+", re.ASCII)
 """Digits with leading zeros: a code, which stays text unless a number is asked for."""
@@ -40,9 +43,9 @@ def truth(text: str) -> bool | None:
 def number(text: str, decimal: str = ".") -> float:
     """The number that a cell holds, ``true`` and ``false`` as 1 and 0; NaN if it holds none.
 
-    ``12.5 %`` is 12.5, and ``1,234.5`` is 1234.5; with a decimal comma ``1.234,5`` is.
+    ``12.5 %`` is 12.5, U+2212 is a minus, and ``1,234.5`` is 1234.5; with a decimal comma ``1.234,5`` is.
     """
-    word = text.strip()
+    word = text.strip().replace(MINUS, "-")
     if word.endswith("%"):
         word = word[:-1].rstrip()
     if GROUPED[decimal].fullmatch(word):

@@ -25,12 +25,12 @@ def feature_columns(path: Path, columns: Sequence[str], label: str, drop: Sequen
     return features
 
 
-def require_distinct(path: Path, names: Iterable[str], what: str = "columns") -> None:
+def require_distinct(path: Path, names: Iterable[str], what: str = "columns", advice: str = "") -> None:
     """Raise `UsageFailure` if a file has two columns, or what else `what` says, of one name."""
     seen = set[str]()
     for name in names:
         if name in seen:
-            raise UsageFailure(f"{path} has two {what} named {name!r}")
+            raise UsageFailure(f"{path} has two {what} named {name!r}{advice}")
         seen.add(name)
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from driftway.producers.streams import cells
 from driftway.producers.streams.blanks import BLANK, with_single_blanks
@@ -25,7 +26,7 @@ from driftway.worker.errors import UsageFailure
 NAMES_OF_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", " ": "blanks"}
 SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)
 """The first line of files that Excel writes for itself."""
-COMMENT, SINGLE, DOUBLE = "#", "'", '"'
+COMMENT, SINGLE, DOUBLE, BACKSLASH = "#", "'", '"', "\\"
 SAMPLE_ROWS, SAMPLE_CELLS = 200, 100_000
 SHARE = 0.9
 """Part of the sample's rows that must have as many cells as most for a separator to be believed."""
@@ -56,6 +57,8 @@ class Dialect:
         Lines before the first row: blank lines, comments and the header.
     quote : str
         Around cells with separators or newlines.
+    escape : str
+        Before quotes inside of quotes; empty: they are doubled.
     blanks : bool
         Whether blanks follow the separators, which are no part of the cells.
     newlines : bool
@@ -73,6 +76,7 @@ class Dialect:
     left_out: frozenset[str] = frozenset()
     skipped: int = 0
     quote: str = DOUBLE
+    escape: str = ""
     blanks: bool = False
     newlines: bool = False
     line_bytes: int = 0
@@ -114,6 +118,9 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
     if sample.has_single_quotes():
         sample = _Sample(kept, separator, SINGLE)
         notes.append("its quotes are single ones")
+    if sample.has_escapes(kept):
+        sample = _Sample(kept, separator, sample.quote, BACKSLASH)
+        notes.append("its quotes inside of quotes have backslashes before them")
     decimal = given.decimal or ("," if _has_decimal_commas(sample.rows[1:], separator) else ".")
     if decimal == "," and not given.decimal:
         notes.append("its numbers have decimal commas")
@@ -132,6 +139,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         left_out,
         skipped,
         sample.quote,
+        sample.escape,
         sample.blanks,
         sample.newlines,
         max(map(len, kept)),
@@ -142,12 +150,12 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
 class _Sample:
     """The first rows of a file, in cells; `rows` has the header, too."""
 
-    def __init__(self, lines: Sequence[str], separator: str, quote: str = DOUBLE) -> None:
-        self.quote = quote
+    def __init__(self, lines: Sequence[str], separator: str, quote: str = DOUBLE, escape: str = "") -> None:
+        self.separator, self.quote, self.escape = separator, quote, escape
         self.rows: list[list[str]] = []
         self.lines_of_header = 0
         self.first_is_row = False
-        reader = csv.reader(lines, delimiter=separator, quotechar=quote, skipinitialspace=True)
+        reader = self._reader(lines, escape)
         count = 0
         try:
             for row in reader:
@@ -164,6 +172,32 @@ class _Sample:
         self.width = widths.most_common(1)[0][0] if widths else len(self.rows[0]) if self.rows else 0
         body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
         self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
+
+    def _reader(self, lines: Sequence[str], escape: str, strict: bool = False) -> Any:
+        return csv.reader(
+            lines,
+            delimiter=self.separator,
+            quotechar=self.quote,
+            escapechar=escape or None,
+            skipinitialspace=True,
+            strict=strict,
+        )
+
+    def has_escapes(self, lines: Sequence[str]) -> bool:
+        """Whether the rows make sense only if a backslash keeps the next character: as Spark and MySQL write them."""
+        found = any(BACKSLASH + self.quote in line for line in lines)
+        return found and not self._fits(lines, "") and self._fits(lines, BACKSLASH)
+
+    def _fits(self, lines: Sequence[str], escape: str) -> bool:
+        """Whether no quote stands where it must not, and all rows have one number of cells."""
+        widths = set[int]()
+        try:
+            for row in self._reader(lines, escape, strict=True):
+                widths.add(len(row) or self.width)
+        except csv.Error as error:
+            if "unexpected end" not in str(error):  # the last row may be cut
+                return False
+        return len(widths) == 1
 
     def has_single_quotes(self) -> bool:
         """Whether all cells of a column are in single quotes."""
@@ -264,7 +298,7 @@ def _columns(
                 if empty
                 else "its first column has no name and is left out as the index of a data frame"
             )
-    require_distinct(path, header)
+    require_distinct(path, header, advice=": rename one of them in its header")
     return tuple(header), frozenset(left_out)
 
 

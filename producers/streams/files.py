@@ -186,6 +186,7 @@ def open_raw(
     values: Mapping[str, Collection[str]] | None = None,
     only: Collection[str] | None = None,
     options: FileOptions = FileOptions(),  # noqa: B008 - frozen
+    lenient: bool = False,
 ) -> EventFile:
     """Open a file by its suffix, to read its rows as JSON texts.
 
@@ -203,6 +204,8 @@ def open_raw(
         Columns besides which none need be read; None: all are.
     options : FileOptions
         What the user says about the file.
+    lenient : bool
+        Whether to leave out columns whose values JSON does not have, rather than to refuse them.
 
     Raises
     ------
@@ -218,6 +221,8 @@ def open_raw(
 
     kept = {**(values or {}), **({} if label is None or labels is None else {label: labels})}
     table = _open_table(path, held, options, MissingWords(options.missing_values, kept))
+    if lenient:
+        table.keep_json()
     return TableRows(table, label, labels, drop, only)
 
 

@@ -66,6 +66,9 @@ class ArffTable(Table):
             self.notes.append("the weights of its rows are left out")
         if DEFAULT_LABEL in self._at and self.label != DEFAULT_LABEL:
             self.notes.append(f"its label is the last attribute, {last!r}; --label {DEFAULT_LABEL} takes the other")
+        elif self.label not in self.classes and self.classes:
+            other = next(iter(self.classes))
+            self.notes.append(f"its label is {self.label!r}, which is not nominal; --label {other!r} takes another")
 
     def check_numbers(self, features: Sequence[str]) -> None:
         for name in features:
@@ -119,6 +122,8 @@ class ArffTable(Table):
         if self._codes[j]:
             return self._codes[j][self._declared(j, cell) or ""]
         value = cells.number(cell)
+        if math.isnan(value) and cell in cells.MISSING:
+            return math.nan
         if math.isnan(value):
             name = self._attributes[j].name
             raise UsageFailure(f"{self.path}: attribute {name!r} holds {cell!r}, which is not a number")
@@ -147,7 +152,8 @@ class ArffTable(Table):
             return self._declared(j, cell)
         if cell.isdecimal() and cell.isascii():
             return int(cell) if int(cell) <= LARGEST else exact_number(Decimal(cell))
-        return self._number(j, cell)
+        value = self._number(j, cell)
+        return None if math.isnan(value) else value
 
 
 def _moment(cell: str, form: str) -> datetime | str:

@@ -24,6 +24,8 @@ from driftway.producers.streams.tables.table import Table
 from driftway.worker.errors import UsageFailure
 
 ARROW = (".arrow", ".feather")
+FILE_MAGIC, FEATHER_1 = b"ARROW1", b"FEA1"
+"""First bytes of Arrow's IPC file format, and of what was called Feather before; the stream format has none."""
 FEATURES, PLAIN_FIELDS = "x", {"x", "y", "id", "t"}
 """Fields of events in the plain form."""
 INDEXES = ("__index_level_", "Unnamed: 0")
@@ -47,7 +49,7 @@ class ArrowTable(Table):
 
     Source
     ------
-    Apache Parquet; Arrow's IPC file format, which Feather is.
+    Apache Parquet; Arrow's IPC file format, which Feather is, and stream format.
     """
 
     def __init__(self, path: Path, missing: MissingWords) -> None:
@@ -90,6 +92,17 @@ class ArrowTable(Table):
             for i, name in enumerate(features):
                 X[:, i] = self._as_numbers(batch.column(i), name)
             yield Block(X, read_labels(batch.column(len(features)), reader))
+
+    def keep_json(self) -> None:
+        others = [name for name in self.columns if not is_json(self._schema.field(name).type)]
+        self.left_out |= frozenset(others)
+        self.columns = tuple(name for name in self.columns if name not in self.left_out)
+        self.notes += [
+            f"its column {name!r} is left out: it holds {self._schema.field(name).type}, which JSON does not have"
+            for name in others
+        ]
+        if not self.columns:
+            raise UsageFailure(f"{self.path} has no column whose values JSON has")
 
     def values(self, columns: Sequence[str]) -> Iterator[list[list[Any]]]:
         for name in columns:
@@ -139,6 +152,26 @@ class _ParquetReader:
             yield batch.select(columns)
 
 
+class _ArrowStreamReader:
+    """A file in Arrow's IPC stream format that is open: it has no table of contents, so it is read once to count."""
+
+    def __init__(self, source: Any) -> None:
+        from pyarrow import ipc
+
+        self._source = source
+        with ipc.open_stream(source) as reader:
+            self.schema = reader.schema
+            self.rows = sum(batch.num_rows for batch in reader)
+
+    def batches(self, columns: list[str]) -> Iterator[Any]:
+        from pyarrow import ipc
+
+        self._source.seek(0)
+        with ipc.open_stream(self._source) as reader:
+            for batch in reader:
+                yield from _checked(batch.select(columns))
+
+
 class _ArrowReader:
     """A file in Arrow's IPC file format that is open."""
 
@@ -151,14 +184,30 @@ class _ArrowReader:
 
     def batches(self, columns: list[str]) -> Iterator[Any]:
         for i in range(self._file.num_record_batches):
-            batch = self._file.get_batch(i).select(columns)
-            batch.validate(full=True)  # the bytes are used as they stand, and offsets that are wrong would crash
-            for start in range(0, batch.num_rows, BLOCK_ROWS):
-                yield batch.slice(start, BLOCK_ROWS)
+            yield from _checked(self._file.get_batch(i).select(columns))
+
+
+def _checked(batch: Any) -> Iterator[Any]:
+    """A batch in parts; its bytes are used as they stand, and offsets that are wrong would crash."""
+    batch.validate(full=True)
+    for start in range(0, batch.num_rows, BLOCK_ROWS):
+        yield batch.slice(start, BLOCK_ROWS)
+
+
+def _arrow_reader(path: Path) -> _ArrowReader | _ArrowStreamReader:
+    """Open a file of Arrow by its first bytes."""
+    import pyarrow as pa
+
+    source = pa.memory_map(str(path))
+    first = source.read(len(FILE_MAGIC))
+    source.seek(0)
+    if first.startswith(FEATHER_1):
+        raise UsageFailure(f"{path} is in version 1 of Feather, which pyarrow gives up: write it again as Parquet")
+    return _ArrowReader(source) if first == FILE_MAGIC else _ArrowStreamReader(source)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[_ParquetReader | _ArrowReader]:
+def _opened(path: Path) -> Iterator[_ParquetReader | _ArrowReader | _ArrowStreamReader]:
     """Open a file.
 
     Raises
@@ -177,6 +226,6 @@ def _opened(path: Path) -> Iterator[_ParquetReader | _ArrowReader]:
                 source = unpacked
             elif path.stat().st_size == 0:
                 raise UsageFailure(f"{path} is empty")
-            yield _ArrowReader(pa.memory_map(source)) if path.suffix in ARROW else _ParquetReader(source)
+            yield _arrow_reader(path) if path.suffix in ARROW else _ParquetReader(source)
     except (pa.ArrowException, *UNREADABLE) as error:
         raise cannot_read(path, error) from None

@@ -178,7 +178,8 @@ class CsvTable(Table):
                     column_names=list(dialect.columns), skip_rows=dialect.skipped,
                 ),
                 parse_options=csv.ParseOptions(
-                    delimiter=dialect.separator, quote_char=dialect.quote, newlines_in_values=self._newlines,
+                    delimiter=dialect.separator, quote_char=dialect.quote, escape_char=dialect.escape or False,
+                    newlines_in_values=self._newlines,
                     invalid_row_handler=held[0],
                 ),
                 convert_options=csv.ConvertOptions(

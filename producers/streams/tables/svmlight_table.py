@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ BLOCK_CELLS = 1 << 20
 """Numbers per block, 8 MiB, so that wide rows come in blocks of few."""
 MOST_CLASSES = 1000
 MOST_INDEX = 10_000_000
+PAIR = re.compile(r"\d+:\S*")
 
 
 class SvmlightTable(Table):
@@ -114,6 +116,10 @@ class SvmlightTable(Table):
             with open_text(self.path, "utf-8-sig") as file:
                 for number, line in enumerate(file, 1):
                     words = line.partition("#")[0].split()
+                    if words and PAIR.fullmatch(words[0]):
+                        raise UsageFailure(
+                            f"{self.path}: line {number} begins with {words[0][:60]!r}, not with a label"
+                        )
                     if words:
                         yield words[0], self._pairs(words[1:], number)
         except UNREADABLE as error:

@@ -85,6 +85,15 @@ class Table(ABC):
             raise UsageFailure(f"{self.path}: feature column {name!r} holds {text!r}, which is not a number{why}")
         return value
 
+    def keep_json(self) -> None:  # noqa: B027 - text has nothing else
+        """Leave out the columns whose values JSON does not have, with a note for each.
+
+        Raises
+        ------
+        UsageFailure
+            No column is left.
+        """
+
     @abstractmethod
     def numbers(self, features: Sequence[str], label: str, reader: LabelReader) -> Iterator[Block]:
         """Read columns as numbers, in blocks of any size.

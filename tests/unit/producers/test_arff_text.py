@@ -34,6 +34,8 @@ def rows(path: Path) -> list[dict[str, Any]]:
         (HEADER, DATA.replace("pos", "'pos'").replace("neg", '"neg"')),
         (HEADER, "{0 1.5, 1 -2}\n{0 0.25,1 ?,2 neg}\n"),
         (HEADER, DATA.replace("pos\n", "pos, {2}\n")),
+        (HEADER, DATA.replace("\n", ",\n")),
+        (HEADER, DATA.replace("pos\n", "'pos',\n").replace("?", "NaN")),
     ],
 )
 def test_rows_are_those_that_weka_reads(tmp_path: Path, header: str, data: str) -> None:
@@ -64,6 +66,14 @@ def test_the_label_is_the_last_attribute_and_another_called_y_is_told(tmp_path: 
     assert (stream.feature_names, stream.label_name) == (("x", "y"), "class")
     assert stream.notes == ("its label is the last attribute, 'class'; --label y takes the other",)
     assert open_stream(str(path), label="y").label_name == "y"
+
+
+def test_a_label_that_is_not_nominal_beside_one_that_is_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text("@relation r\n@attribute class {0,1}\n@attribute x real\n@data\n1,2\n")
+    stream = open_stream(str(path))
+    assert (stream.feature_names, stream.label_name) == (("class",), "x")
+    assert stream.notes == ("its label is 'x', which is not nominal; --label 'class' takes another",)
 
 
 @pytest.mark.parametrize(

@@ -221,18 +221,40 @@ def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
         (b"PAR1", "x.arff", "x.arff is not a text file but a Parquet file: rename it to end in .parquet"),
         (b'[\n{"x":[1],"y":0}\n]\n', "x.json", "x.json is one JSON array; it must have an event per line"),
         (None, "x.parquet", "x.parquet is a folder: give one of its files, such as "),
+        (None, "days", "days is a folder: give one of its files, such as "),
     ],
 )
 def test_a_file_of_another_kind_is_told(tmp_path: Path, content: bytes | None, name: str, sentence: str) -> None:
     path = tmp_path / name
     if content is None:
-        path.mkdir()
-        (path / "part-00000.snappy.parquet").write_bytes(b"")
+        (path / "day=1").mkdir(parents=True)
+        (path / "day=1" / "part-00000.snappy.parquet").write_bytes(b"")
     else:
         path.write_bytes(content)
     with pytest.raises(UsageFailure) as failure:
         open_stream(str(path))
     assert sentence in str(failure.value)
+    assert content is not None or "00000.snappy.parquet" in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "note"),
+    [
+        (r'"say \"hi\", {i}"', 'say "hi", {i}', "its quotes inside of quotes have backslashes before them"),
+        (r'"a \"b\" \\"', 'a "b" \\', "its quotes inside of quotes have backslashes before them"),
+        (r'"C:\dir\"', "C:\\dir\\", None),
+        (r'"a ""b"", \"', 'a "b", \\', None),
+    ],
+)
+def test_quotes_in_quotes_are_doubled_or_have_a_backslash(
+    tmp_path: Path, cell: str, text: str, note: str | None
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("name,b,y\n" + "".join(f"{cell},{i},0\n".replace("{i}", str(i)) for i in range(5)))
+    file = open_events(str(path))
+    rows = [json.loads(row) for block in file.blocks() for row in block]
+    assert rows == [{"name": text.replace("{i}", str(i)), "b": i, "y": 0} for i in range(5)]
+    assert file.notes == (() if note is None else (note,))
 
 
 def test_newlines_in_quotes_and_lines_of_any_length(tmp_path: Path) -> None:

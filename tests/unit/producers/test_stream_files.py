@@ -196,7 +196,7 @@ def test_parquet_numeric_labels_map_too(tmp_path: Path) -> None:
             "x.csv has no label column 'y'; name it with --label; columns: c0, c1; its first line looks like a row, "
             "not a header, so its columns are called c0, c1, ..; --columns A,B,.. names them",
         ),
-        ("x.csv", "a,a,y\n1,2,3\n", {}, "x.csv has two columns named 'a'"),
+        ("x.csv", "a,a,y\n1,2,3\n", {}, "x.csv has two columns named 'a': rename one of them in its header"),
         (
             "x.csv",
             "a,b\n1,2\n",

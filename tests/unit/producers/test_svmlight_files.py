@@ -69,6 +69,7 @@ def test_two_files_of_one_set_may_have_the_same_width(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("1 1:0.5 x\n", "line 1 holds 'x', which is not INDEX:VALUE"),
+        ("1 1:1\n1:0.5 2:3\n", "line 2 begins with '1:0.5', not with a label"),
         ("1 2:1 1:1\n", "line 1 has the index 1, which does not rise"),
         ("1 1:1\n1 99999999999:1\n", "line 2 has the index 99999999999, which is above 10,000,000"),
         ("", "a.svm is empty"),
