@@ -100,6 +100,19 @@ def test_recreated_under_a_running_worker(kafka: str, client: str, rows: int) ->
     assert audited(stage)[0] == 0, audited(stage)
 
 
+def test_predictions_deleted_after_a_clean_stop_are_written_again(kafka: str) -> None:
+    """The last commit is that of the stop: it has a snapshot and no outputs, so it proves nothing about them."""
+    stage = learned(kafka, "--snapshot-rows", "100000")
+    empty(kafka, f"{stage.prefix}.predictions", stage.partitions)
+    produce(kafka, stage.topic, stage.events[0][OLD : OLD + 50])
+    ended = driftway(*stage.worker("--stop-at-end"))
+    assert ended.code == 0, ended
+    assert "writing the missing outputs again" in ended.stderr
+    assert offsets(stage) == [*range(OLD + 50)]
+    assert scores(stage) == expected(stage, range(OLD + 50))
+    assert audited(stage)[0] == 0, audited(stage)
+
+
 def test_a_running_worker_without_the_option_stops_and_says_why(kafka: str) -> None:
     stage = FaultScenario(kafka, partitions=1, rows=2 * OLD)
     with Driftway(*stage.worker()) as worker:

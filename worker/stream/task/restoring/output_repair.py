@@ -190,7 +190,7 @@ class OutputCheck:
         checked, repaired, unseen, complete = list[CommitRecord](), 0, dict(self._ended), False
         for record in self._commits_back(newest):
             hidden = self._hidden_topics(record)
-            complete = not hidden
+            complete = not hidden and bool(record.outputs)  # one that wrote nothing, as at a clean stop, proves nothing
             if complete and not unseen:
                 break
             checked.append(record)
@@ -208,8 +208,8 @@ class OutputCheck:
             for topic in present.keys() & record.outputs.keys():
                 span = record.outputs[topic]
                 present[topic] |= self._outputs.read(topic, span.first, span.last + 1)
-        if not complete and checked[-1].previous:
-            least = self._least_known(checked[-1])
+        if not complete and repaired and checked[repaired - 1].previous:
+            least = self._least_known(checked[repaired - 1])
             if least < since:
                 since, present = least, {one: keys | self._outputs.ending(one, least) for one, keys in present.items()}
         return MissingOutputs(since, until, present, newest.offset if later else None) if present else None
