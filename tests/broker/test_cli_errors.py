@@ -95,7 +95,10 @@ def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) 
     create_topic(kafka, topic, 2)
     create_topic(kafka, f"{topic}.here.predictions", 3)
     words = sentence(worker(kafka, topic, "--output-prefix", f"{topic}.here"), 2)
-    assert words == f"driftway: topic {topic}.here.predictions has 3 partitions, not 2"
+    assert words == (
+        f"driftway: topic {topic}.here.predictions has 3 partitions, not 2 as {topic}, and no topic can lose partitions: "
+        "take another --group or --output-prefix, or delete it, if nothing of it is needed"
+    )
 
 
 def test_unreachable_broker_is_said_in_one_sentence(closed_port: int) -> None:

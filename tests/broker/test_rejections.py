@@ -36,7 +36,7 @@ def malformed(chance: random.Random) -> Odd:
         (b"", "not JSON"),
         (b"%d,1,2,3" % n, "not JSON"),
         (f'{{"x":{good},"y":1'.encode(), "not JSON"),
-        (f'{{"x":[NaN,{n},2,3],"y":1}}'.encode(), "not JSON"),
+        (f'{{"x":[NaN,{n},2,3],"y":1}}'.encode(), "not JSON: it has NaN or Infinity, which JSON does not have"),
         (f'{{"x":{good},"id":"'.encode() + b"\xff\xfe" + b'"}', "not JSON"),
         (b"[%d]" % n, "not a JSON object"),
         (b"%d" % n, "not a JSON object"),

@@ -127,6 +127,11 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     _tell_compacted(settings, event_log)
     plan = output_plan(settings.topics.existing(present), wanted)
     _check_settings(settings, {name: plan[name] for name in plan if name in present}, event_log)
+    if large := [name for name in plan if present.get(name, wanted) > wanted]:
+        raise UsageFailure(
+            f"topic {large[0]} has {present[large[0]]} partitions, not {wanted} as {settings.input}, and no topic can "
+            "lose partitions: take another --group or --output-prefix, or delete it, if nothing of it is needed"
+        )
     small = [name for name in plan if present.get(name, wanted) < wanted]
     if small:
         grow_topics(settings.bootstrap, settings.passthrough, small, wanted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -59,9 +60,12 @@ BEGINNINGS = (
     (b"\0{", "it is UTF-16, JSON is UTF-8"),
     (b"\x1f\x8b", "it is compressed with gzip"),
     (b"\x28\xb5\x2f\xfd", "it is compressed with zstd"),
+    (b"{'", "it has single quotes, as Python prints objects"),
     (b"\0", "it begins with byte 0, as the formats of a schema registry do, see --format"),
 )
 """First bytes of values that are often taken for JSON, and what they say."""
+NO_NUMBER = re.compile(rb"[:,\[]\s*-?(?:NaN|Infinity)\s*[,}\]]")
+"""Numbers as Python, JavaScript and Java print them, unless they are told not to."""
 DIGEST_BYTES = 6
 """Size of a `short_digest`."""
 MAX_TEMPLATES = 1024
@@ -77,8 +81,10 @@ def parse_json(value: bytes) -> Any:
 
 
 def _why_not_json(value: bytes) -> str:
-    """Return the reason of a value that is not JSON, with what its first bytes say that it is."""
+    """Return the reason of a value that is not JSON, with what it shows that it is."""
     found = next((what for start, what in BEGINNINGS if value.startswith(start)), None)
+    if found is None and NO_NUMBER.search(value[:LONGEST_EXACT]):
+        found = "it has NaN or Infinity, which JSON does not have"
     return NOT_JSON if found is None else f"{NOT_JSON}: {found}"
 
 
