@@ -42,7 +42,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
     `driftway streams` lists them all.
 
     With --raw the rows of a file are sent as they are, each as a JSON object of its columns, for workers whose
-    --feature options say what to learn from; files of JSON lines (.jsonl, .ndjson, .json, also .gz) are always sent so.
+    --feature options say what to learn from; files of JSON lines (.jsonl, .ndjson, .json) are always sent so.
     With --labels the labels are written as the classes that they name, whatever their spelling in the file.
 
     Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always produces the same

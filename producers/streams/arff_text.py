@@ -50,7 +50,7 @@ class ArffText:
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     encoding : str
         As Python names it; empty: detected.
 

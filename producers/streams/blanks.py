@@ -33,7 +33,7 @@ class Utf8File(io.RawIOBase):
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     encoding : str
         Its encoding, as Python names it.
     newline : str or None
@@ -72,7 +72,7 @@ class SingleBlankFile(Utf8File):
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     encoding : str
         Its encoding, as Python names it.
     quote : str

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
+import lzma
+import zipfile
 import zlib
 from pathlib import Path
 from typing import IO, Any
@@ -12,23 +15,52 @@ from driftway.worker.errors import UsageFailure
 
 HEAD_BYTES, MOST_HEAD_BYTES, HEAD_LINES = 1 << 18, 1 << 28, 8
 """A beginning is so long, or longer until it has so many lines."""
-UNREADABLE = (OSError, EOFError, zlib.error, UnicodeError)
+UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, UnicodeError)
 """What reading a file raises that is missing, damaged or in another encoding."""
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2"}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 """End of the name -> compression, as pyarrow names it."""
-OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+ONLY_HERE = (".xz", ".zip")
+"""Ends of the names of files that pyarrow cannot decompress."""
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
+RESOURCE_FORKS = "__MACOSX/"
+"""What archives made on a Mac have beside each file."""
 
 
-def open_binary(path: Path) -> IO[bytes]:
-    """Open a file, decompressed."""
-    file: IO[bytes] = OPENERS.get(path.suffix, open)(path, "rb")
-    return file
+def open_binary(path: Path) -> Any:
+    """Open a file, decompressed, as Python's buffered readers are; a ZIP archive must hold one file.
+
+    Raises
+    ------
+    UsageFailure
+        An archive holds another number of files or is encrypted, or a package is missing.
+    """
+    openers: dict[str, Any] = {
+        ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd, ".zip": _open_zip,
+    }  # fmt: skip
+    return openers.get(path.suffix, open)(path, "rb")
 
 
 def open_text(path: Path, encoding: str, newline: str | None = None) -> IO[str]:
     """Open a file as text, decompressed; `newline` as for Python's `open`."""
-    file: IO[str] = OPENERS.get(path.suffix, open)(path, "rt", encoding=encoding, newline=newline)
-    return file
+    return io.TextIOWrapper(open_binary(path), encoding, newline=newline)
+
+
+def _open_zstd(path: Path, _mode: str) -> IO[bytes]:
+    from driftway.producers.streams.arrow import require_pyarrow
+
+    pa = require_pyarrow(str(path))
+    return io.BufferedReader(pa.input_stream(str(path), compression="zstd"))
+
+
+def _open_zip(path: Path, _mode: str) -> IO[bytes]:
+    archive = zipfile.ZipFile(path)
+    members = [one for one in archive.infolist() if not one.is_dir() and not one.filename.startswith(RESOURCE_FORKS)]
+    if len(members) != 1:
+        names = ", ".join(one.filename for one in members[:3]) or "none"
+        raise UsageFailure(f"{path} holds {len(members)} files, not one: unpack it, and give one of them: {names}")
+    if members[0].flag_bits & 1:
+        raise UsageFailure(f"{path} is encrypted: unpack it")
+    return archive.open(members[0])
 
 
 def head_of(path: Path) -> bytes:
@@ -41,7 +73,8 @@ def head_of(path: Path) -> bytes:
     """
     try:
         with open_binary(path) as file:
-            head, size = file.read(HEAD_BYTES), HEAD_BYTES
+            head: bytes = file.read(HEAD_BYTES)
+            size = HEAD_BYTES
             while len(head) == size < MOST_HEAD_BYTES and max(head.count(b"\n"), head.count(b"\r")) < HEAD_LINES:
                 head, size = head + file.read(size), 2 * size
             return head

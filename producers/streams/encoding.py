@@ -12,7 +12,8 @@ UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
 NO_TEXTS = {
     b"\x1f\x8b": "a gzip file: rename it to end in .gz",
     b"BZh": "a bzip2 file: rename it to end in .bz2",
-    b"\x28\xb5\x2f\xfd": "a zstd file: decompress it",
+    b"\xfd7zXZ\0": "an xz file: rename it to end in .xz",
+    b"\x28\xb5\x2f\xfd": "a zstd file: rename it to end in .zst",
     b"PK\x03\x04": "a ZIP archive or an Excel workbook: unpack it, or save it as CSV",
     b"PAR1": "a Parquet file: rename it to end in .parquet",
     b"ARROW1": "an Arrow file: rename it to end in .arrow",

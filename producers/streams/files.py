@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driftway.producers.streams.catalogue import CATALOGUE, Entry, fetched_file
 from driftway.producers.streams.cells import MissingWords
-from driftway.producers.streams.compressed import head_of
+from driftway.producers.streams.compressed import PACKED, head_of
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.stream import Stream
@@ -21,17 +21,15 @@ EVENTS = (".jsonl", ".ndjson", ".json")
 TEXT = (".data", ".dat", ".txt")
 """Text of any kind; such a file is read if it is named with its ending, and its text tells what it holds."""
 COMPRESSED = {".parquet": (".gz",), ".arrow": (), ".feather": ()}
-"""Format -> how its files may be compressed, if not by gzip and bzip2."""
-SUFFIXES = tuple(
-    f"{base}{packed}" for base in (*TABLES, *EVENTS) for packed in (*COMPRESSED.get(base, (".gz", ".bz2")), "")
-)
+"""Format -> how its files may be compressed, if not in all ways."""
+SUFFIXES = tuple(f"{base}{packed}" for base in (*TABLES, *EVENTS) for packed in (*COMPRESSED.get(base, PACKED), ""))
 """In the order in which they are tried for a bare name."""
-TEXT_SUFFIXES = tuple(f"{base}{packed}" for base in TEXT for packed in (".gz", ".bz2", ""))
+TEXT_SUFFIXES = tuple(f"{base}{packed}" for base in TEXT for packed in (*PACKED, ""))
 PAIRS = re.compile(rb"\S+(\s+(?:qid|\d+):\S+)+(\s*#.*)?")
 """A line of LIBSVM, by which such a text file is known."""
 ENDINGS = (
-    ".csv, .tsv, .data, .dat, .txt, .arff, .svm, .libsvm, .svmlight, .jsonl, .ndjson or .json, each also .gz or .bz2, "
-    ".parquet, also .gz, .arrow or .feather"
+    ".csv, .tsv, .data, .dat, .txt, .arff, .svm, .libsvm, .svmlight, .jsonl, .ndjson or .json, each also .gz, .bz2, "
+    ".xz, .zst or .zip, .parquet, also .gz, .arrow or .feather"
 )
 
 DATA_VARIABLE = "DRIFTWAY_DATA"

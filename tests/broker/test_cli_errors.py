@@ -96,8 +96,8 @@ def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) 
     create_topic(kafka, f"{topic}.here.predictions", 3)
     words = sentence(worker(kafka, topic, "--output-prefix", f"{topic}.here"), 2)
     assert words == (
-        f"driftway: topic {topic}.here.predictions has 3 partitions, not 2 as {topic}, and no topic can lose partitions: "
-        "take another --group or --output-prefix, or delete it, if nothing of it is needed"
+        f"driftway: topic {topic}.here.predictions has 3 partitions, not 2 as {topic}, and no topic can lose "
+        "partitions: take another --group or --output-prefix, or delete it, if nothing of it is needed"
     )
 
 

@@ -22,7 +22,7 @@ class JsonLines(EventFile):
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     drop : sequence of str
         Must be empty: events are sent unchanged.
 
@@ -46,8 +46,8 @@ class JsonLines(EventFile):
     def chunks(self) -> Iterator[list[bytes]]:
         try:
             with open_binary(self._path) as file:
-                if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
-                    file.seek(0)
+                if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+                    file.read(len(codecs.BOM_UTF8))
                 while lines := file.readlines(CHUNK_BYTES):
                     events = [line for line in (line.rstrip(b"\r\n") for line in lines) if line.strip()]
                     if events:

@@ -32,7 +32,7 @@ class ArffTable(Table):
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     options : FileOptions
         What the user says about it.
 

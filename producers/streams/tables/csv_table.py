@@ -12,7 +12,7 @@ import numpy as np
 from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats, wait_until_released
 from driftway.producers.streams.blanks import BLANK, SingleBlankFile, Utf8File
 from driftway.producers.streams.cells import MissingWords
-from driftway.producers.streams.compressed import COMPRESSIONS, UNREADABLE
+from driftway.producers.streams.compressed import COMPRESSIONS, ONLY_HERE, UNREADABLE
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
 from driftway.producers.streams.encoding import UTF8, in_words
 from driftway.producers.streams.file_options import FileOptions
@@ -40,7 +40,7 @@ class CsvTable(Table):
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     options : FileOptions
         What the user says about it.
     missing : MissingWords
@@ -164,7 +164,7 @@ class CsvTable(Table):
         held: list[Any] = [_RefusedRows(self)]  # what the parser's threads hold of Python; no other name may hold it
         if dialect.separator == BLANK:
             held.append(SingleBlankFile(self.path, dialect.encoding, dialect.quote))
-        elif dialect.encoding not in (UTF8, "utf8", "utf-8"):
+        elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix in ONLY_HERE:
             held.append(Utf8File(self.path, dialect.encoding))
         batches = None
         try:

@@ -35,7 +35,7 @@ class SvmlightTable(Table):
     Parameters
     ----------
     path : Path
-        The file; compressed if its name ends in ``.gz`` or ``.bz2``.
+        The file; compressed if its name ends in one of `compressed.PACKED`.
     options : FileOptions
         What the user says about it.
 

@@ -1,0 +1,84 @@
+"""Files that are compressed in the ways that data sets are published in."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from driftway.producers.streams import open_events, open_stream
+from driftway.worker.errors import UsageFailure
+
+ROWS = 3000
+"""More than one read of a decompressor."""
+TEXTS = {
+    "csv": "a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(ROWS)),
+    "txt": "a y\n" + "".join(f"{i}   {i % 2}\n" for i in range(ROWS)),
+    "arff": "@relation r\n@attribute a real\n@attribute y {0,1}\n@data\n"
+    + "".join(f"{i},{i % 2}\n" for i in range(ROWS)),
+    "svm": "".join(f"{i % 2} 1:{i}\n" for i in range(ROWS)),
+    "jsonl": "\ufeff" + "".join(json.dumps({"x": [i], "y": i % 2}) + "\n" for i in range(ROWS)),
+}
+
+
+def with_zstd(path: Path, data: bytes) -> None:
+    with pa.output_stream(str(path), compression="zstd") as file:
+        file.write(data)
+
+
+def with_zip(path: Path, data: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("folder/", "")
+        archive.writestr("folder/data", data)
+        archive.writestr("__MACOSX/folder/._data", b"\0")
+
+
+WAYS: dict[str, Callable[[Path, bytes], object]] = {
+    "gz": lambda path, data: path.write_bytes(gzip.compress(data)),
+    "bz2": lambda path, data: path.write_bytes(bz2.compress(data)),
+    "xz": lambda path, data: path.write_bytes(lzma.compress(data)),
+    "zst": with_zstd,
+    "zip": with_zip,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_file_is_read_however_it_is_compressed(tmp_path: Path, kind: str, way: str) -> None:
+    path = tmp_path / f"x.{kind}.{way}"
+    WAYS[way](path, TEXTS[kind].encode())
+    blocks = list(open_stream(str(path)).blocks())
+    assert [x for block in blocks for x in block.X[:, 0].tolist()] == list(range(ROWS))
+    assert [y for block in blocks for y in block.y.tolist()] == [i % 2 for i in range(ROWS)]
+    assert sum(len(block) for block in open_events(str(path)).blocks()) == ROWS
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_file_that_is_cut_is_refused(tmp_path: Path, kind: str, way: str) -> None:
+    path = tmp_path / f"x.{kind}.{way}"
+    WAYS[way](path, TEXTS[kind].encode())
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(UsageFailure) as failure:
+        list(open_stream(str(path)).blocks())
+    assert str(failure.value).startswith(f"cannot read {path}: ")
+
+
+def test_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv.zip"
+    for names, sentence in (
+        (("a.csv", "b.csv"), "holds 2 files, not one: unpack it, and give one of them: a.csv, b.csv"),
+        ((), "holds 0 files, not one: unpack it, and give one of them: none"),
+    ):
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in names:
+                archive.writestr(name, "a,y\n1,0\n")
+        with pytest.raises(UsageFailure, match=sentence):
+            open_stream(str(path))
