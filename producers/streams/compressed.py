@@ -37,7 +37,7 @@ def open_binary(path: Path) -> Any:
     openers: dict[str, Any] = {
         ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd, ".zip": _open_zip,
     }  # fmt: skip
-    return openers.get(path.suffix, open)(path, "rb")
+    return openers.get(path.suffix.lower(), open)(path, "rb")
 
 
 def open_text(path: Path, encoding: str, newline: str | None = None) -> IO[str]:

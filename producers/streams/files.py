@@ -65,7 +65,7 @@ def find_file(name: str, data_dir: str | None = None) -> Path | None:
 
 def fetched_entry(path: Path) -> Entry | None:
     """The catalogue entry whose fetched file is `path`, if any."""
-    name = path.name.removesuffix(suffix_of(path.name))
+    name = without_suffix(path.name)
     return CATALOGUE[name] if name in CATALOGUE and path == fetched_file(name) else None
 
 
@@ -84,12 +84,18 @@ def folder_files(data_dir: str | None = None) -> dict[str, Path]:
         paths = sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIXES) and path.is_file())
     except OSError as error:
         raise UsageFailure(f"cannot read the data folder {folder}: {error.strerror}") from None
-    return {path.name.removesuffix(suffix_of(path.name)): path for path in paths}
+    return {without_suffix(path.name): path for path in paths}
 
 
 def suffix_of(name: str) -> str:
-    """The ending of a file's name that says how to read it, or an empty string."""
-    return next((suffix for suffix in (*SUFFIXES, *TEXT_SUFFIXES) if name.endswith(suffix)), "")
+    """The ending of a file's name that says how to read it, in small letters, or an empty string."""
+    lower = name.lower()
+    return next((suffix for suffix in (*SUFFIXES, *TEXT_SUFFIXES) if lower.endswith(suffix)), "")
+
+
+def without_suffix(name: str) -> str:
+    """The name of a file without that ending."""
+    return name[: len(name) - len(suffix_of(name))]
 
 
 def without_format(path: Path | str) -> str:

@@ -219,13 +219,13 @@ def _opened(path: Path) -> Iterator[_ParquetReader | _ArrowReader | _ArrowStream
     try:
         with tempfile.TemporaryFile() as unpacked:
             source: Any = str(path)
-            if path.suffix == ".gz":
+            if path.suffix.lower() == ".gz":
                 # Parquet is read from its end and gzip from its start, so an unpacked copy is needed.
                 with gzip.open(path) as packed:
                     shutil.copyfileobj(packed, unpacked)
                 source = unpacked
             elif path.stat().st_size == 0:
                 raise UsageFailure(f"{path} is empty")
-            yield _arrow_reader(path) if path.suffix in ARROW else _ParquetReader(source)
+            yield _arrow_reader(path) if path.suffix.lower() in ARROW else _ParquetReader(source)
     except (pa.ArrowException, *UNREADABLE) as error:
         raise cannot_read(path, error) from None

@@ -164,14 +164,14 @@ class CsvTable(Table):
         held: list[Any] = [_RefusedRows(self)]  # what the parser's threads hold of Python; no other name may hold it
         if dialect.separator == BLANK:
             held.append(SingleBlankFile(self.path, dialect.encoding, dialect.quote))
-        elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix in ONLY_HERE:
+        elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix.lower() in ONLY_HERE:
             held.append(Utf8File(self.path, dialect.encoding))
         batches = None
         try:
             batches = csv.open_csv(
                 held[1]
                 if len(held) > 1
-                else pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix)),
+                else pa.input_stream(str(self.path), compression=COMPRESSIONS.get(self.path.suffix.lower())),
                 # One thread: the other cores are left to the broker, and errors keep their row numbers.
                 read_options=csv.ReadOptions(
                     use_threads=False, block_size=self._block_bytes,

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import json
 import lzma
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from driftway.producers.streams import open_events, open_stream
+from driftway.producers.streams.files import folder_files
 from driftway.worker.errors import UsageFailure
 
 ROWS = 3000
@@ -82,3 +84,24 @@ def test_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
                 archive.writestr(name, "a,y\n1,0\n")
         with pytest.raises(UsageFailure, match=sentence):
             open_stream(str(path))
+
+
+def test_endings_in_capitals_are_the_same(tmp_path: Path) -> None:
+    (tmp_path / "A.CSV").write_text(TEXTS["csv"])
+    (tmp_path / "B.Csv.GZ").write_bytes(gzip.compress(TEXTS["csv"].encode()))
+    (tmp_path / "C.DATA").write_text(TEXTS["txt"])
+    for name in ("A.CSV", "B.Csv.GZ", "C.DATA", "A.CSV"):
+        assert len(next(open_stream(str(tmp_path / name)).blocks(10)).y) == 10
+        assert len(next(open_stream(name, data_dir=str(tmp_path)).blocks(10)).y) == 10
+    assert not folder_files(str(tmp_path))  # which lists what is found by its name alone
+
+
+def test_what_is_no_file_is_told(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.csv")
+    for name, sentence in (
+        (str(tmp_path / "x.csv"), "is a pipe or a device: a stream is read more than once, so write it to a file"),
+        ("https://example.org/x.csv", "is an address: download it, and give the file"),
+    ):
+        for opened in (open_stream, open_events):
+            with pytest.raises(UsageFailure, match=sentence):
+                opened(name)
