@@ -104,9 +104,11 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         raise UsageFailure(f"{path} is empty")
     said = SEPARATOR_LINE.fullmatch(lines[before].strip())
     before += said is not None
-    if any(line.startswith(COMMENT) for line in lines):
-        notes.append(f"lines that begin with {COMMENT} are left out")
     kept = [line for line in lines[before:] if not line.startswith(COMMENT)]
+    if len(kept) == 1 and len(lines) - before > 1 and _are_rows(lines[before + 1 :], kept[0]):
+        kept = lines[before:]
+    if len(kept) < len(lines) - before or any(line.startswith(COMMENT) for line in lines[:before]):
+        notes.append(f"lines that begin with {COMMENT} are left out")
     separator = given.separator or (_separator(kept) if said is None else said[1])
     if separator == BLANK:
         kept = [with_single_blanks(line, DOUBLE) for line in kept]
@@ -145,6 +147,12 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         max(map(len, kept)),
         tuple(notes),
     )
+
+
+def _are_rows(lines: Sequence[str], header: str) -> bool:
+    """Whether lines that begin as comments do have as many cells as a header: colours or tags, say."""
+    width = len(_Sample([header], _separator([header])).rows[0])
+    return width > 1 and all(len(row) == width for row in _Sample(lines, _separator([header])).rows)
 
 
 class _Sample:
@@ -293,8 +301,9 @@ def _columns(
         empty = all(not row[i].strip() for row in sample.rows[1:] if len(row) > i)
         if i == 0 or empty:
             left_out.add(header[i])
+            place = "last" if i == len(header) - 1 else "first" if i == 0 else f"{i + 1}th"
             notes.append(
-                "its last column has neither a name nor values and is left out"
+                f"its {place} column has neither a name nor values and is left out"
                 if empty
                 else "its first column has no name and is left out as the index of a data frame"
             )
@@ -327,6 +336,8 @@ def _counts(row: Sequence[str]) -> bool:
 def _names_in(comment: str, separator: str, width: int) -> tuple[str, ...]:
     """The names of so many columns in a line of comment; empty if it holds something else."""
     names = tuple(name.strip() for name in next(csv.reader([comment.lstrip(f"{COMMENT} ")], delimiter=separator), []))
+    if names and not names[0]:  # the sign is itself a name
+        names = (COMMENT, *names[1:])
     return names if len(names) == width == len(set(names)) and all(names) else ()
 
 

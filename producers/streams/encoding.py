@@ -7,6 +7,8 @@ from pathlib import Path
 
 from driftway.worker.errors import UsageFailure
 
+UTF16_LE, UTF16_BE, LOOKED_AT = "utf-16-le", "utf-16-be", 1000
+"""UTF-16 without a byte order mark, and how many bytes tell it: every other byte of most texts is 0."""
 UTF8, UTF16, WINDOWS = "utf-8-sig", "utf-16", "cp1252"
 """UTF-8 with or without a byte order mark; UTF-16 with one; what spreadsheets write in western Europe."""
 NO_TEXTS = {
@@ -34,6 +36,10 @@ def encoding_of(path: Path, head: bytes) -> str:
             raise UsageFailure(f"{path} is not a text file but {what}")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return UTF16
+    start = head[:LOOKED_AT]
+    for first, encoding in ((1, UTF16_LE), (0, UTF16_BE)):
+        if 2 * start[first::2].count(0) > len(start[first::2]) > 2 * start[1 - first :: 2].count(0):
+            return encoding
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         decoder.decode(head)  # the last character may be cut
@@ -59,4 +65,6 @@ def known_encoding(name: str) -> str:
 
 def in_words(encoding: str) -> str:
     """The name of an encoding as people say it."""
-    return {UTF8: "UTF-8", UTF16: "UTF-16", WINDOWS: "Windows-1252"}.get(encoding, encoding)
+    return {UTF8: "UTF-8", UTF16: "UTF-16", UTF16_LE: "UTF-16", UTF16_BE: "UTF-16", WINDOWS: "Windows-1252"}.get(
+        encoding, encoding
+    )

@@ -26,6 +26,8 @@ BLOCK_BYTES, WIDE_BLOCK_BYTES, MOST_BLOCK_BYTES = 1 << 20, 1 << 25, 1 << 30
 """Bytes of text that are parsed together, pyarrow's default: they bound the reader's memory. More for long lines, since
 each column costs some work per block, and still more if a single line is longer."""
 ROWS_TOGETHER = 256
+END_OF_FILE = "\x1a"
+"""What DOS wrote at the end of a text."""
 MOST_RESTARTS = 4
 """So many columns turn out one by one not to be plain numbers; then none is assumed to be."""
 CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?.*invalid value '(.*)'", re.DOTALL)
@@ -224,13 +226,14 @@ class CsvTable(Table):
 
 
 class _RefusedRows:
-    """What pyarrow calls for a row with a wrong number of cells: comments are left out, the others end the reading."""
+    """What pyarrow calls for a row with a wrong number of cells: comments and blank lines are left out, others refused."""
 
     def __init__(self, table: CsvTable) -> None:
         self._table = table
 
     def __call__(self, row: Any) -> str:
-        if row.text.lstrip().startswith(COMMENT):
+        text = row.text.strip().strip(END_OF_FILE)
+        if not text or text.startswith(COMMENT):
             return "skip"
         self._table.refused = row
         return "error"

@@ -56,6 +56,7 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         ("a,b,y\n\n" + body("{a},{b},{y}\n"), None),
         ("# made by x\n# v2\n" + PLAIN, "lines that begin with # are left out"),
         ("a,b,y\n" + body("{a},{b},{y}\n# page {i}\n"), "lines that begin with # are left out"),
+        (PLAIN.replace("\n", "\n \n") + "\t\n\x1a", None),
         (PLAIN.replace(",", ";"), "its cells are separated by semicolons"),
         (PLAIN.replace(",", "\t"), "its cells are separated by tabs"),
         (PLAIN.replace(",", "|"), "its cells are separated by bars"),
@@ -85,7 +86,10 @@ def test_a_file_is_read_as_it_is_written(tmp_path: Path, text: str, note: str | 
     assert note is None or any(note in said for said in stream.notes)
 
 
-@pytest.mark.parametrize(("encoding", "said"), [("utf-16", "UTF-16"), ("cp1252", "Windows-1252")])
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16"), ("utf-16-be", "UTF-16"), ("cp1252", "Windows-1252")],
+)
 def test_the_encoding_is_found_out(tmp_path: Path, encoding: str, said: str) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(PLAIN.replace("a,", "größe,", 1).encode(encoding))
@@ -255,6 +259,26 @@ def test_quotes_in_quotes_are_doubled_or_have_a_backslash(
     rows = [json.loads(row) for block in file.blocks() for row in block]
     assert rows == [{"name": text.replace("{i}", str(i)), "b": i, "y": 0} for i in range(5)]
     assert file.notes == (() if note is None else (note,))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "notes"),
+    [
+        ("color,y\n#ff0000,0\n#00ff00,1\n", [("#ff0000", 0), ("#00ff00", 1)], 0),
+        ("#,y\n5,0\n6,1\n7,0\n8,1\n", [(5, 0), (6, 1), (7, 0), (8, 1)], 2),
+        ("a,y\n5,0\n# a page\n6,1\n", [(5, 0), (6, 1)], 1),
+    ],
+)
+def test_a_sign_of_comments_may_be_part_of_the_rows(
+    tmp_path: Path, text: str, rows: list[tuple[Any, int]], notes: int
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    file = open_events(str(path))
+    assert file.columns is not None
+    assert file.columns[1] == "y"
+    assert [tuple(json.loads(row).values()) for block in file.blocks() for row in block] == rows
+    assert len(file.notes) == notes, file.notes
 
 
 def test_newlines_in_quotes_and_lines_of_any_length(tmp_path: Path) -> None:
