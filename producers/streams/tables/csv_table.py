@@ -226,7 +226,7 @@ class CsvTable(Table):
 
 
 class _RefusedRows:
-    """What pyarrow calls for a row with a wrong number of cells: comments and blank lines are left out, others refused."""
+    """What pyarrow calls for a row with a wrong number of cells: comments and blank lines are left out."""
 
     def __init__(self, table: CsvTable) -> None:
         self._table = table

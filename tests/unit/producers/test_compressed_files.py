@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from driftway.producers.streams import open_events, open_stream
-from driftway.producers.streams.files import folder_files
 from driftway.worker.errors import UsageFailure
 
 ROWS = 3000
@@ -93,7 +92,6 @@ def test_endings_in_capitals_are_the_same(tmp_path: Path) -> None:
     for name in ("A.CSV", "B.Csv.GZ", "C.DATA", "A.CSV"):
         assert len(next(open_stream(str(tmp_path / name)).blocks(10)).y) == 10
         assert len(next(open_stream(name, data_dir=str(tmp_path)).blocks(10)).y) == 10
-    assert not folder_files(str(tmp_path))  # which lists what is found by its name alone
 
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:
