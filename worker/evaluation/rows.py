@@ -28,7 +28,8 @@ Flags = NDArray[np.bool_]
 BESIDE = (KEY, HEADER, TIMESTAMP)
 MISSING = "missing"
 """Kind of the rejections for a missing feature."""
-NO_LABEL = "it has no label"
+NO_LABEL, GAP = "it has no label", "is missing or infinite"
+FILL = " (--missing mean fills gaps, --drop leaves out a column of a file)"
 
 
 class RowBlock(NamedTuple):
@@ -252,7 +253,8 @@ class RowCounts:
         others = ((self.rejected, "rejected"), (self.unlabelled, "without a label"))
         lost = ", ".join(f"{count:,} {what}" for count, what in others if count)
         used = f"{self.labelled:,}" if self.labelled else "none"
-        return f"{used} of the {self.read:,} rows of {name} could be used: {lost}; the first, {self.first_unused}"
+        why = str(self.first_unused) + FILL * str(self.first_unused).endswith(GAP)
+        return f"{used} of the {self.read:,} rows of {name} could be used: {lost}; the first, {why}"
 
 
 @dataclass
@@ -325,7 +327,7 @@ class RowCounter:
         bad = np.flatnonzero(~np.isfinite(X[i]))
         if len(bad) and self.reading is None and self.row + i not in reasons:
             column = bad[0] if self.columns is None else self.columns[bad[0]]
-            reason = f"{self.stream.feature_names[column]} is missing or infinite"
+            reason = f"{self.stream.feature_names[column]} {GAP}"
         return f"row {self.row + i}: {shown(reason)}"
 
 

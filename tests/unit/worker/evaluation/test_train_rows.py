@@ -103,7 +103,8 @@ def test_a_label_that_is_no_class_is_named_with_its_row(tmp_path: Path) -> None:
         ),
         (
             "a,y\n,1\n,0\n",
-            "none of the 2 rows of .* could be used: 2 rejected; the first, row 0: a is missing or infinite",
+            "none of the 2 rows of .* could be used: 2 rejected; the first, row 0: a is missing or infinite "
+            r"\(--missing mean fills gaps, --drop leaves out a column of a file\)",
         ),
     ],
 )
