@@ -32,7 +32,7 @@ class Auto(Learner):
     Mixing of log-odds is Mahoney's, *Adaptive Weighing of Context Models*, 2005, analysed by Mattern, DCC 2012; here
     with the covariance of an extended Kalman filter, and weights shared by all classes. Exponential weights: Vovk,
     COLT 1990. The forests follow Gomes et al., *Adaptive random forests*, Machine Learning 106, 2017, and Ikonomovska,
-    Gama and Dzeroski's FIMT-DD, DMKD 23, 2011, on binned features. docs/decisions/0031, 0058 and 0060 list the
+    Gama and Dzeroski's FIMT-DD, DMKD 23, 2011, on binned features. docs/decisions/0031, 0058, 0060 and 0081 list the
     alternatives tried.
     """
 

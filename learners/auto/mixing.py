@@ -2,17 +2,18 @@
 
 Each expert provides two inputs. Its raw score adds to the others' like evidence; its squashed score is a vote with
 about the same weight however confident it is, which suits noisy labels. Weights are shared by all classes, and a label
-is an observation that its class is ahead of its rival: with two classes that is logistic regression, by the extended
-Kalman filter of `second_order`, with hardly any drift.
+is an observation that its class is ahead of all others: logistic regression, with more than two classes multinomial, by
+the extended Kalman filter of `second_order`, with hardly any drift.
 """
 
 from typing import NamedTuple
 
+from driftway.learners.auto.others import lead_over_others
 from driftway.learners.auto.second_order import Noise, observe
 from driftway.learners.contract import Array, field, fragment, kernel, scratch
 from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.symmetric import downdate
-from driftway.learners.numeric.vectors import axpy
+from driftway.learners.numeric.vectors import axpy, dot
 
 FIRST = 0.03
 """Initial variance of a weight, and the limit above which drift adds none."""
@@ -33,7 +34,8 @@ class MixingState(NamedTuple):
     share: Array = field("f8[E]", "how much of the lead each expert has made up, in a fading mean")
     raw: Array = scratch("f8[E, K]", "what the experts say of each class")
     input: Array = scratch("f8[M, K]", "the same as it is mixed")
-    lead: Array = scratch("f8[M]", "inputs of the row's class less those of its rival")
+    by_class: Array = scratch("f8[K]", "1 for the row's class, minus the others' shares in what it is ahead of")
+    lead: Array = scratch("f8[M]", "inputs of the row's class less those of the others, by their shares")
     k: Array = scratch("f8[M]", "P lead")
 
 
@@ -62,12 +64,13 @@ def mix(mixing: MixingState, S: Array, surest: float) -> None:
 
 @kernel
 def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
-    """Learn that class y was ahead of its rival. Shapes: S f8[K], as `mix` wrote it."""
-    lead, k, r = mixing.lead, mixing.k, best_wrong(S, y)
+    """Learn that class y was ahead of all others. Shapes: S f8[K], as `mix` wrote it."""
+    lead, k = mixing.lead, mixing.k
+    margin = lead_over_others(S, y, mixing.by_class)
     for i in range(lead.shape[0]):
-        lead[i] = mixing.input[i, y] - mixing.input[i, r]
+        lead[i] = dot(mixing.input[i], mixing.by_class)
     update_weights(mixing)
-    share, gain = observe(mixing.P, lead, k, S[y] - S[r], NOISE)
+    share, gain = observe(mixing.P, lead, k, margin, NOISE)
     axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
 

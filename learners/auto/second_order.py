@@ -8,8 +8,8 @@ import math
 from typing import NamedTuple
 
 from driftway.learners.auto.first_order import sigmoid
+from driftway.learners.auto.others import lead_over_others
 from driftway.learners.contract import Array, field, kernel, scratch
-from driftway.learners.multiclass.margins import best_wrong
 from driftway.learners.numeric.symmetric import downdate, matvec
 from driftway.learners.numeric.vectors import axpy, dot
 
@@ -40,6 +40,7 @@ class Filters(NamedTuple):
 
     weight: Array = field("f8[2, C, s]", "means of the weights")
     P: Array = field("f8[2, s, s]", "covariance of the weights of two classes' difference; bitwise symmetric")
+    by_class: Array = scratch("f8[K]", "1 for the row's class, minus the others' shares in what it is ahead of")
     k: Array = scratch("f8[s]", "P x")
 
 
@@ -56,16 +57,16 @@ def margins(filters: Filters, x: Array, raw: Array, first: int) -> int:
 
 @kernel
 def update(filters: Filters, x: Array, raw: Array, first: int, y: int) -> None:
-    """Update both experts with the observation that y is ahead of its rival. Shapes: x f8[s], raw f8[E, K]."""
-    C, k = filters.weight.shape[1], filters.k
+    """Update both experts with the observation that y is ahead of all others. Shapes: x f8[s], raw f8[E, K]."""
+    C, k, by_class = filters.weight.shape[1], filters.k, filters.by_class
     for m in range(EXPERTS):
-        r = best_wrong(raw[first + m], y)
-        share, gain = observe(filters.P[m], x, k, raw[first + m, y] - raw[first + m, r], CALM if m == 0 else RESTLESS)
+        lead = lead_over_others(raw[first + m], y, by_class)
+        share, gain = observe(filters.P[m], x, k, lead, CALM if m == 0 else RESTLESS)
         if C == 1:
-            axpy(filters.weight[m, 0], k, gain if y == 1 else -gain)
+            axpy(filters.weight[m, 0], k, gain * by_class[1])
         else:
-            axpy(filters.weight[m, y], k, 0.5 * gain)
-            axpy(filters.weight[m, r], k, -0.5 * gain)
+            for c in range(C):
+                axpy(filters.weight[m, c], k, 0.5 * gain * by_class[c])
         downdate(filters.P[m], k, share, 1.0)
 
 

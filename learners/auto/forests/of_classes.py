@@ -13,9 +13,9 @@ from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MO
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, quantize
 from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.mixing import MixingState, mix, update_mixing
+from driftway.learners.auto.others import lead_over_others
 from driftway.learners.contract import Array, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
-from driftway.learners.multiclass.margins import best_wrong
 
 NAMES = "forest_careful", "forest_moderate", "forest_eager"
 FORESTS = len(NAMES)
@@ -130,17 +130,17 @@ def teach(forests: ClassForests, S: Array, y: int, mixed: bool) -> None:
 
     `mixed` says whether S is the score with them.
     """
-    without = loss_of(forests.without, y)
+    without = loss_of(forests.without, y, forests.alone.by_class)
     update_mixing(forests.alone, forests.without, y)
     if forests.usage.used[0] == 1:
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)
-    judge(forests.usage, without, loss_of(S, y) if mixed else without, WORTH)
+    judge(forests.usage, without, loss_of(S, y, forests.mixing.by_class) if mixed else without, WORTH)
 
 
 @kernel
-def loss_of(S: Array, y: int) -> float:
-    """Return the squared loss of class y against its rival. Shapes: S f8[K]."""
-    wrong = 1.0 - sigmoid(S[y] - S[best_wrong(S, y)])
+def loss_of(S: Array, y: int, by_class: Array) -> float:
+    """Return the squared loss of class y; `by_class` is overwritten. Shapes: S f8[K], by_class f8[K]."""
+    wrong = 1.0 - sigmoid(lead_over_others(S, y, by_class))
     return wrong * wrong

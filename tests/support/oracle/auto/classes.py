@@ -12,6 +12,7 @@ from tests.support.oracle.auto.experts import (
     Neighbours,
     SecondOrder,
     Waves,
+    over_others,
     rival,
     sigmoid,
 )
@@ -41,15 +42,13 @@ class Mixture:
         return [inner(self.weight, column) for column in by_class]
 
     def learn(self, scores, y):
-        S = self.mixed(scores)
-        r = rival(S, y)
-        lead = [of_class[y] - of_class[r] for of_class in self.inputs(scores)]
-        step = self.covariance.gain(lead, S[y] - S[r])
+        lead, by_class = over_others(self.mixed(scores), y)
+        step = self.covariance.gain([inner(row, by_class) for row in self.inputs(scores)], lead)
         self.weight = [w + s for w, s in zip(self.weight, step, strict=True)]
 
 
 def loss_of(S, y):
-    return (1.0 - sigmoid(S[y] - S[rival(S, y)])) ** 2
+    return (1.0 - sigmoid(over_others(S, y)[0])) ** 2
 
 
 class Forests:

@@ -18,6 +18,14 @@ def rival(S, y):
     return max((c for c in range(len(S)) if c != y), key=lambda c: (S[c], -c))
 
 
+def over_others(S, y):
+    """The log-odds of y by softmax, and their derivatives by the scores."""
+    best = max(s for c, s in enumerate(S) if c != y)
+    others = [0.0 if c == y else exp(s - best) for c, s in enumerate(S)]
+    by_class = [1.0 if c == y else -one / sum(others) for c, one in enumerate(others)]
+    return S[y] - best - log(sum(others)), by_class
+
+
 class Scores:
     """A weight vector per class; with two classes, one for their difference."""
 
@@ -127,10 +135,10 @@ class SecondOrder:
 
     def learn(self, x, y):
         for weights, covariance in self.experts:
-            S = weights.of(x)
-            r = rival(S, y)
-            # Half a step up for the class, half a step down for its rival: a full step for their difference.
-            weights.move(covariance.gain(x, S[y] - S[r]), [0.5 * ((c == y) - (c == r)) for c in range(self.K)])
+            lead, by_class = over_others(weights.of(x), y)
+            # Half a step up for the class, half a step down for the others: with two classes a full step for their
+            # difference.
+            weights.move(covariance.gain(x, lead), [0.5 * one for one in by_class])
 
 
 class NaiveBayes:
