@@ -70,6 +70,21 @@ def test_probabilities_are_those_of_the_labels() -> None:
     assert loss < 0.37, "0.325 is the least there can be"
 
 
+def test_probabilities_of_many_classes_that_overlap_are_near_the_best() -> None:
+    """Most rows are predicted wrong, by the best rule too: 40 % of them are right."""
+    rng = np.random.default_rng(10)
+    means, y = rng.standard_normal((12, 4)), rng.integers(0, 12, 4000)
+    X = means[y] + rng.standard_normal((4000, 4))
+    score = np.empty((4000, 12))
+    create("auto", 4, 12).predict_then_update(X, y.astype(float), score)
+    log_likelihoods = -0.5 * ((X[:, None] - means) ** 2).sum(axis=2)
+    loss, least = (
+        (np.log(np.exp(S - S.max(axis=1, keepdims=True)).sum(axis=1)) + S.max(axis=1) - S[np.arange(4000), y])[1000:]
+        for S in (score, log_likelihoods)
+    )
+    assert loss.mean() < 1.04 * least.mean(), "1.5 times as much where a class is compared with its best rival only"
+
+
 def test_a_walk_is_forecast_like_its_last_step_and_products_are_learned() -> None:
     rng = np.random.default_rng(8)
     X, walk = rng.standard_normal((8000, 5)), np.cumsum(rng.standard_normal(8000))
