@@ -63,8 +63,8 @@ def mix(mixing: MixingState, S: Array, surest: float) -> None:
 
 
 @kernel
-def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
-    """Learn that class y was ahead of all others. Shapes: S f8[K], as `mix` wrote it."""
+def update_mixing(mixing: MixingState, S: Array, y: int) -> float:
+    """Learn that class y was ahead of all others; return its lead. Shapes: S f8[K], as `mix` wrote it."""
     lead, k = mixing.lead, mixing.k
     margin = lead_over_others(S, y, mixing.by_class)
     for i in range(lead.shape[0]):
@@ -73,6 +73,7 @@ def update_mixing(mixing: MixingState, S: Array, y: int) -> None:
     share, gain = observe(mixing.P, lead, k, margin, NOISE)
     axpy(mixing.weight, k, gain)
     downdate(mixing.P, k, share, 1.0)
+    return margin
 
 
 @kernel

@@ -13,7 +13,6 @@ from driftway.learners.auto.forests.class_forest import BINS, CAREFUL, EAGER, MO
 from driftway.learners.auto.forests.trees import NODES, OBSERVED, quantize
 from driftway.learners.auto.forests.usage import Usage, judge
 from driftway.learners.auto.mixing import MixingState, mix, update_mixing
-from driftway.learners.auto.others import lead_over_others
 from driftway.learners.contract import Array, kernel, part, scratch
 from driftway.learners.engine.state_layout import Sizes
 
@@ -89,9 +88,7 @@ def add(forests: ClassForests, z: Array, S: Array) -> None:
 def learn(forests: ClassForests, S: Array, y: int) -> None:
     """Update the second mixture and the forests with class y of a row that `add` has seen. Shapes: S f8[K]."""
     mixed = forests.usage.used[0] == 1
-    if mixed:
-        update_mixing(forests.mixing, S, y)
-    teach(forests, S, y, mixed)
+    teach(forests, y, mixed, update_mixing(forests.mixing, S, y) if mixed else 0.0)
 
 
 @kernel
@@ -120,27 +117,25 @@ def learn_delayed(forests: ClassForests, S: Array, y: int, opinion: Array, place
                 raw[e, c] = opinion[place]
                 place += 1
         mix(forests.mixing, S, SUREST)
-        update_mixing(forests.mixing, S, y)
-    teach(forests, S, y, mixed)
+    teach(forests, y, mixed, update_mixing(forests.mixing, S, y) if mixed else 0.0)
 
 
 @kernel
-def teach(forests: ClassForests, S: Array, y: int, mixed: bool) -> None:
-    """Update the forests, if they are used, and decide whether they are from now on. Shapes: S f8[K].
+def teach(forests: ClassForests, y: int, mixed: bool, lead: float) -> None:
+    """Update the forests, if they are used, and decide whether they are from now on.
 
-    `mixed` says whether S is the score with them.
+    `lead` is that of class y over all others by the score with them, if `mixed` says that there is one.
     """
-    without = loss_of(forests.without, y, forests.alone.by_class)
-    update_mixing(forests.alone, forests.without, y)
+    without = loss_of(update_mixing(forests.alone, forests.without, y))
     if forests.usage.used[0] == 1:
         class_forest.learn(forests.careful, forests.bins, y, CAREFUL)
         class_forest.learn(forests.moderate, forests.bins, y, MODERATE)
         class_forest.learn(forests.eager, forests.bins, y, EAGER)
-    judge(forests.usage, without, loss_of(S, y, forests.mixing.by_class) if mixed else without, WORTH)
+    judge(forests.usage, without, loss_of(lead) if mixed else without, WORTH)
 
 
 @kernel
-def loss_of(S: Array, y: int, by_class: Array) -> float:
-    """Return the squared loss of class y; `by_class` is overwritten. Shapes: S f8[K], by_class f8[K]."""
-    wrong = 1.0 - sigmoid(lead_over_others(S, y, by_class))
+def loss_of(lead: float) -> float:
+    """Return the squared loss of a class with this lead over all others."""
+    wrong = 1.0 - sigmoid(lead)
     return wrong * wrong
