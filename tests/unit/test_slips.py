@@ -73,7 +73,7 @@ def test_rows_that_were_left_out_are_counted(tmp_path: Path) -> None:
     done = run("evaluate", str(file), "--learner", "pa1")
     assert done.stderr == (
         f"driftway: 90 of the 100 rows of {file} could be used: 10 rejected; the first, row 3: a is missing "
-        "or infinite\n"
+        "or infinite (--missing mean fills gaps, --drop leaves out a column of a file)\n"
     )
     header, line = done.stdout.splitlines()
     assert header.split()[2:6] == ["rows", "rejected", "missing", "accuracy"]
