@@ -55,7 +55,7 @@ def state_of(bootstrap: str, ours: tuple[str, ...], group: str) -> tuple[Any, ..
     """
     client = admin(bootstrap)
     topics = client.list_topics(timeout=10).topics
-    own = {name: len(read_all(bootstrap, name, committed=False)) for name in topics if name.startswith(ours)}
+    own = {name: len(read_all(bootstrap, name, committed=False)) for name in sorted(topics) if name.startswith(ours)}
     groups = {one.group_id for one in client.list_consumer_groups().result().valid}
     return own, [len(topics[name].partitions) for name in own], group in groups
 
