@@ -18,8 +18,8 @@ LONG = {
     "one learner": (("evaluate", STREAM, "--learner", "arow"), r"(\d+)%"),
     "two jobs": (("evaluate", STREAM, "hyperplane_staged:rows=500000", "--learner", "arow", "--jobs", "2"), r"(\d+)%"),
     "train": (
-        ("train", "sea:rows=400000", "--algorithm", "average", "--learner", "perceptron", "--out", "OUT"),
-        r"draw (\d+) of 4000000",
+        ("train", "sea:rows=100000", "--algorithm", "ii", "--learner", "perceptron", "--out", "OUT"),
+        r"phi (\d+) of 100",
     ),
 }
 """What to run -> the command, and a pattern of the progress that it draws."""
