@@ -35,6 +35,7 @@ from driftway.workbench.broker import LocalKafka
 from driftway.worker.admin.watch.topic_tail import LogEnds
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.topics import Topics
+from tests.bench.peers import peer_environment
 
 FEW_MESSAGES = 2_000
 LOOK_SECONDS = 0.2
@@ -55,10 +56,9 @@ class ContenderOrPeer(Contender):
         self.codes = (0, ENDED_BY_SIGTERM)
         self._ends, self._topics, self._case = LogEnds(bootstrap, properties), topics, case
         self._state = tempfile.TemporaryDirectory(prefix=f"driftway-bench-{self.name}-")  # goes with this object
-        told = {
-            "BOOTSTRAP": bootstrap, "IN_TOPIC": topics.input, "OUT_TOPIC": topics.predictions, "GROUP": topics.group,
-            "STATE_DIR": self._state.name, "TXN": "1", "COMMIT_MS": f"{1000 * case.commit_interval:.0f}", "RF": "1",
-        }  # fmt: skip
+        told = peer_environment(
+            bootstrap, (topics.input, topics.predictions), topics.group, Path(self._state.name), case.commit_interval, 1
+        )
         return ["env", *(f"{key}={value}" for key, value in told.items()), *shlex.split(self.commands[self.name])]
 
     def wait(self, seconds: float) -> Cost:

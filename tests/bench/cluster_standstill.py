@@ -42,6 +42,7 @@ from driftway.worker.kafka.topics import Topics, create_topics, output_plan
 from driftway.worker.settings import CLASSIC, CONSUMER
 from tests.bench.failover import Traffic
 from tests.bench.output_reader import OutputReader
+from tests.bench.peers import peer_environment
 from tests.bench.restarted_workers import LOOK_SECONDS, RestartedWorkers
 from tests.support.audit import UP_TO_DATE
 from tests.support.cluster_faults import FROZEN_SECONDS, LONG_SECONDS, killed, pause, stopped
@@ -179,11 +180,12 @@ def peer_workers(
 ) -> tuple[str, RestartedWorkers]:
     """Return the output topic of a peer, and its two processes."""
     output = f"{topic}.{name}"
-    told = {
-        "BOOTSTRAP": cluster.bootstrap, "IN_TOPIC": topic, "OUT_TOPIC": output, "GROUP": output, "TXN": "1",
-        "COMMIT_MS": f"{1000 * COMMIT_SECONDS:.0f}", "RF": str(len(cluster.nodes)),
-    }  # fmt: skip
-    states = [{**told, "STATE_DIR": str(folder / f"{name}-{number}")} for number in range(2)]
+    states = [
+        peer_environment(
+            cluster.bootstrap, (topic, output), output, folder / f"{name}-{number}", COMMIT_SECONDS, len(cluster.nodes)
+        )
+        for number in range(2)
+    ]
     return output, RestartedWorkers(name, [shlex.split(command)] * 2, states)
 
 
