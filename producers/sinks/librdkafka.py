@@ -19,7 +19,8 @@ class LibrdkafkaSink(KafkaSink):
         from driftway.worker.kafka.client_factory import make_bulk_producer
 
         super().__init__(properties, *given, **more)
-        required = {"delivery.report.only.error": True, "error_cb": self._on_error}
+        # Statistics tell a client that knows no broker any more (driftway.worker.kafka.client_config.knows_brokers).
+        required = {"delivery.report.only.error": True, "error_cb": self._on_error, "statistics.interval.ms": 5_000}
         self._feeder = make_bulk_producer(producer_properties(bootstrap, properties, required))
         self._counted = 0
         """Failures already included in `errors`."""

@@ -47,6 +47,8 @@ class Rule:
         Also close the client's connection each time.
     error : int or None
         Error code to put into the reply; None drops the reply.
+    brokerless : bool
+        Take all brokers out of the reply, which is to a metadata request.
     after : callable
         A falsified reply is sent once this returns true.
     """
@@ -56,6 +58,7 @@ class Rule:
     left: int
     cut: bool = False
     error: int | None = None
+    brokerless: bool = False
     after: Callable[[], bool] = field(default=lambda: True)
 
     def matches(self, api: int, request: bytes) -> bool:
@@ -107,6 +110,13 @@ class Proxy:
         The broker has executed the request; the client receives the error once `after` returns true.
         """
         self._add(self._of_replies, Rule((api,), about, replies, error=error, after=after))
+
+    def hide_brokers(self, replies: int, after: Callable[[], bool] = lambda: True) -> None:
+        """Take all brokers out of the next replies to metadata requests: a cluster says so that has fenced them all.
+
+        The client receives them once `after` returns true.
+        """
+        self._add(self._of_replies, Rule((METADATA,), b"", replies, brokerless=True, after=after))
 
     def hold(self, *apis: int, requests: int = 1, about: bytes = b"") -> None:
         """Hold back the next requests of the apis, as a slow network does; close the client's connection each time."""
@@ -186,14 +196,16 @@ class Proxy:
             while frame := _frame(broker):
                 api, request = asked.pop(struct.unpack_from(">i", frame)[0], (-1, b""))
                 rule = self._take(self._of_replies, api, request)
-                if rule is not None and rule.error is None:
+                if rule is not None and rule.error is None and not rule.brokerless:
                     self.lost[api] += 1
                     self._missed_at[api] = time.monotonic()
                     if rule.cut:
                         break
                     continue
-                if rule is not None and rule.error is not None:
-                    false = falsified(api, frame, rule.error, rule.about)
+                if rule is not None:
+                    false = (
+                        without_brokers(frame) if rule.error is None else falsified(api, frame, rule.error, rule.about)
+                    )
                     threading.Thread(target=self._lie, args=(client, false, rule, sending), daemon=True).start()
                     self.failed[api] += 1
                     continue
@@ -237,6 +249,18 @@ def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
     for place in places:
         struct.pack_into(">h", made, place, error)
     return bytes(made)
+
+
+def without_brokers(reply: bytes) -> bytes:
+    """Return a reply to a metadata request, of version 9 or later, whose list of brokers is empty."""
+    brokers = 4 + 1 + 4  # behind correlation, tags and throttle time: their number plus one, each number one byte
+    at = brokers + 1
+    for _ in range(reply[brokers] - 1):
+        at += 4  # node
+        at += reply[at]  # host, whose length plus one comes first
+        at += 4  # port
+        at += max(1, reply[at]) + 1  # rack, tags
+    return reply[:brokers] + b"\1" + reply[at:]
 
 
 def _errors_of_partitions(reply: bytes, about: bytes) -> list[int]:

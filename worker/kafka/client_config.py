@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import socket
@@ -40,7 +41,7 @@ CONSUMER_TUNING: Properties = {
     "queued.max.messages.kbytes": 16_384,  # more would only keep memory after a backlog
     "fetch.wait.max.ms": 10,
     "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
-    "statistics.interval.ms": 10_000,
+    "statistics.interval.ms": 5_000,  # how late it is noticed that the client knows no broker any more
 }
 QUEUE_MESSAGES = 200_000
 """Capacity of a producer's queue in records: about two batches of the loop, some tens of MB."""
@@ -168,6 +169,16 @@ def base_properties(bootstrap: str, passthrough: Mapping[str, Any]) -> Propertie
     name = f"driftway-{socket.gethostname()}"
     largest = {"receive.message.max.bytes": LARGEST_BATCH}
     return {"bootstrap.servers": bootstrap, "client.id": name, **largest, **backoff, **passthrough}
+
+
+def knows_brokers(statistics: str) -> bool:
+    """Whether a client that reports these statistics, a JSON text, knows a broker.
+
+    It forgets all brokers when the metadata names none, because the controller has just fenced every one, and may then
+    wait forever (docs/kafka.md#client-facts).
+    """
+    brokers = json.loads(statistics).get("brokers", {}).values()
+    return any(one["source"] in ("configured", "learned") for one in brokers)
 
 
 def without_membership(properties: Mapping[str, Any]) -> Properties:

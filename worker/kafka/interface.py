@@ -26,6 +26,10 @@ Offsets = Mapping[str, tuple[int, str | None]]
 """Topic -> the offset to commit for a partition, and its commit metadata."""
 
 
+NO_BROKERS = "the client knows no broker any more"
+"""Text of an error, `_ALL_BROKERS_DOWN`, after which a consumer gets nothing any more and has to be replaced."""
+
+
 class ClientError(NamedTuple):
     """An error that the client delivered in place of a message."""
 

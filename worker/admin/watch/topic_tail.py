@@ -40,8 +40,8 @@ class LogEnds:
     """
 
     def __init__(self, bootstrap: str, passthrough: Mapping[str, Any]) -> None:
-        self._bootstrap = bootstrap
-        self._asking = standalone_consumer(base_properties(bootstrap, passthrough), {})
+        self._bootstrap, self._properties = bootstrap, base_properties(bootstrap, passthrough)
+        self._asking = standalone_consumer(self._properties, {})
         self._known: dict[PartitionId, int] = {}
         self._silent_since: float | None = None
 
@@ -65,6 +65,7 @@ class LogEnds:
                 if place.error is not None:
                     raise KafkaException(place.error)
         except KafkaException as error:
+            self._asking = standalone_consumer(self._properties, {})  # the old one may know no broker any more
             raise Unreachable(f"the broker at {self._bootstrap} does not answer: {error.args[0].str()}") from None
         self._silent_since = None
         self._known.update(ends := {(place.topic, place.partition): place.offset for place in found})

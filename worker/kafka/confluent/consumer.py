@@ -4,15 +4,32 @@ from __future__ import annotations
 
 from itertools import compress
 
-from confluent_kafka import Consumer, Message
+from confluent_kafka import Consumer, KafkaError, Message
 
-from driftway.worker.kafka.client_config import Properties, quiet
+from driftway.worker.kafka.client_config import Properties, knows_brokers, quiet
 from driftway.worker.kafka.consumer_columns import by_partition, records_of
 from driftway.worker.kafka.error_handling import refused_properties
-from driftway.worker.kafka.interface import ClientError, PollResult
+from driftway.worker.kafka.interface import NO_BROKERS, ClientError, PollResult
+
+FORGOTTEN = ClientError(KafkaError(KafkaError._ALL_BROKERS_DOWN, NO_BROKERS), 0, None)
 
 
-def make_consumer(properties: Properties) -> Consumer:
+class WatchedConsumer(Consumer):
+    """A consumer that notices by its statistics, if it has an interval for them, that it knows no broker any more."""
+
+    def __init__(self, properties: Properties) -> None:
+        self.problems: list[ClientError] = []
+        given = properties.get("stats_cb", lambda _text: None)
+
+        def count(statistics: str) -> None:
+            if not knows_brokers(statistics):
+                self.problems = [FORGOTTEN]
+            given(statistics)
+
+        super().__init__({**properties, "stats_cb": count})
+
+
+def make_consumer(properties: Properties) -> WatchedConsumer:
     """Create a consumer, for use in a group or outside any.
 
     Raises
@@ -21,15 +38,15 @@ def make_consumer(properties: Properties) -> Consumer:
         A property is not valid.
     """
     with refused_properties():
-        return Consumer(quiet(properties))
+        return WatchedConsumer(quiet(properties))
 
 
-def poll_records(consumer: Consumer, most: int, wait: float, headers: bool) -> PollResult:
+def poll_records(consumer: WatchedConsumer, most: int, wait: float, headers: bool) -> PollResult:
     """Return the messages that have arrived, at most `most`, after waiting up to `wait` seconds for the first."""
     # A single timed call for the batch would wait for it to fill up (docs/kafka.md#fetch-settings).
     first = consumer.poll(wait)
     if first is None:
-        return PollResult([], [])
+        return PollResult([], consumer.problems)
     messages = [first, *(consumer.consume(most - 1, timeout=0) if most > 1 else ())]
     # map over the client's C methods, so that no bytecode runs per message.
     bad = list(compress(messages, map(Message.error, messages)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import TopicPartition
 
-from driftway.worker.kafka.confluent.consumer import poll_records
+from driftway.worker.kafka.confluent.consumer import WatchedConsumer, poll_records
 from driftway.worker.kafka.interface import Fetcher, PollResult
 
 
@@ -15,7 +15,7 @@ class ConfluentFetcher(Fetcher):
 
     Parameters
     ----------
-    consumer : Consumer
+    consumer : WatchedConsumer
         The client.
     topic : str
         Topic to read.
@@ -23,7 +23,7 @@ class ConfluentFetcher(Fetcher):
         Whether to read headers at once, and not only on access.
     """
 
-    def __init__(self, consumer: Consumer, topic: str, headers: bool) -> None:
+    def __init__(self, consumer: WatchedConsumer, topic: str, headers: bool) -> None:
         self._consumer, self._topic, self._headers = consumer, topic, headers
 
     def assign(self, begins: Mapping[int, int]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
 
-from driftway.worker.kafka.confluent.consumer import poll_records
+from driftway.worker.kafka.confluent.consumer import WatchedConsumer, poll_records
 from driftway.worker.kafka.interface import Member, Partitions, PollResult
 
 
@@ -15,7 +15,7 @@ class ConfluentMember(Member):
 
     Parameters
     ----------
-    consumer : Consumer
+    consumer : WatchedConsumer
         The client.
     topic : str
         Topic to subscribe to.
@@ -25,7 +25,7 @@ class ConfluentMember(Member):
         Whether to read headers at once, and not only on access.
     """
 
-    def __init__(self, consumer: Consumer, topic: str, incremental: bool, headers: bool = False) -> None:
+    def __init__(self, consumer: WatchedConsumer, topic: str, incremental: bool, headers: bool = False) -> None:
         self._consumer, self._topic, self._incremental, self._headers = consumer, topic, incremental, headers
 
     def subscribe(self, assigned: Partitions, revoked: Partitions, lost: Partitions) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from confluent_kafka import KafkaError, KafkaException
 
+from driftway.worker.kafka.client_config import knows_brokers
 from driftway.worker.kafka.librdkafka.library import ERROR_CB, STATS_CB, THROTTLE_CB, Library, MetadataStruct
 from driftway.worker.kafka.librdkafka.message import WORD_BYTES, Pointers
 
@@ -67,6 +68,7 @@ class Handle:
     ) -> None:
         self.library = library
         self._callbacks = [rebalance]  # kept alive: the library only has their addresses
+        self._bootstrap = _text(properties.get("bootstrap.servers", "")).encode()
         self._topics: dict[str, int] = {}
         conf, why = library.conf_new(), ctypes.create_string_buffer(REASON_BYTES)
         for key, value in properties.items():
@@ -80,6 +82,7 @@ class Handle:
             library.conf_set_rebalance_cb(conf, rebalance)
         if report is not None:
             library.conf_set_dr_msg_cb(conf, report)
+        self._have_statistics(conf, properties.get("stats_cb", lambda _text: None))
         library.conf_set_opaque(conf, opaque)
         self.address: int = library.new(kind, conf, why, len(why)) or 0
         if not self.address:
@@ -107,14 +110,22 @@ class Handle:
                 THROTTLE_CB(lambda _handle, name, id_, ms, _opaque: value(Throttle(_decoded(name), ms)))
             )
             library.conf_set_throttle_cb(conf, self._callbacks[-1])
-        elif key == "stats_cb":
 
-            def count(_handle: int, text: int, length: int, _opaque: int) -> int:
-                value(ctypes.string_at(text, length).decode(errors="replace"))
-                return 0
+    def _have_statistics(self, conf: int, given: Callable[[str], None]) -> None:
+        """Register what gets the statistics, if the client has an interval for them.
 
-            self._callbacks.append(STATS_CB(count))
-            library.conf_set_stats_cb(conf, self._callbacks[-1])
+        A client that knows no broker any more is told where to find one (docs/kafka.md#client-facts).
+        """
+
+        def count(_handle: int, text: int, length: int, _opaque: int) -> int:
+            statistics = ctypes.string_at(text, length).decode(errors="replace")
+            if not knows_brokers(statistics):
+                self.library.brokers_add(self.address, self._bootstrap)
+            given(statistics)
+            return 0
+
+        self._callbacks.append(STATS_CB(count))
+        self.library.conf_set_stats_cb(conf, self._callbacks[-1])
 
     def topic(self, name: str) -> int:
         """Return the address of the client's topic object, which is created on first use."""

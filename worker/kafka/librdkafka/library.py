@@ -100,6 +100,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "conf_set_opaque": (None, c_void_p, c_void_p),
     "new": (c_void_p, c_int, c_void_p, c_char_p, c_size_t),
     "destroy_flags": (None, c_void_p, c_int),
+    "brokers_add": (c_int, c_void_p, c_char_p),
     "poll": (c_int, c_void_p, c_int),
     "poll_set_consumer": (c_int, c_void_p),
     "subscribe": (c_int, c_void_p, TOPIC_PARTITION_LIST),

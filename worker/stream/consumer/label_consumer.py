@@ -15,7 +15,7 @@ from driftway.worker.kafka.client_config import CONSUMER_TUNING
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.error_handling import explained, is_permanent
-from driftway.worker.kafka.interface import ClientError, Fetcher
+from driftway.worker.kafka.interface import NO_BROKERS, ClientError, Fetcher
 from driftway.worker.kafka.log_reader.reader import reader_properties
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
@@ -110,3 +110,6 @@ class LabelConsumer:
             raise Failure(f"cannot read {where}: {explained(error)}")
         else:
             self._event_log.warning("label reader error", error=error.str())
+            if error.str() == NO_BROKERS:
+                self.close()
+                self._fetcher, self._mergers = None, {}

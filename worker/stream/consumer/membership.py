@@ -14,7 +14,7 @@ from typing import Any
 from driftway.worker.kafka.client_config import CONSUMER_TUNING, Properties, base_properties
 from driftway.worker.kafka.client_factory import make_member
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.interface import Member, Partitions
+from driftway.worker.kafka.interface import NO_BROKERS, Member, Partitions
 from driftway.worker.settings import CONSUMER, WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
 
@@ -35,8 +35,8 @@ NAME_TAKEN = "instance ID is still used"
 """Error of the `consumer` protocol for a static member whose killed predecessor's session has not ended yet."""
 REJOIN_SECONDS = 1.0
 """Pause before joining again."""
-GROUP_LOST_ERRORS = ("Unknown broker error", "group id does not exist")
-"""Errors that end a member's client: sent by a coordinator that came back with half of its log."""
+GROUP_LOST_ERRORS = ("Unknown broker error", "group id does not exist", NO_BROKERS)
+"""Errors that end a member's client. The first two are sent by a coordinator that came back with half of its log."""
 
 
 class GroupMembership:

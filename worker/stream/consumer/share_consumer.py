@@ -15,7 +15,7 @@ from driftway.worker.kafka.client_config import CONSUMER_TUNING
 from driftway.worker.kafka.client_factory import make_fetcher
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.error_handling import explained, is_permanent
-from driftway.worker.kafka.interface import ClientError, Fetcher
+from driftway.worker.kafka.interface import NO_BROKERS, ClientError, Fetcher
 from driftway.worker.kafka.log_reader.reader import reader_properties
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model_sharing.model_exchange import ModelExchange
@@ -99,3 +99,6 @@ class ShareConsumer:
         if is_permanent(error) or error.code() == KafkaError._AUTO_OFFSET_RESET:
             raise Failure(f"cannot read {self._settings.topics.shares}/{partition}: {explained(error)}")
         self._event_log.warning("share reader error", error=error.str())
+        if error.str() == NO_BROKERS:
+            self.close()
+            self._fetcher, self._subscribers, self._partitions = None, [], set()

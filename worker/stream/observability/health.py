@@ -175,6 +175,10 @@ class HealthMonitor:
                 self._ask_for_ends(self._make_reader(), 0.0)
 
     def _run(self) -> None:
+        """Ask for the brokers until the monitor ends.
+
+        A client may know no broker any more, and so not ask at all: after an error another one asks.
+        """
         reader = self._make_reader()
         while not self._ended.wait(CHECK_SECONDS):
             try:
@@ -183,6 +187,8 @@ class HealthMonitor:
                 self.input_partitions = partition_counts(found).get(self.settings.input, 0)
             except KafkaException as error:
                 self.record_unreachable(error.args[0].str())
+                reader.close()
+                reader = self._make_reader()
             else:
                 self.record_answer()
             self.check_loop()

@@ -34,6 +34,7 @@ class Handing:
         self.batches = [*batches]
         self.told: list[tuple[str, int, int]] = []
         self.refuses = False
+        self.problems: list[Any] = []
 
     def poll(self, wait: float) -> Message | None:
         self.now = self.batches.pop(0) if self.batches else []
