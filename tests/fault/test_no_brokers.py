@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
 
+from driftway.worker.admin.watch.topic_tail import TopicTail
+from driftway.worker.errors import Unreachable
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from tests.support.delayed_labels import late_stream
 from tests.support.kafka import await_until, create_topic, produce, read_all, unique
@@ -13,13 +16,13 @@ from tests.support.process import Driftway, driftway
 from tests.support.proxy import METADATA, Proxy
 
 ROWS, HIDDEN_SECONDS = 600, 2.0
-FORGETFUL = (
+FORGETFUL = {
     # librdkafka drops its brokers then, and finds them again by itself only if it wins a race between two of its
     # threads. This makes it lose, every time.
-    "-X", "metadata.recovery.strategy=none",
-    "-X", "topic.metadata.refresh.interval.ms=200",
-    "-X", "statistics.interval.ms=500",
-)  # fmt: skip
+    "metadata.recovery.strategy": "none",
+    "topic.metadata.refresh.interval.ms": "200",
+    "statistics.interval.ms": "500",
+}
 
 
 @pytest.mark.parametrize("client", [NATIVE, pytest.param(PYTHON, marks=pytest.mark.slow)])
@@ -37,7 +40,8 @@ def test_a_worker_goes_on_once_brokers_are_named_again(kafka: str, client: str) 
         await_until(lambda: len(read_all(kafka, f"{topic}.{group}.predictions")) == wanted, 60, "predictions")
 
     with Proxy(kafka) as proxy:
-        work = ("worker", *where, "--label-wait", "200", "--client", client, "--learner", "pa1", *FORGETFUL)
+        properties = [word for key, value in FORGETFUL.items() for word in ("-X", f"{key}={value}")]
+        work = ("worker", *where, "--label-wait", "200", "--client", client, "--learner", "pa1", *properties)
         with Driftway(*work, "--bootstrap", proxy.bootstrap) as worker:
             worker.await_text("running partition=0")
             feed(0, half)
@@ -50,3 +54,18 @@ def test_a_worker_goes_on_once_brokers_are_named_again(kafka: str, client: str) 
             assert worker.wait() == 0, worker.story()
     checked = driftway("audit", *where, "--bootstrap", kafka, "--label-wait", "200", "--learner", "pa1")
     assert checked.code == 0, checked
+
+
+def test_what_watches_a_group_says_that_its_client_is_of_no_more_use(kafka: str) -> None:
+    topic = create_topic(kafka, unique("points"))
+    with Proxy(kafka) as proxy, contextlib.closing(TopicTail(proxy.bootstrap, FORGETFUL, {topic: 1})) as tail:
+        produce(kafka, topic, [b"{}"])
+        assert await_until(lambda: tail.poll(0.1), 20, "a record")
+        proxy.hide_brokers(replies=1000)
+
+        def watch() -> None:
+            for _ in range(100):
+                tail.poll(0.1)
+
+        with pytest.raises(Unreachable, match="knows no broker any more"):
+            watch()

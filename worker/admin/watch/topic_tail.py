@@ -13,6 +13,7 @@ from driftway.worker.admin.audit.diff import confidence_of, fields
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.client_config import Properties, base_properties
 from driftway.worker.kafka.error_handling import UNREADABLE, explained
+from driftway.worker.kafka.interface import NO_BROKERS
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.rejections import is_set_aside, kind_of
@@ -27,6 +28,7 @@ TUNING: Properties = {
     # A watcher that jumps to the end discards what was prefetched, so little is.
     "queued.min.messages": 5_000,
     "queued.max.messages.kbytes": 16_384,
+    "statistics.interval.ms": 5_000,  # how late it is noticed that the client knows no broker any more
 }
 
 
@@ -108,6 +110,7 @@ class TopicTail:
         starts: Mapping[PartitionId, int] | None = None,
         ends: Mapping[PartitionId, int] | None = None,
     ) -> None:
+        self._bootstrap = bootstrap
         # "earliest": if retention has deleted the start offset, read from the log's beginning.
         self._consumer = standalone_consumer(base_properties(bootstrap, passthrough), TUNING, "earliest")
         self.topics = dict(topics)
@@ -127,7 +130,11 @@ class TopicTail:
         ------
         Failure
             The broker refuses this reader.
+        Unreachable
+            The client knows no broker any more; another one may.
         """
+        if self._consumer.problems:
+            raise Unreachable(f"the broker at {self._bootstrap} does not answer: {NO_BROKERS}")
         return self._reading.poll(seconds)
 
     def jump(self, ends: Mapping[PartitionId, int], back: int, behind: int) -> None:

@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_INVALID, Consumer, KafkaError, KafkaException
 
 from driftway.worker.errors import Failure, Unreachable
 from driftway.worker.kafka.client_config import READER, ClientConfig, Properties, base_properties, without_membership
-from driftway.worker.kafka.confluent.consumer import make_consumer
+from driftway.worker.kafka.confluent.consumer import WatchedConsumer, make_consumer
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TimedOut, explained, is_permanent, query, with_context
@@ -182,7 +182,7 @@ class MessageReader(BoundedRead):
         return arrived[0]
 
 
-def open_reader(config: ClientConfig, level: str = COMMITTED, tuning: Properties | None = None) -> Consumer:
+def open_reader(config: ClientConfig, level: str = COMMITTED, tuning: Properties | None = None) -> WatchedConsumer:
     """Create a consumer that reads the group's offsets and the snapshot topic without joining the group.
 
     The member itself cannot be used: its client allows one call at a time, and the main loop is always polling.
@@ -203,7 +203,7 @@ def reader_properties(config: ClientConfig, level: str = COMMITTED, tuning: Prop
     return {**READER_TUNING, **(tuning or {}), **theirs, **own}
 
 
-def standalone_consumer(given: Properties, tuning: Properties, reset: str = "error") -> Consumer:
+def standalone_consumer(given: Properties, tuning: Properties, reset: str = "error") -> WatchedConsumer:
     """Create a consumer that reads whole logs outside any group; `given` are the user's properties."""
     return make_consumer(standalone_properties(given, tuning, reset))
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import OWNED, base_properties, parse_properties, quiet, redact
+from driftway.worker.kafka.client_config import OWNED, base_properties, knows_brokers, parse_properties, quiet, redact
 
 
 def test_pairs_are_split_at_the_first_equals_sign_and_stripped() -> None:
@@ -93,3 +94,13 @@ def test_users_properties_come_last_and_chatter_is_off_unless_asked_for() -> Non
     for chatter in ("log_level", "debug"):
         assert quiet({chatter: "7"}).keys() == {chatter, "error_cb"}
     quiet({})["error_cb"](None)
+
+
+@pytest.mark.parametrize(
+    ("sources", "known"),
+    [(["configured"], True), (["internal", "learned"], True), (["internal", "logical"], False), ([], False)],
+)
+def test_a_client_knows_brokers_that_it_was_given_or_has_learned_of(sources: list[str], known: bool) -> None:
+    """The group coordinator is a logical broker: a name for one of the others."""
+    text = json.dumps({"brokers": {str(i): {"source": source} for i, source in enumerate(sources)}})
+    assert knows_brokers(text) is known
