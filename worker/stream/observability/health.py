@@ -44,6 +44,9 @@ STUCK_SECONDS = 30.0
 """Longest turn of a healthy loop, whatever the poll interval is set to: a revocation may take 12 s."""
 UNCOMMITTED_SECONDS = 120.0
 """Longest time that outputs wait for a commit, beyond the interval: a commit may take 45 s, and be retried."""
+OUTSIDE_SECONDS = 600.0
+"""Longest time outside the group while the cluster answers: a rebalance takes as long as `max.poll.interval.ms`, which
+is seconds by default and 5 minutes in other clients. A client that has not joined by then may never do."""
 
 
 class HealthMonitor:
@@ -89,6 +92,8 @@ class HealthMonitor:
         self._reported_at = 0.0
         self._short_of_files_at = float("-inf")
         self._dumped = False
+        self._outside_since: float | None = None
+        """Since when the group does not have the member while the cluster answers; None if it has."""
 
     @property
     def reachable(self) -> bool:
@@ -107,12 +112,14 @@ class HealthMonitor:
 
     @property
     def alive(self) -> bool:
-        """Whether the loop turns and its outputs are committed; during an outage late commits do not count.
+        """Whether the loop turns, its outputs are committed, and the group has the member; an outage does not count.
 
         A worker that starts is alive: compiling may take longer than an orchestrator waits.
         """
-        late = self.reachable and self.uncommitted_seconds > self.settings.commit_interval + UNCOMMITTED_SECONDS
-        return self.phase == STARTING or (self.idle_seconds <= STUCK_SECONDS and not late)
+        late = self.uncommitted_seconds > self.settings.commit_interval + UNCOMMITTED_SECONDS
+        outside = self._outside_since is not None and self._clock() - self._outside_since > OUTSIDE_SECONDS
+        waits = self.reachable and (late or outside)
+        return self.phase == STARTING or (self.idle_seconds <= STUCK_SECONDS and not waits)
 
     def readiness(self, tasks: Collection[Task]) -> tuple[bool, dict[str, Any]]:
         """Whether every assigned task is running and the cluster answers, and the details of that.
@@ -247,6 +254,13 @@ class HealthMonitor:
         if self._brokers - present:
             self.broker_left_at = self._clock()
         self._brokers = present
+
+    def record_membership(self, joined: bool) -> None:
+        """Record whether the group has the member."""
+        if joined or not self.reachable:
+            self._outside_since = None
+        elif self._outside_since is None:
+            self._outside_since = self._clock()
 
     def record_client_error(self, error: str) -> None:
         """Record an error that a client of this process reported."""

@@ -7,13 +7,12 @@ documents, the dashboard and the alert rules name metrics of this list only, whi
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections import Counter as Counted
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import confluent_kafka
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
@@ -356,9 +355,8 @@ class WorkerMetrics:
         """Count a request that a broker has throttled."""
         self.worker_metric(self.throttled_requests).inc()
 
-    def statistics(self, text: str) -> None:
-        """Record the statistics of the group member's client; its `stats_cb`."""
-        stats = json.loads(text)
+    def statistics(self, stats: Mapping[str, Any]) -> None:
+        """Record the statistics of the group member's client."""
         for broker in stats.get("brokers", {}).values():
             if broker.get("nodeid", -1) >= 0:
                 self.worker_metric(self.broker_seconds, str(broker["nodeid"])).set(broker["rtt"]["avg"] / 1e6)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError
 
-from driftway.worker.settings import WorkerSettings
+from driftway.worker.settings import CONSUMER, WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.client_errors import ClientErrors
 from driftway.worker.stream.observability.event_log import EventLog
@@ -42,6 +43,7 @@ class Reporter:
         self, settings: WorkerSettings, event_log: EventLog, metrics: WorkerMetrics, tasks: Mapping[int, Task]
     ) -> None:
         self.metrics, self._event_log, self._tasks = metrics, event_log, tasks
+        self._protocol = settings.protocol
         self.health = HealthMonitor(settings, event_log, lambda: list(tasks))
         self.progress_log = ProgressLog(event_log, settings.input, settings.model.usage_example)
         self._manager = ServiceManager()
@@ -58,7 +60,16 @@ class Reporter:
         """Start monitoring; return the callbacks for the group member's client."""
         self.health.begin()
         self.tracing.begin()
-        return {**self.callbacks, "stats_cb": self.metrics.statistics}
+        return {**self.callbacks, "stats_cb": self._statistics}
+
+    def _statistics(self, text: str) -> None:
+        """Record the statistics of the group member's client."""
+        statistics = json.loads(text)
+        self.metrics.statistics(statistics)
+        group = statistics.get("cgrp", {})
+        # In the newer protocol a member without partitions stays in the state "init".
+        steady = self._protocol == CONSUMER or group.get("join_state") == "steady"
+        self.health.record_membership(group.get("state") == "up" and steady)
 
     def _client_error(self, error: KafkaError) -> None:
         self._client_errors.error(error)

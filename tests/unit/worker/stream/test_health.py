@@ -15,6 +15,7 @@ from driftway.worker.stream.observability.client_errors import ClientErrors
 from driftway.worker.stream.observability.event_log import JSON, TEXT, EventLog
 from driftway.worker.stream.observability.health import (
     JOINING,
+    OUTSIDE_SECONDS,
     RUNNING,
     STARTING,
     STUCK_SECONDS,
@@ -61,6 +62,35 @@ def test_outage_is_said_at_once_and_every_ten_seconds_and_its_end() -> None:
     assert watched.lines() == ["the cluster answers again seconds=25"]
     health.record_reachable()
     assert watched.lines() == []
+
+
+def test_member_that_the_group_does_not_have_is_not_alive_for_long() -> None:
+    watched = Watched()
+    health = watched.health
+    health.record_membership(joined=False)
+    watched.now += OUTSIDE_SECONDS
+    health.heartbeat(committed=True)
+    assert health.alive
+    watched.now += 1
+    assert not health.alive
+    health.record_membership(joined=True)
+    assert health.alive
+
+
+def test_time_outside_the_group_counts_from_the_end_of_an_outage() -> None:
+    watched = Watched()
+    health = watched.health
+    health.record_membership(joined=False)
+    health.record_unreachable("gone")
+    watched.now += 2 * OUTSIDE_SECONDS
+    health.heartbeat(committed=True)
+    health.record_membership(joined=False)
+    health.record_reachable()
+    health.record_membership(joined=False)
+    assert health.alive
+    watched.now += OUTSIDE_SECONDS + 1
+    health.heartbeat(committed=True)
+    assert not health.alive
 
 
 def test_logs_without_a_leader_are_an_outage_though_other_brokers_answer() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import resource
@@ -192,7 +191,7 @@ def test_client_is_heard() -> None:
     broker = {"nodeid": 7, "rtt": {"avg": 1500}}
     partitions = {"0": {"fetchq_cnt": 5}, "1": {"fetchq_cnt": 6}, "-1": {"fetchq_cnt": 0}}
     metrics.statistics(
-        json.dumps({"brokers": {"a": broker, "b": {"nodeid": -1}}, "topics": {"EVENTS": {"partitions": partitions}}})
+        {"brokers": {"a": broker, "b": {"nodeid": -1}}, "topics": {"EVENTS": {"partitions": partitions}}}
     )
     found = shown(metrics)
     assert found["driftway_client_errors_total"] == {("_TRANSPORT",): 1.0}
@@ -333,7 +332,7 @@ def test_every_metric_of_the_list_moves_by_its_cause() -> None:
         "brokers": {"a": {"nodeid": 7, "rtt": {"avg": 1500}}},
         "topics": {"EVENTS": {"partitions": {"0": {"fetchq_cnt": 5}}}},
     }
-    metrics.statistics(json.dumps(statistics))
+    metrics.statistics(statistics)
     task.clocks = {"wrong_timestamps": 1, "furthest_ms": 4500, "labels_waiting": 2, "labels_ahead_ms": 3000}
     held = SimpleNamespace(found={task.partition: SimpleNamespace(waiting=4, seconds=20)})
     metrics.refresh([task], SimpleNamespace(**{**vars(HEALTH), "open_transactions": held}))
