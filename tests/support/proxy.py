@@ -23,8 +23,9 @@ HEARTBEAT = 68
 """Api key of ConsumerGroupHeartbeat, of the `consumer` group protocol."""
 IN_TRANSACTION = (PRODUCE, ADD_PARTITIONS, ADD_OFFSETS, OFFSET_COMMIT, END_TXN)
 """Requests that make up a transaction."""
+LEADER_NOT_AVAILABLE = 5
 ILLEGAL_GENERATION, INVALID_RECORD = 22, 87
-"""Error codes that make a transaction abortable: the first in the reply to TxnOffsetCommit, the second in any."""
+"""The last two make a transaction abortable: the first in the reply to TxnOffsetCommit, the second in any."""
 UNKNOWN_SERVER_ERROR, GROUP_ID_NOT_FOUND = -1, 69
 HOST = "127.0.0.1"
 AFTER_SECONDS = 30.0
@@ -252,15 +253,32 @@ def falsified(api: int, reply: bytes, error: int, about: bytes) -> bytes:
 
 
 def without_brokers(reply: bytes) -> bytes:
-    """Return a reply to a metadata request, of version 9 or later, whose list of brokers is empty."""
-    brokers = 4 + 1 + 4  # behind correlation, tags and throttle time: their number plus one, each number one byte
+    """Return a reply to a metadata request, of version 10 or later, that names no broker, and no leader of a partition.
+
+    All lengths and numbers of items in it must be below 127, so that each takes one byte; it is one more than they are.
+    """
+    brokers = 4 + 1 + 4  # behind correlation, tags and throttle time
     at = brokers + 1
     for _ in range(reply[brokers] - 1):
         at += 4  # node
-        at += reply[at]  # host, whose length plus one comes first
-        at += 4  # port
+        at += reply[at] + 4  # host, port
         at += max(1, reply[at]) + 1  # rack, tags
-    return reply[:brokers] + b"\1" + reply[at:]
+    made, at = bytearray(reply[:brokers] + b"\1" + reply[at:]), brokers + 1
+    at += max(1, made[at]) + 4  # cluster, controller
+    topics, at = made[at] - 1, at + 1
+    for _ in range(topics):
+        at += 2  # error
+        at += made[at] + 16 + 1  # name, id, whether internal
+        partitions, at = made[at] - 1, at + 1
+        for _ in range(partitions):
+            struct.pack_into(">h", made, at, LEADER_NOT_AVAILABLE)
+            struct.pack_into(">i", made, at + 6, -1)
+            at += 2 + 4 + 4 + 4  # error, partition, leader, leader's epoch
+            for _ in range(3):  # replicas, those in sync, those offline
+                at += 1 + 4 * (made[at] - 1)
+            at += 1  # tags
+        at += 4 + 1  # operations, tags
+    return bytes(made)
 
 
 def _errors_of_partitions(reply: bytes, about: bytes) -> list[int]:
