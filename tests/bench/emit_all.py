@@ -15,7 +15,6 @@ import resource
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -38,27 +37,25 @@ SIDES = {
 def cpu_seconds(bootstrap: str, topic: str, group: str, options: tuple[str, ...]) -> float:
     """Let a worker read a topic to its end; return the CPU seconds of its process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    place = "--input", topic, "--group", group, "--bootstrap", bootstrap, "--stop-at-end"
+    place = "--input", topic, "--group", group, "--bootstrap", bootstrap, "--learner", "dfop", "--stop-at-end"
     command = [sys.executable, "-m", "driftway", "worker", *place, *options]
     subprocess.run(command, cwd=ROOT, check=True, stderr=subprocess.DEVNULL, env=dict(os.environ))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(
-    bootstrap: str, rows: int, rounds: int, sides: Mapping[str, tuple[str, ...]], more: tuple[str, ...]
-) -> dict[str, list[float]]:
-    """CPU seconds per million rows of each side, one figure a round."""
-    numbers, found = count(), {side: list[float]() for side in sides}
+def measure(bootstrap: str, rows: int, rounds: int, more: tuple[str, ...]) -> dict[str, float]:
+    """Median CPU seconds per million rows of each side."""
+    numbers, found = count(), {side: list[float]() for side in SIDES}
     for topic, n in (("FEW", FEW_ROWS), ("ALL", rows)):
         fill(bootstrap, {}, topic, replace(Case(), messages=n), n)
     for _ in range(rounds):
-        for side, options in sides.items():
+        for side, options in SIDES.items():
             few, everything = (
                 cpu_seconds(bootstrap, topic, f"g{next(numbers)}", (*options, *more)) for topic in ("FEW", "ALL")
             )
             found[side].append((everything - few) * 1e6 / (rows - FEW_ROWS))
-    return found
+    return {side: round(statistics.median(seconds), 3) for side, seconds in found.items()}
 
 
 def main() -> None:
@@ -68,8 +65,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     given, more = parser.parse_known_args()
     with LocalKafka() as kafka:
-        taken = measure(kafka.bootstrap, given.rows, given.rounds, SIDES, ("--learner", "dfop", *more))
-    found = {side: round(statistics.median(seconds), 3) for side, seconds in taken.items()}
+        found = measure(kafka.bootstrap, given.rows, given.rounds, tuple(more))
     ratios = {side: round(found[f"{side}, --emit all"] / found[side], 2) for side in ("none", *list(SIDES)[:4:2])}
     json.dump({"cpu_seconds_per_million": found, "with_all_to_champion": ratios}, sys.stdout, indent=2)
     sys.stdout.write("\n")
