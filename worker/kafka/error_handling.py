@@ -198,6 +198,11 @@ def classify_failure(failure: KafkaException | TaskError) -> tuple[ErrorAction, 
     return classify(failure.args[0]), with_file_shortage(failure.args[0].str())
 
 
+def message_of(failure: Exception) -> str:
+    """Return the message of any failure, as `classify_failure` returns that of a task's."""
+    return classify_failure(failure)[1] if isinstance(failure, KafkaException | TaskError) else str(failure)
+
+
 def retry(call: Callable[[], Any], deadline: Deadline) -> None:
     """Repeat a transactional call while its error means that nothing has happened yet and time is left."""
     while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
 
@@ -10,7 +9,7 @@ from confluent_kafka import Consumer, KafkaException
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TaskError, classify_failure, translated_errors
+from driftway.worker.kafka.error_handling import TaskError, message_of, translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, open_reader
 from driftway.worker.settings import FROM_OPTIONS, WorkerSettings
 from driftway.worker.state.plans.alarm_topic import require_alarm_topic, require_alarms_writable
@@ -20,6 +19,7 @@ from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.plans.plan_topic import PARTITION, parse_plan, read_plans, topic_exists
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.stream.background.options_plan import write_options
+from driftway.worker.stream.background.thread import BackgroundThread
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.relearning.from_log import why_not_relearned
 from driftway.worker.stream.warm_up import KernelPreparation, prepare_kernels
@@ -27,13 +27,12 @@ from driftway.worker.stream.warm_up import KernelPreparation, prepare_kernels
 LOOK_SECONDS = 1.0
 """Time between two questions whether the group has a topic of plans; once there is one, plans arrive at once."""
 RETRY_SECONDS = 5.0
-POLL_SECONDS, CLOSE_SECONDS = 0.2, 0.5
-"""How long one poll waits, and how long a worker that ends waits for it."""
+POLL_SECONDS = 0.2
 FETCH_MS = 500
 """How long the broker holds a fetch at the log's end: nearly always there is nothing new."""
 
 
-class PlanReader:
+class PlanReader(BackgroundThread):
     """Reads the plans of a group, in the order of their numbers.
 
     Parameters
@@ -45,15 +44,13 @@ class PlanReader:
     """
 
     def __init__(self, settings: WorkerSettings, event_log: EventLog) -> None:
+        super().__init__("plans")
         self._settings, self._event_log = settings, event_log
         self.ready: list[ModelPlan] = []
         """The plans whose models are prepared; tasks take them from here."""
         self._next_offset, self._newest = 0, 0
         """The next record to read, and the largest number read."""
-        self._told = ""
         self._chunks = StateChunks()
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="plans", daemon=True)
 
     def prepare(self, has_plans: bool, cancelled: Callable[[], bool], kernels: KernelPreparation | None = None) -> int:
         """Compile what predictions need, before the worker joins; return how many kernels were compiled.
@@ -114,16 +111,6 @@ class PlanReader:
         """Number of the newest plan that was read, possible or not; 0: none was."""
         return self._newest
 
-    def begin(self) -> None:
-        """Go on reading beside the loop."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop reading, and wait for the client to be closed unless it is stuck."""
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join(CLOSE_SECONDS)
-
     def _run(self) -> None:
         while not self._over.is_set():
             try:
@@ -131,8 +118,7 @@ class PlanReader:
                     self._await_topic(reader)
                     self._follow(reader)
             except (KafkaException, TaskError, Failure) as error:
-                sentence = str(error) if isinstance(error, Failure) else classify_failure(error)[1]
-                self._tell(sentence)
+                self._tell(message_of(error))
                 self._next_offset = 0  # the topic may have been deleted and made again
                 self._over.wait(RETRY_SECONDS)
 
@@ -210,6 +196,5 @@ class PlanReader:
 
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
-        if sentence != self._told:
+        if self._is_news(sentence):
             self._event_log.warning("plan reader error", error=sentence)
-        self._told = sentence

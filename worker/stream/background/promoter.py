@@ -6,7 +6,6 @@ next owner decides the same; a plan is written behind the one that the decision 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Container, Mapping
 from contextlib import closing
@@ -16,7 +15,7 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaException, Message, Topic
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TaskError, classify_failure, query, translated_errors
+from driftway.worker.kafka.error_handling import TaskError, message_of, query, translated_errors
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, COMMITTED, MessageReader, PartitionId, open_reader
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -27,6 +26,7 @@ from driftway.worker.state.plans.next_plan import promoted, write_after
 from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
 from driftway.worker.state.plans.promotion import Promotion, PromotionRule
 from driftway.worker.stream.background.plan_reader import PlanReader
+from driftway.worker.stream.background.thread import BackgroundThread
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.wire.codec import read_json
@@ -35,7 +35,7 @@ DECIDING_PARTITION = 0
 LOOK_SECONDS, RETRY_SECONDS, GROWTH_SECONDS = 1.0, 5.0, 60.0
 """Time between two looks whether this worker decides, after an error, and between two looks at how many partitions
 there are."""
-POLL_SECONDS, CLOSE_SECONDS = 0.2, 0.5
+POLL_SECONDS = 0.2
 FETCH_MS = 500
 CLOCKS_MS = 60_000
 """How far a plan's time may be behind the clocks of the workers that write points; beyond, rows count from later on."""
@@ -43,7 +43,7 @@ POINTS_BACK, MARKERS = 400, 4
 """Records to go back from the end of each partition for the newest points, and further ones for each learner."""
 
 
-class Promoter:
+class Promoter(BackgroundThread):
     """Writes plans in which a challenger that is better is the champion; nothing without --promote.
 
     Parameters
@@ -68,22 +68,14 @@ class Promoter:
         plans: PlanReader,
         owned: Container[int],
     ) -> None:
+        super().__init__("promotions")
         self._settings, self._event_log, self._metrics = settings, event_log, metrics
         self._plans, self._owned = plans, owned
-        self._told = ""
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="promotions", daemon=True)
 
     def begin(self) -> None:
         """Go on deciding beside the loop."""
         if self._settings.promote is not None:
-            self._thread.start()
-
-    def close(self) -> None:
-        """Stop deciding, and wait for the client to be closed unless it is stuck."""
-        self._over.set()
-        if self._thread.is_alive():
-            self._thread.join(CLOSE_SECONDS)
+            super().begin()
 
     @property
     def _decides(self) -> bool:
@@ -101,7 +93,7 @@ class Promoter:
                 else:
                     self._over.wait(LOOK_SECONDS)
             except (KafkaException, TaskError, Failure) as error:
-                self._tell(str(error) if isinstance(error, Failure) else classify_failure(error)[1])
+                self._tell(message_of(error))
                 self._over.wait(RETRY_SECONDS)
 
     def _follow(self, reader: Consumer, option: PromoteOption) -> None:
@@ -209,6 +201,5 @@ class Promoter:
 
     def _tell(self, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
-        if sentence != self._told:
+        if self._is_news(sentence):
             self._event_log.warning("promotion error", error=sentence)
-        self._told = sentence

@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Iterable
 
-from confluent_kafka import KafkaException
-
-from driftway.worker.kafka.error_handling import TaskError, classify_failure
+from driftway.worker.kafka.error_handling import message_of
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder
+from driftway.worker.stream.background.thread import BackgroundThread
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.relearning.log_rows import is_held, log_begins, order_before, rows_after, rows_from
 from driftway.worker.stream.relearning.merged_rows import MergedRows
@@ -22,11 +21,11 @@ NEAR = 20_000
 """Offsets behind the task from which on the task hands over its rows."""
 WAIT_SECONDS = 0.005
 """Between two looks whether the loop has handed over rows."""
-RETRY_SECONDS, CLOSE_SECONDS = 2.0, 0.5
-"""Pause after an error of the client, and how long a worker that ends waits for the thread."""
+RETRY_SECONDS = 2.0
+"""Pause after an error of the client."""
 
 
-class Relearners:
+class Relearners(BackgroundThread):
     """Relearns what the tasks of a worker want to have relearned, on a thread of its own.
 
     Parameters
@@ -38,14 +37,13 @@ class Relearners:
     """
 
     def __init__(self, settings: WorkerSettings, event_log: EventLog) -> None:
+        super().__init__("relearners")
         self._settings, self._event_log = settings, event_log
         self._waiting: list[Relearner] = []
         """The next one first; only the loop's thread adds, only the other one removes."""
-        self._wake, self._over = threading.Event(), threading.Event()
-        self._thread = threading.Thread(target=self._run, name="relearners", daemon=True)
+        self._wake = threading.Event()
         self._used = 0.0
         """Processor time of the thread when it last rested, in seconds."""
-        self._told = ""
 
     def prepare(self, tasks: Iterable[Task]) -> None:
         """Take what tasks want to have relearned; called between two batches."""
@@ -55,15 +53,13 @@ class Relearners:
             if one is not None and one not in self._waiting and not (one.over or one.failed):
                 self._waiting.append(one)
                 self._wake.set()
-                if self._thread.ident is None:
-                    self._thread.start()
+                self.begin()
 
     def close(self) -> None:
         """Stop, and wait for the client to be closed unless it is stuck."""
-        self._over.set()
+        self._over.set()  # before the thread wakes up
         self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(CLOSE_SECONDS)
+        super().close()
 
     def _run(self) -> None:
         while not self._over.is_set():
@@ -75,9 +71,7 @@ class Relearners:
             try:
                 self._relearn(one)
             except Exception as error:  # whatever it is, predictions go on, and it may be over the next time
-                self._tell(
-                    one, classify_failure(error)[1] if isinstance(error, KafkaException | TaskError) else str(error)
-                )
+                self._tell(one, message_of(error))
                 self._over.wait(RETRY_SECONDS)
                 self._waiting[:] = [*self._waiting[1:], one]  # one that is added meanwhile is added again
             if one.failed is not None:
@@ -88,9 +82,8 @@ class Relearners:
 
     def _tell(self, one: Relearner, sentence: str) -> None:
         """Log an error, unless it is the last one again."""
-        if sentence != self._told:
+        if self._is_news(sentence):
             self._event_log.warning("relearning interrupted", partition=one.partition, error=sentence)
-        self._told = sentence
 
     def _relearn(self, one: Relearner) -> None:
         """Relearn until the models have joined, or nobody needs them any more.
