@@ -5,10 +5,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.learners.conformal.emissions import Emissions
-from driftway.learners.conformal.thresholds import PLACES, ROWS, THRESHOLD, Level, Thresholds, keep, learn, threshold
+from driftway.learners.conformal.emissions import Emissions, emitted_at
+from driftway.learners.conformal.thresholds import Level, Thresholds, learn
 from driftway.learners.contract import Array, fragment, kernel
-from driftway.learners.engine.update_loop import LABEL_EXPIRED
 
 
 @fragment
@@ -53,24 +52,11 @@ def run_sets(rows: Emissions, level: Level, experts: Thresholds, out: Array) -> 
     The conformal score is how far the label's class is behind the best other one. Shape: out f8[n], the threshold of
     each entry's row, NaN if the row has expired.
     """
-    score, y, slots, waiting = rows
+    score, y = rows.score, rows.y
     for t in range(y.shape[0]):
-        slot = slots[t] if slots.shape[0] > 0 else -1
-        unknown, late = math.isnan(y[t]), slot >= 0
-        if unknown and slot == LABEL_EXPIRED:
-            out[t] = math.nan
-            continue
-        later, places = 0.0, experts.place
-        if late and not unknown:
-            emitted, places = waiting[slot, THRESHOLD], waiting[slot, PLACES:]
-            later = experts.rows[0] - waiting[slot, ROWS]
-        else:
-            emitted = threshold(level, experts)
-            experts.rows[0] += 1
-            if late:
-                keep(emitted, waiting[slot], experts)
+        emitted, later, places = emitted_at(t, rows, level, experts)
         out[t] = emitted
-        if not unknown:
+        if not math.isnan(y[t]):
             best, second = two_best(score[t])
             lag = behind(score[t], int(y[t]), best, second)
             learn(lag, lag <= emitted, emitted, later, places, level, experts)
