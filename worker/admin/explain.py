@@ -178,7 +178,7 @@ def why(
     score = np.empty((1, learner.n_scores))
     learner.predict(batch.X, score)
     predicted = float(predicted_class(score, learner.kind)[0])
-    column, shown = _chosen(target, learner.n_scores, predicted, about)
+    column, shown = column_of_class(target, learner.n_scores, predicted, about)
     text, (starts, ends) = batch.ids
     topics, appended = source.settings.topics, int(records.timestamps[0])
     sure = _confidence(model, number, score)
@@ -186,8 +186,8 @@ def why(
     return Why(
         name,
         parse_exactly(text[starts[0] : ends[0]].tobytes()),
-        _word(target, predicted),
-        _word(target, float(batch.y[0])),
+        class_or_number(target, predicted),
+        class_or_number(target, float(batch.y[0])),
         shown,
         list(model.columns),
         batch.X[0],
@@ -226,7 +226,7 @@ def _in_words(confidence: dict[str, Any], target: Target) -> dict[str, Any]:
     """The same, with the labels of classes instead of their indices."""
     if "set" not in confidence:
         return confidence
-    return {**confidence, "set": [_word(target, float(c)) for c in confidence["set"]]}
+    return {**confidence, "set": [class_or_number(target, float(c)) for c in confidence["set"]]}
 
 
 def _place(model: Model, challenger: str, offset: int) -> int:
@@ -251,7 +251,7 @@ def _event(source: GroupPartition, offset: int, headers: bool) -> Records:
     return records_of(source.partition, messages, headers)
 
 
-def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:
+def column_of_class(target: Target, n_scores: int, predicted: float, about: str | None) -> tuple[int, Any]:
     """The score column to explain, and the class that a high score there predicts."""
     if target.task == REGRESSION:
         if about is not None:
@@ -269,7 +269,7 @@ def _chosen(target: Target, n_scores: int, predicted: float, about: str | None) 
     return (k if n_scores > 1 else 0), read_json(target.words()[k])
 
 
-def _word(target: Target, value: float) -> Any:
+def class_or_number(target: Target, value: float) -> Any:
     """A class as on the wire, or a number; None if unknown."""
     if math.isnan(value):
         return None
@@ -278,8 +278,8 @@ def _word(target: Target, value: float) -> Any:
 
 def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: ProgressFactory, topic: str) -> Emitted:
     """Look for the event's prediction in a topic, first among the records written after the event."""
-    settings, offset = source.settings, wanted.offset
-    if source.committed is None or source.committed <= offset:
+    settings = source.settings
+    if source.committed is None or source.committed <= wanted.offset:
         return Emitted(AHEAD)
     counts = partition_counts(require_broker(settings.bootstrap, settings.passthrough))
     if source.partition >= counts.get(topic, 0):
@@ -298,20 +298,24 @@ def _emitted(source: GroupPartition, wanted: Wanted, appended: int, bars: Progre
                     stream.drop(len(messages))
                     progress(len(messages))
                     for message in messages:
-                        value = message.value() or b""
-                        found = scores_for(value, offset, wanted.learner)
-                        if found is None:
-                            continue
-                        told = confidence_for(value, wanted.target)
-                        sure = _same_confidence(told, wanted.confidence)
-                        same = np.array(found).tobytes() == wanted.score.tobytes() and sure
-                        if same:
-                            return Emitted(SAME, found, told)
-                        other = Emitted(DIFFERS, found, told)
+                        found = _compared(message.value() or b"", wanted)
+                        if found is not None and found.verdict == SAME:
+                            return found
+                        other = found or other
     return other
 
 
-def _same_confidence(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+def _compared(value: bytes, wanted: Wanted) -> Emitted | None:
+    """Compare a prediction, in any format, with the wanted one; None: it is of another row or another model."""
+    scores = scores_for(value, wanted.offset, wanted.learner)
+    if scores is None:
+        return None
+    told = confidence_for(value, wanted.target)
+    same = np.array(scores).tobytes() == wanted.score.tobytes() and same_confidence(told, wanted.confidence)
+    return Emitted(SAME if same else DIFFERS, scores, told)
+
+
+def same_confidence(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     """Whether both say the same; not every format tells an interval without ends, or an empty set, from none."""
     one, other = ({name: v for name, v in said.items() if v is not None and v != []} for said in (told, wanted))
     return one == other

@@ -14,7 +14,7 @@ from driftway.learners.explain import baseline_of, explain
 from driftway.learners.learner import Learner
 from driftway.learners.preprocessing.maps import create_mapped
 from driftway.worker.admin.cli.snapshot.tables import confidence_text
-from driftway.worker.admin.explain import Emitted, Why, _chosen, _word, confidence_for, scores_for
+from driftway.worker.admin.explain import Emitted, Why, class_or_number, column_of_class, confidence_for, scores_for
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.codec import encode_events, encode_predictions
 from driftway.worker.wire.columns import Confidence
@@ -160,19 +160,21 @@ def test_an_id_that_looks_like_an_offset_is_none() -> None:
 
 def test_the_class_that_is_taken_apart() -> None:
     named = Target(n_classes=3, labels=("low", "1", "high"))
-    assert _chosen(named, 3, 2.0, None) == (2, "high")
-    assert _chosen(named, 3, 2.0, "low") == _chosen(named, 3, 2.0, '"low"') == (0, "low")
-    assert _chosen(named, 3, 2.0, "1") == (1, 1)
-    assert _chosen(Target(labels=("DOWN", "UP")), 1, 0.0, None) == (0, "UP")
+    assert column_of_class(named, 3, 2.0, None) == (2, "high")
+    assert column_of_class(named, 3, 2.0, "low") == column_of_class(named, 3, 2.0, '"low"') == (0, "low")
+    assert column_of_class(named, 3, 2.0, "1") == (1, 1)
+    assert column_of_class(Target(labels=("DOWN", "UP")), 1, 0.0, None) == (0, "UP")
     with pytest.raises(UsageFailure, match='--class up is not one of "low", 1, "high"'):
-        _chosen(named, 3, 2.0, "up")
+        column_of_class(named, 3, 2.0, "up")
     with pytest.raises(UsageFailure, match='one score, that of "UP": leave --class out'):
-        _chosen(Target(labels=("DOWN", "UP")), 1, 0.0, "DOWN")
+        column_of_class(Target(labels=("DOWN", "UP")), 1, 0.0, "DOWN")
     regression = Target("regression", 0)
-    assert _chosen(regression, 1, 0.3, None) == (0, None)
+    assert column_of_class(regression, 1, 0.3, None) == (0, None)
     with pytest.raises(UsageFailure, match="--class belongs to classification"):
-        _chosen(regression, 1, 0.3, "1")
-    assert (_word(named, 0.0), _word(named, float("nan")), _word(regression, 0.25)) == ("low", None, 0.25)
+        column_of_class(regression, 1, 0.3, "1")
+    assert class_or_number(named, 0.0) == "low"
+    assert class_or_number(named, float("nan")) is None
+    assert class_or_number(regression, 0.25) == 0.25
 
 
 def test_the_largest_contribution_comes_first() -> None:

@@ -25,7 +25,7 @@ from jsonschema import Draft7Validator
 
 from driftway.worker.admin.audit.diff import confidence_of, fields, input_offset
 from driftway.worker.admin.audit.output_options import IN_JSON, IN_PACKED, forms_of
-from driftway.worker.admin.explain import _same_confidence, confidence_for, scores_for
+from driftway.worker.admin.explain import confidence_for, same_confidence, scores_for
 from driftway.worker.kafka.topics import Topics
 from driftway.worker.state.changelog.output_keys import OutputKeys
 from driftway.worker.state.model import Model
@@ -275,11 +275,11 @@ def test_tools_read_every_format_alike(name: str) -> None:
                 assert input_offset(value) == offset
                 assert scores_for(value, offset, "pa1") == scores_for(one, offset, "pa1")
                 assert [scores_for(value, offset + 1, "pa1"), scores_for(value, offset, "pa2")] == [None, None]
-                assert _same_confidence(confidence_for(value, target), said)
+                assert same_confidence(confidence_for(value, target), said)
                 for key in ("prediction", "y", "t"):
                     assert fields(value)[key] == fields(one)[key]
             wrong = dict.fromkeys(said, 0.123)
-            assert _same_confidence(said, wrong) is (not said)
+            assert same_confidence(said, wrong) is (not said)
 
 
 def reads(value: bytes) -> bool:
