@@ -139,7 +139,7 @@ def _write(path: Path, body: bytes) -> None:
         raise
 
 
-def _type_text(kind: Any) -> str:
+def type_text(kind: Any) -> str:
     """Return a type of numba as text that says everything about it, the fields of NamedTuples included."""
     tuples: Any = BaseTuple
     if not isinstance(kind, tuples):
@@ -147,7 +147,7 @@ def _type_text(kind: Any) -> str:
     fields, made = getattr(kind, "fields", ()), getattr(kind, "instance_class", tuple)
     # A member of several memories is passed in another way than a memory, though its fields have the same types.
     parts, indices = getattr(kind, "stacked", kind.types), getattr(kind, "indices", "")
-    return f"{made.__module__}.{made.__qualname__} {fields} ({', '.join(map(_type_text, parts))}){indices}"
+    return f"{made.__module__}.{made.__qualname__} {fields} ({', '.join(map(type_text, parts))}){indices}"
 
 
 @cache
@@ -163,7 +163,7 @@ def _machine() -> str:
 def name_of(function: Any, kinds: Any) -> str:
     """Return the name in the cache of a kernel for types of arguments; it says all that its machine code depends on."""
     # What is stored names the kernel's module, which must exist when it is read.
-    key = f"{function.__module__} {[_type_text(one) for one in kinds]} {digest_of(function)}"
+    key = f"{function.__module__} {[type_text(one) for one in kinds]} {digest_of(function)}"
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     name = re.sub(r"\W+", "_", ".".join(function.__qualname__.split(".")[-3:]))
     return f"{name[:80]}-{_machine()}-{digest}"

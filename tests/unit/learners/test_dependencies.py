@@ -12,7 +12,7 @@ import numba
 import pytest
 
 from driftway.learners.engine.dependencies import digest_of
-from driftway.learners.engine.kernel_cache import _type_text
+from driftway.learners.engine.kernel_cache import type_text
 from driftway.learners.engine.subroutines import CompiledFunction
 from tests.meta.sources import files, module
 
@@ -97,7 +97,7 @@ class Project:
     def digests(self) -> dict[str, str]:
         kernels = self.loaded()
         pair = numba.typeof(kernels.Pair(3.0, 1.0))
-        return {name: f"{digest_of(getattr(kernels, name).py_func)} {_type_text(pair)}" for name in KERNELS}
+        return {name: f"{digest_of(getattr(kernels, name).py_func)} {type_text(pair)}" for name in KERNELS}
 
     def changed(self, module: str, old: str, new: str) -> set[str]:
         """Edit a module; return the kernels that need other machine code."""

@@ -170,7 +170,7 @@ def _from_start(
     """Rebuild the state at an offset before the history's first usable snapshot."""
     began, usable = history.began, [one for one in history.snapshots if one.problem is None]
     first = min((one for one in usable if one.state_offset > offset), key=lambda one: one.state_offset, default=None)
-    _require_start(source, history, offset, first, notes)
+    require_start(source, history, offset, first, notes)
     if began is None or first is None:
         raise _refusal(source, offset, "no snapshot describes its learners", first, notes)
     file = read_snapshot(source, first.place)
@@ -199,7 +199,7 @@ def _from_start(
     raise _refusal(source, offset, f"its learners did not start empty at {began}, or skipped rows", first, notes)
 
 
-def _require_start(
+def require_start(
     source: GroupPartition, history: History, offset: int, first: StoredSnapshot | None, notes: tuple[str, ...]
 ) -> None:
     """Refuse if the log does not hold all rows from the history's start to the offset."""

@@ -55,7 +55,7 @@ def write_options(settings: WorkerSettings, tell: Callable[[str], None]) -> Mode
         while True:
             with closing(open_reader(settings)) as reader:
                 present = _present_plan(settings, reader, tell)
-            if present is None or _following(present, settings) is None:
+            if present is None or following_plan(present, settings) is None:
                 return None
             try:
                 return _write(settings, present, tell)
@@ -84,7 +84,7 @@ def _present_plan(settings: WorkerSettings, reader: Consumer, tell: Callable[[st
     return None
 
 
-def _following(present: ModelPlan, settings: WorkerSettings) -> ModelPlan | None:
+def following_plan(present: ModelPlan, settings: WorkerSettings) -> ModelPlan | None:
     """The plan that makes the options follow `present`; None if that says the same."""
     wanted = settings.model
     options = Configuration.of(wanted).over(present.configuration)  # they may not name the features
@@ -109,7 +109,7 @@ def _write(settings: WorkerSettings, found: ModelPlan, tell: Callable[[str], Non
     """
     writer = PlanWriter(settings)
     plans = writer.read(tell)
-    plan = _following(plans[-1] if plans else found, settings)
+    plan = following_plan(plans[-1] if plans else found, settings)
     if plan is None:
         return None
     before = (plans[-1] if plans else found).applied_to(settings.model)
@@ -127,6 +127,6 @@ def _await_other(settings: WorkerSettings, tell: Callable[[str], None]) -> None:
     with closing(open_reader(settings)) as reader:
         while time.monotonic() < until:
             present = _present_plan(settings, reader, tell)
-            if present is not None and _following(present, settings) is None:
+            if present is not None and following_plan(present, settings) is None:
                 return
             time.sleep(LOOK_SECONDS)

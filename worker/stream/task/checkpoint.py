@@ -155,7 +155,7 @@ class Checkpoint:
         left, self._sender = [self._sender], None
         self.open = False
         if left != [None]:
-            threading.Thread(target=_end, args=(left,), name=f"discard {self.partition}", daemon=True).start()
+            threading.Thread(target=discard, args=(left,), name=f"discard {self.partition}", daemon=True).start()
 
     def _advance_to(self, step: Step) -> None:
         """Record the step and call the probe."""
@@ -373,7 +373,7 @@ class Checkpoint:
                 raise TimedOut("the broker did not confirm the outputs in time")
 
 
-def _end(left: list[Sender]) -> None:
+def discard(left: list[Sender]) -> None:
     """Discard a sender. The last reference to it is dropped here, which waits for its threads.
 
     All delivery reports are polled first: a callback that the client never calls is kept alive forever.

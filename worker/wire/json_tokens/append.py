@@ -25,12 +25,12 @@ def append_text(heads: Text, text: Text, bounds: Integers) -> PooledColumn:
     n = len(heads)
     out = take_buffer(heads.size + int((bounds[1] - bounds[0]).sum()))
     ends = np.empty(n, np.int64)
-    _append_text(heads, text, bounds, out, ends)
+    write_records(heads, text, bounds, out, ends)
     return PooledColumn(out, ends, runs)
 
 
 @kernel
-def _append_text(heads: Text, text: Text, bounds: Integers, out: Text, ends: Integers) -> None:
+def write_records(heads: Text, text: Text, bounds: Integers, out: Text, ends: Integers) -> None:
     """Write the records to out u1[bytes] and their ends to ends i8[n]. Other shapes as in `append_text`."""
     q = 0
     for i in range(heads.shape[0]):

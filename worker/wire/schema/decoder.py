@@ -99,7 +99,7 @@ class SchemaDecoder:
         self._decimals = _decimal_places(schema, target, self._places) if loads is parse_json else {}
         self._hashed = {self._places[feature.path] for feature in schema.features if feature.kind == HASH}
         self._beside = [path for path in schema.sources if path.source not in (ROW, ENVELOPE)]
-        self._field_index = _build_index(schema, bool(self._decimals)) if scanned else None
+        self._field_index = build_index(schema, bool(self._decimals)) if scanned else None
         self._cell_buffer = CellBuffer(len(self._places) + bool(self._decimals))
         self._decimal_reader = DecimalReader(self._decimals, len(self._places)) if self._decimals else None
         self._converter = ColumnConverter(schema, target, self._places)
@@ -283,7 +283,7 @@ def _decimal_places(schema: EventSchema, target: Target, places: dict[Path, int]
     return found | {places[path]: roots[path.source] + path.steps for path in numbers}
 
 
-def _build_index(schema: EventSchema, connect_schema: bool = False) -> FieldIndex | None:
+def build_index(schema: EventSchema, connect_schema: bool = False) -> FieldIndex | None:
     """Index the names on the paths to all places; None if a path is too long for a kernel, or leads to two places.
 
     With `connect_schema`, one more place is that of the event's Connect schema.

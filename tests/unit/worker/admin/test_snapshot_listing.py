@@ -9,7 +9,7 @@ import pytest
 
 from driftway.worker.admin.state_admin.listing import History, HistoryMark, SnapshotList, StoredSnapshot
 from driftway.worker.admin.state_admin.source import GroupPartition, settings_for
-from driftway.worker.admin.state_admin.state_at_offset import RebuiltState, _require_start, require_form, state_at
+from driftway.worker.admin.state_admin.state_at_offset import RebuiltState, require_form, require_start, state_at
 from driftway.worker.errors import CannotRestore, Failure, UsageFailure
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key, mark_key
@@ -158,16 +158,16 @@ def test_why_a_state_cannot_be_had(
     history = History(HistoryMark(1, began, NOW), snapshots)
     later = next((one for one in snapshots if one.state_offset > offset), None)
     with pytest.raises(CannotRestore) as refused:
-        _require_start(source(low), history, offset, later, ("a note",))
+        require_start(source(low), history, offset, later, ("a note",))
     sentence = str(refused.value)
     assert sentence.startswith(f"the state of EVENTS/3 at offset {offset} cannot be rebuilt: ")
     assert sentence.endswith(f"{reason}; a note")
 
 
 def test_rows_that_are_all_there_are_no_reason() -> None:
-    _require_start(source(5), History(HistoryMark(1, 5, NOW), ()), 5, None, ())
-    _require_start(source(0), History(None, ()), 0, None, ())
-    _require_start(source(5), History(HistoryMark(1, None, NOW), (found(5),)), 9, None, ())
+    require_start(source(5), History(HistoryMark(1, 5, NOW), ()), 5, None, ())
+    require_start(source(0), History(None, ()), 0, None, ())
+    require_start(source(5), History(HistoryMark(1, None, NOW), (found(5),)), 9, None, ())
 
 
 def with_past(monkeypatch: pytest.MonkeyPatch, *snapshots: StoredSnapshot) -> None:

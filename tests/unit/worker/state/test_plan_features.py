@@ -20,7 +20,7 @@ from driftway.worker.state.plans.configuration import Configuration, edited_feat
 from driftway.worker.state.plans.model_plan import ModelPlan, PlannedModel, first_plan
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.stored_fields import Malformed
-from driftway.worker.stream.background.options_plan import _following
+from driftway.worker.stream.background.options_plan import following_plan
 from driftway.worker.warm_start import WarmStart
 from driftway.worker.wire.events import Schema
 from driftway.worker.wire.schema.schema import EventSchema
@@ -280,11 +280,11 @@ def test_options_with_other_features_are_the_next_plan() -> None:
     settings = of_fields("a", "b", learners=("pa1", "auto"))
     worker = WorkerSettings("localhost:1", "events", "group", settings, plan=FROM_OPTIONS)
     present = first_plan(settings.specs, configuration=Configuration.of(settings))
-    assert _following(present, worker) is None
+    assert following_plan(present, worker) is None
     before = replace(present, configuration=replace(present.configuration, features=("a",)))
-    following = _following(before, worker)
+    following = following_plan(before, worker)
     assert following is not None
     assert following.configuration.features == ("a", "b")
     assert [(one.name, one.anew) for one in following.models] == [("pa1", False), ("auto", True)]
     unnamed = replace(worker, model=replace(settings, events=None))
-    assert _following(before, unnamed) is None
+    assert following_plan(before, unnamed) is None

@@ -15,7 +15,7 @@ from driftway.worker.kafka.confluent.sender import ConfluentSender
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.settings import EXACTLY_ONCE
 from driftway.worker.stream.output_errors import with_cause
-from driftway.worker.stream.task.checkpoint import _end
+from driftway.worker.stream.task.checkpoint import discard
 
 
 class Large:
@@ -71,7 +71,7 @@ def test_reports_of_a_discarded_producer_are_let_go() -> None:
         one._producer.produce("t", b"", partition=0, on_delivery=lambda *_, held=large: None)
     senders = [one]
     del one, large
-    _end(senders)
+    discard(senders)
     gc.collect()
     assert senders == []
     assert seen() is None

@@ -18,7 +18,7 @@ from driftway.worker.wire.codec import PACKED, encode_events, encode_predictions
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Reject, Schema, Target, finite
-from driftway.worker.wire.json_tokens.append import _append_text as kernel_of_ids
+from driftway.worker.wire.json_tokens.append import write_records
 from driftway.worker.wire.packed import CLASS, EVENT_HEAD, NUMBER, decode_predictions, is_packed
 from driftway.worker.wire.packed import encode_events as encode_packed
 from driftway.worker.wire.packed import encode_predictions as pack
@@ -378,9 +378,9 @@ def test_output_format_changes_neither_scores_nor_state_nor_points() -> None:
 def test_warming_compiles_all_that_packed_predictions_need() -> None:
     chosen = model_settings("dfop:mu=0.01", output_form=PACKED)
     compile_kernels(chosen, "python")
-    compiled = list(kernel_of_ids.signatures)
+    compiled = list(write_records.signatures)
     assert len(compiled) == 1
     events = encode_events(*drifting(), first_id=0)
     events[7:7] = [b"?", b'{"x":[1,2,3,4],"id":"\\u00e9"}', b'{"x":[1,2,3,4]}']
     assert len(Model(chosen, 3).advance(records(events)).predictions) == 302
-    assert kernel_of_ids.signatures == compiled
+    assert write_records.signatures == compiled

@@ -46,9 +46,9 @@ def assert_same(schema: EventSchema, whole: Records, target: Target | None = Non
 def plain(schema: EventSchema, values: list[bytes | None]) -> list[bool]:
     """Return which events the kernel reads."""
     from driftway.worker.wire.schema import fields
-    from driftway.worker.wire.schema.decoder import _build_index
+    from driftway.worker.wire.schema.decoder import build_index
 
-    tree = _build_index(schema)
+    tree = build_index(schema)
     assert tree is not None
     cells = CellTable.of(len(values), len(schema.sources))
     flags: list[bool] = fields.scan_fields(records(values).values, tree, cells)[-1].tolist()
