@@ -24,6 +24,8 @@ COMMITTED, ANY = "read_committed", "read_uncommitted"
 """Isolation levels of readers."""
 ASK_SECONDS = 30.0
 POLL_SECONDS = 0.1
+PATIENCE_SECONDS = 10.0
+"""How long to wait for an open transaction: commit markers reach the topics a moment after the offset."""
 SILENT_SECONDS = 60.0
 """How long a broker may deliver nothing, not even the end of the log, before it counts as gone."""
 
@@ -49,8 +51,9 @@ def ignore_out_of_range(place: PartitionId, error: KafkaError) -> None:
         raise unreadable(*place, error)
 
 
-def error_handler(where: str, lost: str) -> ErrorHandler:
+def error_handler(where: str, lost: str = "") -> ErrorHandler:
     """Make a handler that raises Failure on permanent errors, with the message `lost` if the offset is out of range."""
+    lost = lost or f"{where} has lost its beginning while it was being read: run this again"
 
     def complain(_place: PartitionId, error: KafkaError) -> None:
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
@@ -104,6 +107,19 @@ class BoundedRead:
         """
         if (silent := self.silent_seconds) > SILENT_SECONDS:
             raise Unreachable(f"the broker at {bootstrap} has delivered no records of {where} for {silent:.0f} s")
+
+    def is_over(self, bootstrap: str, where: str) -> bool:
+        """Whether nothing is left: all bounds were reached, or nothing came behind the ends of logs for a while.
+
+        Raises
+        ------
+        Unreachable
+            As `require_progress`.
+        """
+        if not self.unread or (self.done and self.silent_seconds > PATIENCE_SECONDS):
+            return True
+        self.require_progress(bootstrap, where)
+        return False
 
     def _note_record(self, place: PartitionId, offset: int, now: float) -> bool:
         """Note that a partition has been read up to this record; return whether the record is within the bound."""

@@ -25,7 +25,7 @@ from driftway.worker.kafka.log_reader.reader import (
     reader_properties,
     watermarks,
 )
-from driftway.worker.kafka.log_reader.stream import PATIENCE_SECONDS, TUNING, Readers, lent_reader
+from driftway.worker.kafka.log_reader.stream import TUNING, Readers, lent_reader
 from driftway.worker.wire.columns import BytesColumn, Integers, concatenated, empty_column
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.headers import Header, Headers, eager_headers, joined_headers
@@ -152,8 +152,7 @@ class RecordStream:
             self.low, self.high = watermarks(asking, topic, partition, Deadline(ASK_SECONDS))
         self._fetcher = make_fetcher(client, reader_properties(config, tuning=TUNING), topic, headers)
         begin = self.low if first is None else first
-        complain = error_handler(str(self), f"{self} has lost its beginning while it was being read: run this again")
-        self._reading = RecordReader(self._fetcher, (topic, partition), begin, end, complain)
+        self._reading = RecordReader(self._fetcher, (topic, partition), begin, end, error_handler(str(self)))
         self._over = not self._reading.unread
         self._buffer = RecordColumns(np.empty(0, np.int64), empty_column(), empty_column())
 
@@ -178,12 +177,10 @@ class RecordStream:
         Unreachable
             The broker has stopped delivering.
         """
-        reading, found = self._reading, None
+        found = None
         while found is None and not self._over:
-            found = reading.poll(POLL_SECONDS, most)
-            self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
-            if not self._over:
-                reading.require_progress(self._bootstrap, str(self))
+            found = self._reading.poll(POLL_SECONDS, most)
+            self._over = self._reading.is_over(self._bootstrap, str(self))
         return found
 
     def columns(self, n: int) -> RecordColumns:

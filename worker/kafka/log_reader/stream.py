@@ -20,8 +20,6 @@ from driftway.worker.kafka.log_reader.reader import (
     watermarks,
 )
 
-PATIENCE_SECONDS = 10.0
-"""How long to wait for an open transaction: commit markers reach the topics a moment after the offset."""
 TUNING: Properties = {
     "fetch.wait.max.ms": 10,
     # As in CONSUMER_TUNING: with the default back-off of 1 s a reader that drains its queue waits.
@@ -107,9 +105,8 @@ class MessageStream:
         self.low, self.high = watermarks(self._reader, topic, partition, Deadline(ASK_SECONDS))
         self.end = end
         self._buffer: list[Any] = []
-        place, lost = (topic, partition), f"{self} has lost its beginning while it was being read: run this again"
-        begin = self.low if first is None else first
-        self._reading = MessageReader(self._reader, {place: begin}, {place: end}, error_handler(str(self), lost))
+        place, begin = (topic, partition), self.low if first is None else first
+        self._reading = MessageReader(self._reader, {place: begin}, {place: end}, error_handler(str(self)))
         self._over = not self._reading.unread
 
     def __enter__(self) -> Self:
@@ -134,16 +131,10 @@ class MessageStream:
             The broker has stopped delivering.
         """
         while len(self._buffer) < n and not self._over:
-            self._fetch()
+            self._buffer += self._reading.poll(POLL_SECONDS)
+            self._over = self._reading.is_over(self._bootstrap, str(self))
         return self._buffer[:n]
 
     def drop(self, n: int) -> None:
         """Consume n messages that `peek` has returned."""
         del self._buffer[:n]
-
-    def _fetch(self) -> None:
-        reading = self._reading
-        self._buffer += reading.poll(POLL_SECONDS)
-        self._over = not reading.unread or (reading.done and reading.silent_seconds > PATIENCE_SECONDS)
-        if not self._over:
-            reading.require_progress(self._bootstrap, str(self))
