@@ -58,15 +58,11 @@ class TopicComparison:
         The input partition as named in messages: ``EVENTS/0``.
     span : tuple of int
         Input offsets (first, committed); records that belong to offsets outside are not compared.
-    learners : sequence
-        As `rank`; empty if an offset has one record.
     """
 
     noun = "record"
 
-    def __init__(
-        self, stream: MessageStream | RecordStream, input_name: str, span: tuple[int, int], learners: Sequence[Any] = ()
-    ) -> None:
+    def __init__(self, stream: MessageStream | RecordStream, input_name: str, span: tuple[int, int]) -> None:
         self.stream = stream
         self.matched = 0
         self.newest = -1
@@ -75,7 +71,8 @@ class TopicComparison:
         self._begin, self._committed = span
         self._retained = stream.low > 0
         """Whether retention may have deleted the first records."""
-        self.rank(learners)
+        self._places: dict[Any, int] = {}
+        """Learner -> its place among the records of an offset."""
 
     def rank(self, learners: Sequence[Any]) -> None:
         """Expect the records of these from now on, which `learner` tells apart, in this order at each offset."""
@@ -208,16 +205,14 @@ class PredictionComparison(TopicComparison):
 
     Parameters
     ----------
-    stream, input_name, span, learners
+    stream, input_name, span
         As `TopicComparison`.
     """
 
     noun = "prediction"
 
-    def __init__(
-        self, stream: RecordStream, input_name: str, span: tuple[int, int], learners: Sequence[Any] = ()
-    ) -> None:
-        super().__init__(stream, input_name, span, learners)
+    def __init__(self, stream: RecordStream, input_name: str, span: tuple[int, int]) -> None:
+        super().__init__(stream, input_name, span)
         self.columns = stream.columns
         self.schemas = set[tuple[str, int]]()
         """Format and id of each schema in a registry that was found."""
@@ -244,7 +239,7 @@ class PredictionComparison(TopicComparison):
 class ChallengerComparison(PredictionComparison):
     """Compares challengers' predictions: in the order of events, and within an event in the order of the plan.
 
-    `learners` are their names.
+    `rank` takes their names.
     """
 
     noun = "challenger's prediction"
@@ -257,7 +252,7 @@ class ChallengerComparison(PredictionComparison):
 
 
 class PointComparison(TopicComparison):
-    """Compares accuracy points: one per learner at the same rows, the champion's first; `learners` are their keys."""
+    """Compares accuracy points: one per learner at the same rows, the champion's first; `rank` takes their keys."""
 
     noun = "accuracy point"
 
@@ -294,7 +289,7 @@ def as_in_earlier_versions(want: bytes, got: bytes) -> bytes:
 class AlarmComparison(PointComparison):
     """Compares drift alarms: in the order of events, and within an event in that of the detectors.
 
-    `learners` are the alarms' keys.
+    `rank` takes the alarms' keys.
     """
 
     noun = "drift alarm"

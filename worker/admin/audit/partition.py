@@ -218,25 +218,18 @@ class PartitionAudit:
 
     def _make_comparisons(self) -> None:
         span = self._position, self.committed
+        place = str(self._input), span
         self.predictions, self.rejections = self._pair(span)
         self._kinds: Counter[str] = Counter()
-        self.points = PointComparison(self._accuracy, str(self._input), span, self._keys(self._model.settings.names))
-        self._comparisons: tuple[TopicComparison, ...] = self.predictions, self.rejections, self.points
-        self.challengers: ChallengerComparison | None = None
-        if self._challenged is not None:
-            names = self._model.settings.names[1:]
-            self.challengers = ChallengerComparison(self._challenged, str(self._input), span, names)
-            self._comparisons += (self.challengers,)
-        self.alarms: AlarmComparison | None = None
-        if self._alarmed is not None:
-            self.alarms = AlarmComparison(
-                self._alarmed, str(self._input), span, self._keys(spec.text for spec in self._model.settings.detectors)
-            )
-            self._comparisons += (self.alarms,)
-        self.shares: ExchangeComparison | None = None
-        if self._shared is not None:
-            self.shares = ExchangeComparison(self._shared, str(self._input), span)
-            self._comparisons += (self.shares,)
+        self.points = PointComparison(self._accuracy, *place)
+        self.challengers = None if self._challenged is None else ChallengerComparison(self._challenged, *place)
+        self.alarms = None if self._alarmed is None else AlarmComparison(self._alarmed, *place)
+        self.shares = None if self._shared is None else ExchangeComparison(self._shared, *place)
+        optional = (self.challengers, self.alarms, self.shares)
+        self._comparisons: tuple[TopicComparison, ...] = (
+            self.predictions, self.rejections, self.points, *(one for one in optional if one is not None)
+        )  # fmt: skip
+        self._rank()
         for comparison in self._comparisons:
             if comparison.stream.low and self.committed:
                 first = comparison.first()
@@ -247,8 +240,14 @@ class PartitionAudit:
     def _keys(self, names: Iterable[str]) -> list[bytes]:
         return [key_of(name, self.target.partition) for name in names]
 
-    def _alarm_keys(self) -> list[bytes]:
-        return self._keys(spec.text for spec in self._model.settings.detectors)
+    def _rank(self) -> None:
+        """Expect records of the present models and detectors."""
+        settings = self._model.settings
+        self.points.rank(self._keys(settings.names))
+        if self.challengers is not None:
+            self.challengers.rank(settings.names[1:])
+        if self.alarms is not None:
+            self.alarms.rank(self._keys(spec.text for spec in settings.detectors))
 
     # Lockstep.
 
@@ -259,11 +258,7 @@ class PartitionAudit:
                 return
             self._model, trusted = model_at(self.settings, self._model, place, self._ahead)
             self.report.unchecked += trusted
-            self.points.rank(self._keys(self._model.settings.names))
-            if self.challengers is not None:
-                self.challengers.rank(self._model.settings.names[1:])
-            if self.alarms is not None:
-                self.alarms.rank(self._alarm_keys())
+            self._rank()
 
     def _batches(self) -> Iterator[Records]:
         """The input from the start of the recomputation to the committed offset."""

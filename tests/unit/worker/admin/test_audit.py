@@ -150,7 +150,9 @@ def test_retention_and_a_later_beginning_forgive_the_first_records_only(check: A
 def test_what_stands_at_one_offset_has_an_order(kind: type[PointComparison], noun: str) -> None:
     def told(*keys: bytes) -> PointComparison:
         written = [Written(i, key, value(4)) for i, key in enumerate(keys)]
-        return kind(Listed(*written), "IN/3", (0, 10), [b"a", b"b"])  # type: ignore[arg-type]
+        comparison = kind(Listed(*written), "IN/3", (0, 10))  # type: ignore[arg-type]
+        comparison.rank([b"a", b"b"])
+        return comparison
 
     faces = [(b"a", value(4)), (b"b", value(4))]
     told(b"a", b"b").require(faces)

@@ -151,7 +151,7 @@ def test_an_audit_accepts_points_without_tests_of_an_earlier_version() -> None:
         written, wanted = (
             encode_point(point, 3, 41, "arow", 99, {"group": "g", "model_digest": "m"}) for point in (found, expected)
         )
-        comparison = PointComparison(SimpleNamespace(low=0), "IN/3", (0, 50), [b"k"])  # type: ignore[arg-type]
+        comparison = PointComparison(SimpleNamespace(low=0), "IN/3", (0, 50))  # type: ignore[arg-type]
         return comparison._same(SimpleNamespace(key=lambda: b"k", value=lambda: written), (b"k", wanted))
 
     test = EProcess()

@@ -66,7 +66,7 @@ def test_an_audit_accepts_a_kappa_that_earlier_versions_defined() -> None:
         written, wanted = (
             encode_point(point, 3, 41, "arow", 99, {"group": "g", "model_digest": "m"}) for point in (found, expected)
         )
-        comparison = PointComparison(SimpleNamespace(low=0), "IN/3", (0, 50), [b"k"])  # type: ignore[arg-type]
+        comparison = PointComparison(SimpleNamespace(low=0), "IN/3", (0, 50))  # type: ignore[arg-type]
         message = SimpleNamespace(key=lambda: b"k", value=lambda: written)
         return comparison._same(message, (b"k", wanted))
 
