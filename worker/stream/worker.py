@@ -214,7 +214,7 @@ class Worker:
             except (KafkaException, TaskError) as error:
                 if not call.done:
                     self._abandon(call)
-                self._record_failure(task, "restore failed", error)
+                self._restore_failed(task, error)
                 continue
             self.reporter.restored(task, found, call.seconds)
             self._resume_at(task, task.position if found.start is None else found.start)
@@ -303,9 +303,9 @@ class Worker:
         action, sentence = self._classify_failure(task, "commit failed", error)
         self._restore_again(task, action, sentence)
 
-    def _record_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> None:
-        """Schedule the next restore of a task that failed while CREATED."""
-        action, sentence = self._classify_failure(task, what, error)
+    def _restore_failed(self, task: Task, error: KafkaException | TaskError) -> None:
+        """Schedule the next restore of a task whose restore has failed."""
+        action, sentence = self._classify_failure(task, "restore failed", error)
         self._retries.record_failure(task.partition, action, f"{task}: {sentence}")
 
     def _classify_failure(self, task: Task, what: str, error: KafkaException | TaskError) -> tuple[ErrorAction, str]:

@@ -72,6 +72,8 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
     for a group's members while the coordinator is starting (librdkafka 5040).
     """
     check, group = "group", settings.group
+    sentence = f"this principal has no right to READ on group {group}"
+    no_right = Finding(GROUP, check, ERROR, sentence, commands.grant("group", group, ["READ"]))
     try:
         if has_input:  # without the right to the group, this client looks for the coordinator until time is up
             with contextlib.closing(open_reader(settings)) as reader, contextlib.suppress(KafkaException):
@@ -79,14 +81,12 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
         allowed = query(lambda: _group_operations(settings), Deadline(TRY_SECONDS))
     except KafkaException as error:
         if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-            sentence = f"this principal has no right to READ on group {group}"
-            return Finding(GROUP, check, ERROR, sentence, commands.grant("group", group, ["READ"]))
+            return no_right
         return Finding(
             GROUP, check, SKIPPED, f"the coordinator of {group} does not say what is allowed: {_text(error)}"
         )
     if allowed is not None and "READ" not in allowed:
-        sentence = f"this principal has no right to READ on group {group}"
-        return Finding(GROUP, check, ERROR, sentence, commands.grant("group", group, ["READ"]))
+        return no_right
     return Finding(GROUP, check, OK, f"this principal may join {group}")
 
 

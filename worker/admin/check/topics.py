@@ -83,7 +83,7 @@ def check_outputs(
         sentence = f"the worker would have to create {', '.join(refused)}, but the broker refuses: {why.rstrip('.')}"
         return Finding(GROUP, "outputs", ERROR, sentence, _create(settings, commands, wanted, refused))
     few = [name for name in plan if state.partitions.get(name, wanted) < wanted]
-    if few and not all(_may(state.topics[name], "ALTER") for name in few):
+    if few and not all(_may_alter(state.topics[name]) for name in few):
         sentence = f"{', '.join(few)}: fewer than {wanted} partitions, and this principal may not add any"
         return Finding(GROUP, "outputs", ERROR, sentence, "; ".join(commands.add_partitions(n, wanted) for n in few))
     missing = [name for name in plan if name not in state.partitions]
@@ -113,8 +113,8 @@ def planned_outputs(state: ClusterState, settings: WorkerSettings) -> dict[str, 
     return output_plan(settings.topics.existing(state.partitions), state.partitions[settings.input])
 
 
-def _may(topic: TopicFacts, operation: str) -> bool:
-    return topic.operations is None or operation in topic.operations
+def _may_alter(topic: TopicFacts) -> bool:
+    return topic.operations is None or "ALTER" in topic.operations
 
 
 def check_topic(

@@ -14,14 +14,9 @@ INTERCEPT = "(intercept)"
 """Name of the last column of a learner with an intercept; no feature of an event has such a name by accident."""
 
 
-def feature_names(model: Model) -> list[str]:
-    """Names of a model's features in column order: as in the events, else x[0], x[1], ..."""
-    return list(model.columns)
-
-
 def describe(model: Model, offset: int) -> dict[str, Any]:
     """Describe a model that stands at an input offset; arrays are numpy views of its state."""
-    settings, names = model.settings, feature_names(model)
+    settings, names = model.settings, list(model.columns)
     points, classes = model.latest_points(), [word.decode() for word in settings.target.words()[:-1]]
     identity = {key: value for key, value in model.identity().items() if key not in ("learners", "states")}
     return {

@@ -309,15 +309,15 @@ class Checkpoint:
         n, start = len(values), 0
         nbytes = values.nbytes + keys.nbytes
         while start < n:
-            end = min(n, start + self._room(1))
+            end = min(n, start + self._await_room())
             whole = (start, end) == (0, n)
             self._queued.append((end - start, nbytes * (end - start) // n))
             part = (values, keys) if whole else (values[start:end], keys[start:end])
             self.sender.send(topic, *part, None if headers is None else headers[start:end])
             start = end
 
-    def _room(self, wanted: int) -> int:
-        """Wait until the client's queue has space for `wanted` records, also by bytes; return its free space.
+    def _await_room(self) -> int:
+        """Wait until the client's queue has space for a record, also by bytes; return its free space in records.
 
         Raises
         ------
@@ -326,7 +326,7 @@ class Checkpoint:
         """
         deadline = Deadline(ROOM_SECONDS, at_most=MOST_ROOM_SECONDS)
         left = len(self.sender)
-        while (free := QUEUE_MESSAGES - left) < wanted or self._queued_bytes(left) > QUEUE_BYTES:
+        while (free := QUEUE_MESSAGES - left) < 1 or self._queued_bytes(left) > QUEUE_BYTES:
             if deadline.passed:
                 raise TimedOut("the broker accepts no outputs, and the client's queue is full")
             self.sender.poll(0.01)
@@ -349,7 +349,7 @@ class Checkpoint:
         """Hand a snapshot's chunks to the client; return their number."""
         chunks = split_chunks(blob)
         for i, chunk in enumerate(chunks):
-            self._room(1)
+            self._await_room()
             self.sender.send_one(self.topics.snapshots, chunk, chunk_key(self.partition, i))
         self.bytes_since_snapshot = 0
         return len(chunks)
