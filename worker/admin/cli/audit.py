@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from driftway.worker.admin.cli.group_options import fill_in_from_group
 from driftway.worker.cli.console import bar, wide_console
 from driftway.worker.cli.event_options import schema_options
 from driftway.worker.cli.model_options import event_options, given_model, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
-from driftway.worker.cli.options import client_options, label_topic_option, outputs_option, reading_option
+from driftway.worker.cli.options import client_options, label_topic_option, outputs_option, reading_option, was_given
 from driftway.worker.cli.start_options import START_PLACES, start_place, warm_options
+from driftway.worker.errors import Failure, Unreachable, UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 from driftway.worker.settings import EARLIEST, WorkerSettings
 from driftway.worker.wire.rejections import format_counts
 
 if TYPE_CHECKING:
     from driftway.worker.admin.audit.report import AuditReport
+    from driftway.worker.admin.models import GroupModels
+    from driftway.worker.settings import ModelSettings
 
 ORPHANS_SHOWN = 5
 COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "alarms", "shares", "snapshots", "orphans"
@@ -76,7 +78,7 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
 
     given_model(given)  # what is wrong by itself is told before a broker is asked
     passthrough = parse_properties(given["properties"], given["client_properties"])
-    fill_in_from_group(given, input_, group, passthrough)
+    _fill_in_from_group(given, input_, group, passthrough)
     model = given_model(given)
     settings = WorkerSettings(
         given["bootstrap"],
@@ -152,3 +154,84 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
         soft_wrap=True,
         markup=False,
     )
+
+
+def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]) -> None:
+    """Set the model options that were not given to those of the group's first plan.
+
+    With --warm-start they stay, as the file decides, and where the group says nothing yet.
+
+    Raises
+    ------
+    UsageFailure
+        The options name other learners than the first plan, or the group began with a model file.
+    Unreachable
+        No broker answers.
+    """
+    from driftway.worker.admin.models import find_models
+    from driftway.worker.admin.state_admin.source import settings_for
+
+    if given["warm_start"] is not None:
+        return
+    settings = settings_for(given["bootstrap"], input_, group, passthrough, None, given["outputs"])
+    try:
+        found = find_models(settings, lambda sentence: click.echo(sentence, err=True))
+    except Unreachable:
+        raise
+    except Failure:
+        return  # nothing is committed yet, or what says it is damaged: whoever reads on tells
+    first = found.plans[0].applied_to(found.model)
+    if not was_given("learner") and first.warm_model is not None and first.warm is not None:
+        raise UsageFailure(f"group {group} began with model file {first.warm.digest}: name it with --warm-start")
+    if first.events is not None and found.plans[0].configuration.features is None and not was_given("feature"):
+        raise UsageFailure(
+            f"plan {found.plans[0].number} was written by an earlier version: give its --feature options"
+        )
+    _require_agreement(given, found)
+    options = {**_options(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
+    given |= {option: value for option, value in options.items() if not was_given(option)}
+
+
+def _require_agreement(given: dict[str, Any], found: GroupModels) -> None:
+    """Check that learners that were given are those of the first plan, in a group with plans."""
+    from driftway.worker.state.plans.next_plan import spec_of
+
+    if was_given("learner") and found.newest.number > found.plans[0].number:
+        names = tuple(spec_of(text).text for text in given["learner"])
+        if names != found.plans[0].names:
+            raise UsageFailure(
+                f"--learner {', '.join(names)} are not the learners that the group began with: plan "
+                f"{found.plans[0].number} has {', '.join(found.plans[0].names)}; leave --learner out, and the audit "
+                "takes them from there"
+            )
+
+
+def _options(settings: ModelSettings) -> dict[str, Any]:
+    """The options of `driftway worker` that make these settings, by the names of their parameters."""
+    target, events = settings.target, settings.events
+    options: dict[str, Any] = {
+        "learner": tuple(spec.text for spec in settings.specs),
+        "task": target.task,
+        "classes": None if target.labels else target.n_classes or None,
+        "labels": ",".join(target.labels) or None,
+        "maps": tuple(spec.text for spec in settings.maps),
+        "standardize": settings.standardize,
+        "window": settings.window,
+        "accuracy_every": settings.accuracy_every,
+        "detectors": tuple(spec.text for spec in settings.detectors),
+        "share": None if settings.share is None else str(settings.share),
+        "label_wait": None if settings.wait is None else str(settings.wait),
+        "missing": str(settings.missing),
+        "missing_indicators": settings.indicators,
+    }
+    if events is None:
+        return options
+    return options | {
+        "feature": tuple(map(str, events.features)),
+        "label": str(events.label),
+        "id_": str(events.id),
+        "time_": events.written_time,
+        "envelope": events.envelope or None,
+        "missing": str(events.missing),
+        "missing_indicators": events.indicators,
+    }

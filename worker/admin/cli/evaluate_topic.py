@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from driftway.learners.metrics.e_process import LEVEL, SIDES
-from driftway.worker.admin.cli.snapshot import asked
+from driftway.worker.admin.cli.group_options import asked_partitions
 from driftway.worker.admin.cli.snapshot.tables import bars
 from driftway.worker.admin.state_admin.group_replay import Beginning, beginning
 from driftway.worker.admin.state_admin.shared_history import require_as_shared
@@ -45,7 +45,7 @@ def evaluate_topic(given: dict[str, Any]) -> list[Row]:
     Failure, Unreachable
         The rows cannot be read, or the models there not be made.
     """
-    sources = asked({**given, "input_": given["topic"]}, given["partition"])
+    sources = asked_partitions({**given, "input_": given["topic"]}, given["partition"])
     start = beginnings(given["first"])
     history = None if given["plan"] is None else read_history(given["plan"])
     with bars() as shown:

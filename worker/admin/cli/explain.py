@@ -6,7 +6,12 @@ from typing import Any
 
 import click
 
-from driftway.worker.admin.cli.snapshot import asked, group_options, partition_option, replay_options
+from driftway.worker.admin.cli.group_options import (
+    asked_partitions,
+    group_options,
+    partition_option,
+    rebuild_options,
+)
 from driftway.worker.errors import Failure
 
 
@@ -18,7 +23,7 @@ from driftway.worker.errors import Failure
 @click.option(
     "--challenger", metavar="MODEL", help="Challenger whose prediction to explain.  [default: the champion's]"
 )
-@replay_options
+@rebuild_options
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def explain(
     partition: int, offset: int, about: str | None, challenger: str | None, as_json: bool, **given: Any
@@ -45,7 +50,7 @@ def explain(
     from driftway.worker.admin.explain import DIFFERS, why
     from driftway.worker.wire.codec import write_json
 
-    (source,) = asked(given, partition)
+    (source,) = asked_partitions(given, partition)
     with bars() as shown:
         found = why(source, offset, about, shown, challenger)
     if as_json:

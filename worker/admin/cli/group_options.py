@@ -1,95 +1,93 @@
-"""Model options that were not given, as a group itself says them: in its plans, its newest snapshot and its commits."""
+"""Options of the commands about a group's states, and the lookup of the partitions that they name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from driftway.worker.cli.options import was_given
-from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.cli.event_options import registry_options
+from driftway.worker.cli.options import client_options, outputs_option
+from driftway.worker.kafka.client_config import parse_properties
+from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
+from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
+from driftway.worker.wire.codec import FORMATS, JSON
 
 if TYPE_CHECKING:
-    from driftway.worker.admin.models import GroupModels
-    from driftway.worker.settings import ModelSettings
+    from driftway.worker.admin.state_admin.source import GroupPartition
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthrough: dict[str, Any]) -> None:
-    """Set the model options that were not given to those of the group's first plan.
+def group_options(required: bool = True) -> Callable[[F], F]:
+    """Add --input, --group and --output-prefix, along with --bootstrap, -X and --client-properties."""
 
-    With --warm-start they stay, as the file decides, and where the group says nothing yet.
+    def add(command: F) -> F:
+        command = outputs_option(client_options(command))
+        command = click.option("--group", required=required, help="The workers' consumer group.")(command)
+        return click.option(
+            "--input", "input_", required=required, metavar="EVENTS", help="Topic of events that the workers read."
+        )(command)
+
+    return add
+
+
+def partition_option(required: bool) -> Callable[[F], F]:
+    """Add --partition."""
+    kind = click.IntRange(0)
+    return click.option("--partition", type=kind, required=required, metavar="P", help="Partition of the input.")
+
+
+def rebuild_options(command: F) -> F:
+    """Add --format, --registry, --registry-property and --warm-start, as the workers have them."""
+    command = click.option(
+        "--warm-start", metavar="FILE", help="Model file that the workers started from; for states before any snapshot."
+    )(command)
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice((*FORMATS, *REGISTERED)),
+        default=JSON,
+        show_default=True,
+        help="Event format; the last three need --registry.",
+    )(registry_options(command))
+
+
+def given_form(given: dict[str, Any]) -> EventFormat:
+    """The event format given by the options of `rebuild_options`.
 
     Raises
     ------
     UsageFailure
-        The options name other learners than the first plan, or the group began with a model file.
-    Unreachable
-        No broker answers.
+        The options do not fit together, or the registry's address or a property is invalid.
+    Failure
+        The package that reads such events is not installed.
     """
-    from driftway.worker.admin.models import find_models
-    from driftway.worker.admin.state_admin.source import settings_for
-
-    if given["warm_start"] is not None:
-        return
-    settings = settings_for(given["bootstrap"], input_, group, passthrough, None, given["outputs"])
-    try:
-        found = find_models(settings, lambda sentence: click.echo(sentence, err=True))
-    except Unreachable:
-        raise
-    except Failure:
-        return  # nothing is committed yet, or what says it is damaged: whoever reads on tells
-    first = found.plans[0].applied_to(found.model)
-    if not was_given("learner") and first.warm_model is not None and first.warm is not None:
-        raise UsageFailure(f"group {group} began with model file {first.warm.digest}: name it with --warm-start")
-    if first.events is not None and found.plans[0].configuration.features is None and not was_given("feature"):
-        raise UsageFailure(
-            f"plan {found.plans[0].number} was written by an earlier version: give its --feature options"
-        )
-    _require_agreement(given, found)
-    options = {**_options(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
-    given |= {option: value for option, value in options.items() if not was_given(option)}
+    if "form" not in given:
+        return JSON_FORMAT
+    form = EventFormat(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
+    form.loads()  # fail early if the format is invalid, before the broker is asked
+    return form
 
 
-def _require_agreement(given: dict[str, Any], found: GroupModels) -> None:
-    """Check that learners that were given are those of the first plan, in a group with plans."""
-    from driftway.worker.state.plans.next_plan import spec_of
-
-    if was_given("learner") and found.newest.number > found.plans[0].number:
-        names = tuple(spec_of(text).text for text in given["learner"])
-        if names != found.plans[0].names:
-            raise UsageFailure(
-                f"--learner {', '.join(names)} are not the learners that the group began with: plan "
-                f"{found.plans[0].number} has {', '.join(found.plans[0].names)}; leave --learner out, and the audit "
-                "takes them from there"
-            )
+def at_options(command: F) -> F:
+    """Add --at, along with `rebuild_options`."""
+    return click.option(
+        "--at",
+        type=click.IntRange(0),
+        metavar="OFFSET",
+        help="State after all rows before this input offset.  [default: the newest committed snapshot]",
+    )(rebuild_options(command))
 
 
-def _options(settings: ModelSettings) -> dict[str, Any]:
-    """The options of `driftway worker` that make these settings, by the names of their parameters."""
-    target, events = settings.target, settings.events
-    options: dict[str, Any] = {
-        "learner": tuple(spec.text for spec in settings.specs),
-        "task": target.task,
-        "classes": None if target.labels else target.n_classes or None,
-        "labels": ",".join(target.labels) or None,
-        "maps": tuple(spec.text for spec in settings.maps),
-        "standardize": settings.standardize,
-        "window": settings.window,
-        "accuracy_every": settings.accuracy_every,
-        "detectors": tuple(spec.text for spec in settings.detectors),
-        "share": None if settings.share is None else str(settings.share),
-        "label_wait": None if settings.wait is None else str(settings.wait),
-        "missing": str(settings.missing),
-        "missing_indicators": settings.indicators,
-    }
-    if events is None:
-        return options
-    return options | {
-        "feature": tuple(map(str, events.features)),
-        "label": str(events.label),
-        "id_": str(events.id),
-        "time_": events.written_time,
-        "envelope": events.envelope or None,
-        "missing": str(events.missing),
-        "missing_indicators": events.indicators,
-    }
+def asked_partitions(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:
+    """Look up the partition that the options name, or all partitions, at the broker."""
+    from driftway.worker.admin.state_admin.source import find_partitions, settings_for
+    from driftway.worker.state.model_file import load
+
+    form = given_form(given)
+    passthrough = parse_properties(given["properties"], given["client_properties"])
+    warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
+    place = given["bootstrap"], given["input_"], given["group"], passthrough
+    return find_partitions(settings_for(*place, warm, given["outputs"]), partition, new, form)

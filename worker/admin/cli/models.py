@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from driftway.worker.admin.cli.group_options import group_options
 from driftway.worker.admin.cli.plan_commands import (
     all_partitions,
     begin_option,
@@ -16,7 +17,6 @@ from driftway.worker.admin.cli.plan_commands import (
     print_plan,
     write_change,
 )
-from driftway.worker.admin.cli.snapshot import group_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.settings.option_values import MOST_COVERAGE, NO_COVERAGE
 

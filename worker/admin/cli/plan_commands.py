@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from driftway.worker.admin.cli.snapshot import group_options
+from driftway.worker.admin.cli.group_options import group_options
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 

@@ -2,96 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
-from driftway.worker.cli.event_options import registry_options
-from driftway.worker.cli.options import client_options, outputs_option, was_typed
+from driftway.worker.admin.cli.group_options import asked_partitions, at_options, group_options, partition_option
+from driftway.worker.cli.options import was_typed
 from driftway.worker.errors import UsageFailure
-from driftway.worker.kafka.client_config import parse_properties
-from driftway.worker.kafka.registry.event_format import JSON_FORMAT, EventFormat
-from driftway.worker.kafka.registry.parser import FORMS as REGISTERED
-from driftway.worker.wire.codec import FORMATS, JSON
-
-if TYPE_CHECKING:
-    from driftway.worker.admin.state_admin.source import GroupPartition
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def group_options(required: bool = True) -> Callable[[F], F]:
-    """Add --input, --group and --output-prefix, along with --bootstrap, -X and --client-properties."""
-
-    def add(command: F) -> F:
-        command = outputs_option(client_options(command))
-        command = click.option("--group", required=required, help="The workers' consumer group.")(command)
-        return click.option(
-            "--input", "input_", required=required, metavar="EVENTS", help="Topic of events that the workers read."
-        )(command)
-
-    return add
-
-
-def partition_option(required: bool) -> Callable[[F], F]:
-    """Add --partition."""
-    kind = click.IntRange(0)
-    return click.option("--partition", type=kind, required=required, metavar="P", help="Partition of the input.")
-
-
-def replay_options(command: F) -> F:
-    """Add --format, --registry, --registry-property and --warm-start, as the workers have them."""
-    command = click.option(
-        "--warm-start", metavar="FILE", help="Model file that the workers started from; for states before any snapshot."
-    )(command)
-    return click.option(
-        "--format",
-        "form",
-        type=click.Choice((*FORMATS, *REGISTERED)),
-        default=JSON,
-        show_default=True,
-        help="Event format; the last three need --registry.",
-    )(registry_options(command))
-
-
-def given_form(given: dict[str, Any]) -> EventFormat:
-    """The event format given by the options of `replay_options`.
-
-    Raises
-    ------
-    UsageFailure
-        The options do not fit together, or the registry's address or a property is invalid.
-    Failure
-        The package that reads such events is not installed.
-    """
-    if "form" not in given:
-        return JSON_FORMAT
-    form = EventFormat(given["form"], given["registry"], tuple(parse_properties(given["registry_properties"]).items()))
-    form.loads()  # fail early if the format is invalid, before the broker is asked
-    return form
-
-
-def at_options(command: F) -> F:
-    """Add --at, along with `replay_options`."""
-    return click.option(
-        "--at",
-        type=click.IntRange(0),
-        metavar="OFFSET",
-        help="State after all rows before this input offset.  [default: the newest committed snapshot]",
-    )(replay_options(command))
-
-
-def asked(given: dict[str, Any], partition: int | None = None, new: bool = False) -> list[GroupPartition]:
-    """Look up the partition that the options name, or all partitions, at the broker."""
-    from driftway.worker.admin.state_admin.source import find_partitions, settings_for
-    from driftway.worker.state.model_file import load
-
-    form = given_form(given)
-    passthrough = parse_properties(given["properties"], given["client_properties"])
-    warm = None if given.get("warm_start") is None else load(given["warm_start"]).warm_start()
-    place = given["bootstrap"], given["input_"], given["group"], passthrough
-    return find_partitions(settings_for(*place, warm, given["outputs"]), partition, new, form)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -131,7 +48,7 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
     from driftway.worker.admin.state_admin.listing import list_snapshots
     from driftway.worker.wire.codec import write_json
 
-    sources = asked(given, partition)
+    sources = asked_partitions(given, partition)
     with bars() as shown:
         listings = [
             list_snapshots(one.settings, one.partition, one.end, shown("snapshots", one.end)) for one in sources
@@ -185,7 +102,7 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
             raise UsageFailure(f"{missing[0]} is missing: name FILE, or --input, --group and --partition")
         from driftway.worker.admin.state_admin.state_at_offset import state_at
 
-        (source,) = asked(given, partition)
+        (source,) = asked_partitions(given, partition)
         with bars() as shown:
             rebuilt = state_at(source, at, shown)
         model, offset = rebuilt.model, rebuilt.offset
@@ -220,7 +137,7 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
     from driftway.worker.state import model_file
 
     check_file(out)
-    (source,) = asked(given, partition)
+    (source,) = asked_partitions(given, partition)
     with bars() as shown:
         rebuilt = state_at(source, at, shown)
     model = rebuilt.model
@@ -264,6 +181,6 @@ def import_(file: str, partition: int, at: int, force: bool, **given: Any) -> No
     from driftway.worker.state.model_file import load
 
     read = load(file)
-    (source,) = asked(given, partition, new=True)
+    (source,) = asked_partitions(given, partition, new=True)
     import_state(source, read, at, force)
     click.echo(f"group {given['group']} continues at offset {at} of {source} with the state of {file}", err=True)
