@@ -219,7 +219,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """
     check_replay_options(streams, given)
     if given["topic"] is not None:
-        return _write_and_show(obj["evaluate_topic"](given), given)
+        return _write_and_show(obj["evaluate_topic"](given), given, replayed=True)
     check_options(given)
     check_table_options(streams, given)
     leave_to_the_stream(given)
@@ -231,28 +231,22 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     if given["plan"] is not None:
         from driftway.worker.evaluation.cli.planned import evaluate_planned
 
-        return _write_and_show(evaluate_planned(obj["open_stream"], streams[0], given), given)
+        return _write_and_show(evaluate_planned(obj["open_stream"], streams[0], given), given, replayed=True)
     from driftway.worker.evaluation.comparison import add_comparison
     from driftway.worker.evaluation.results import add_robustness
-    from driftway.worker.wire.codec import write_json
 
     results, drawings, read = _run(obj["open_stream"], streams, given)
     tell_losses(read)
     add_robustness(results)
     add_comparison(results)
-    _write_files(results, given)
-    if given["as_json"]:
-        click.echo(write_json(results))
-    else:
-        from driftway.worker.evaluation.cli.evaluation_table import show
-
-        show(results)
+    _write_and_show(results, given)
     require_used(read)
     _draw(drawings, given)
 
 
-def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any]) -> None:
-    """Write and print the results of --plan or --topic."""
+def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any], replayed: bool = False) -> None:
+    """Write and print the results, `replayed` those of --plan or --topic."""
+    from driftway.worker.evaluation.cli.evaluation_table import show
     from driftway.worker.evaluation.cli.replay_table import show_replay
     from driftway.worker.wire.codec import write_json
 
@@ -260,7 +254,7 @@ def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any]) -> Non
     if given["as_json"]:
         click.echo(write_json(results))
     else:
-        show_replay(results)
+        (show_replay if replayed else show)(results)
 
 
 def _check_files(given: dict[str, Any]) -> None:
