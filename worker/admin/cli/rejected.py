@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from driftway.worker.cli.options import client_options, group_of_outputs
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
+
+if TYPE_CHECKING:
+    from driftway.worker.admin.rejections.rejected import RejectionGroup
 
 SAMPLES = 1
 
@@ -41,9 +44,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     """
     from driftway.worker.admin.rejections import rejected as topic
     from driftway.worker.admin.watch.watcher import chosen
-    from driftway.worker.stream.observability.progress_log import example
     from driftway.worker.wire.codec import write_json
-    from driftway.worker.wire.rejections import shown
 
     passthrough = parse_properties(given["properties"], given["client_properties"])
     topics, counts = chosen(given["bootstrap"], passthrough, given)
@@ -60,23 +61,31 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     groups = topic.group_by_kind(topic.read(*place, counts[topics.rejected]), samples)
     groups = {kind: group for kind, group in groups.items() if not kinds or kind in kinds}
     if as_json:
-        summary = {
-            kind: {
-                "count": group.count,
-                "labels_set_aside": group.set_aside,
-                "samples": [
-                    {"partition": s.partition, "offset": s.offset, "reason": s.reason, "event": example(s.value)}
-                    for s in group.samples
-                ],
-            }
-            for kind, group in groups.items()
-        }
-        click.echo(write_json({"input": topics.input, "topic": topics.rejected, "kinds": summary}).decode())
-        return
-    if not groups:
+        kinds_found = {kind: _as_object(group) for kind, group in groups.items()}
+        click.echo(write_json({"input": topics.input, "topic": topics.rejected, "kinds": kinds_found}).decode())
+    elif groups:
+        _show(groups)
+    else:
         click.echo(f"nothing in {topics.rejected}")
+
+
+def _as_object(group: RejectionGroup) -> dict[str, Any]:
+    from driftway.worker.stream.observability.progress_log import example
+
+    samples = [
+        {"partition": one.partition, "offset": one.offset, "reason": one.reason, "event": example(one.value)}
+        for one in group.samples
+    ]
+    return {"count": group.count, "labels_set_aside": group.set_aside, "samples": samples}
+
+
+def _show(groups: dict[str, RejectionGroup]) -> None:
+    """Print how many rejections there are of each kind, and the samples."""
+    from driftway.worker.stream.observability.progress_log import example
+    from driftway.worker.wire.rejections import shown
+
     for kind, group in groups.items():
         labels = f" ({group.set_aside:,} labels set aside)" if group.set_aside else ""
         click.echo(f"{kind}: {group.count:,}{labels}")
         for one in group.samples:
-            click.echo(f"  {one.topic}/{one.partition}@{one.offset}: {shown(one.reason)}: {example(one.value)}")
+            click.echo(f"  {one}: {shown(one.reason)}: {example(one.value)}")
