@@ -26,7 +26,7 @@ from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.configuration import AS_OPTIONS, Configuration
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlannedModel, PlanPlace, first_plan
 from driftway.worker.state.plans.next_plan import named, spec_of, write_after
-from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
+from driftway.worker.state.plans.plan_topic import known_plans
 from driftway.worker.state.plans.transition import is_of_one_kind, why_not
 from driftway.worker.state.stored_fields import LARGEST
 from driftway.worker.stream.relearning.from_log import why_not_relearned
@@ -92,8 +92,7 @@ def find_models(settings: WorkerSettings, tell: Callable[[str], None]) -> GroupM
     except UsageFailure as error:
         raise Failure(str(error)) from None
     with translated_errors(settings), closing(reader_of(settings)) as reader:
-        deadline = Deadline(ASK_SECONDS)
-        plans = read_plans(reader, settings, deadline, tell) if topic_exists(reader, settings, deadline) else []
+        plans = known_plans(reader, settings, Deadline(ASK_SECONDS), tell)
     if not plans and file.plan is not None:  # the topic is gone
         plans = [file.plan]
     schema = file.saved.schema

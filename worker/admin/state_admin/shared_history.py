@@ -18,7 +18,7 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan, PlanPlace
 from driftway.worker.state.plans.plan_file import PlanHistory
-from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
+from driftway.worker.state.plans.plan_topic import known_plans
 
 
 def require_as_shared(
@@ -45,9 +45,7 @@ def require_as_shared(
         The group's plans cannot be read.
     """
     with translated_errors(source.settings), closing(reader_of(source.settings)) as reader:
-        deadline = Deadline(ASK_SECONDS)
-        has_plans = topic_exists(reader, source.settings, deadline)
-        plans = read_plans(reader, source.settings, deadline, lambda _: None) if has_plans else []
+        plans = known_plans(reader, source.settings, Deadline(ASK_SECONDS), lambda _: None)
     first = next((plan for plan in plans if plan.number == FIRST), newest)
     where = difference(history.first, history.places(source.partition), first, taken)
     if where is not None:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import TimedOut, query, retry, translated_errors
+from driftway.worker.kafka.error_handling import FENCED, TimedOut, query, retry, translated_errors
 from driftway.worker.kafka.log_reader.reader import MessageReader, ignore_out_of_range, open_reader
 from driftway.worker.kafka.topics import create_topics, partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -30,7 +30,6 @@ PARTITION = 0
 COMPACTED = {"cleanup.policy": "compact"}
 WRITE_SECONDS, VISIBLE_SECONDS = 30.0, 0.05
 TRANSACTION_TIMEOUT_MS = 30_000
-FENCED = (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED)
 
 
 def topic_exists(reader: Consumer, settings: WorkerSettings, deadline: Deadline) -> bool:
@@ -69,6 +68,13 @@ def read_plans(
     return [plans[number] for number in sorted(plans)]
 
 
+def known_plans(
+    reader: Consumer, settings: WorkerSettings, deadline: Deadline, on_error: Callable[[str], None]
+) -> list[ModelPlan]:
+    """As `read_plans`; none if the group has no topic of plans."""
+    return read_plans(reader, settings, deadline, on_error) if topic_exists(reader, settings, deadline) else []
+
+
 def with_states(
     places: Sequence[PlanPlace], reader: Consumer, settings: WorkerSettings, deadline: Deadline
 ) -> list[PlanPlace]:
@@ -83,10 +89,7 @@ def with_states(
     """
     if all(place.plan.lacking is None for place in places):
         return list(places)
-    known = list[ModelPlan]()
-    if topic_exists(reader, settings, deadline):
-        known = read_plans(reader, settings, deadline, lambda _: None)
-    found = with_states_of(places, known)
+    found = with_states_of(places, known_plans(reader, settings, deadline, lambda _: None))
     for place in found:
         if (lacking := place.plan.lacking) is not None:
             what = f"the state with which {lacking.name} began in plan {place.plan.number}"

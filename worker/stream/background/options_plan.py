@@ -21,7 +21,7 @@ from driftway.worker.state.plans.alarm_topic import require_alarm_topic
 from driftway.worker.state.plans.configuration import Configuration, why_not_features
 from driftway.worker.state.plans.model_plan import ModelPlan, first_plan
 from driftway.worker.state.plans.next_plan import begins_anew, goes_on
-from driftway.worker.state.plans.plan_topic import PlanWriter, WrittenMeanwhile, read_plans, topic_exists
+from driftway.worker.state.plans.plan_topic import PlanWriter, WrittenMeanwhile, known_plans
 from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.snapshot import BadSnapshot, Pointer
 
@@ -66,7 +66,7 @@ def write_options(settings: WorkerSettings, tell: Callable[[str], None]) -> Mode
 def _present_plan(settings: WorkerSettings, reader: Consumer, tell: Callable[[str], None]) -> ModelPlan | None:
     """The group's newest plan; None if it has committed nothing."""
     deadline = Deadline(ASK_SECONDS)
-    if topic_exists(reader, settings, deadline) and (plans := read_plans(reader, settings, deadline, tell)):
+    if plans := known_plans(reader, settings, deadline, tell):
         return plans[-1]
     topic = settings.topics.snapshots
     partitions = partition_counts(query(lambda: reader.list_topics(settings.input, deadline.remaining()), deadline))

@@ -23,7 +23,7 @@ from driftway.worker.settings.option_values import PromoteOption
 from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import first_plan
 from driftway.worker.state.plans.next_plan import promoted, write_after
-from driftway.worker.state.plans.plan_topic import read_plans, topic_exists
+from driftway.worker.state.plans.plan_topic import known_plans
 from driftway.worker.state.plans.promotion import Promotion, PromotionRule
 from driftway.worker.stream.background.plan_reader import PlanReader
 from driftway.worker.stream.background.thread import BackgroundThread
@@ -98,9 +98,8 @@ class Promoter(BackgroundThread):
 
     def _follow(self, reader: Consumer, option: PromoteOption) -> None:
         """Read the points of the present plan, and promote once; return when another plan is the newest."""
-        settings, deadline = self._settings, Deadline(ASK_SECONDS)
-        plans = read_plans(reader, settings, deadline, self._tell) if topic_exists(reader, settings, deadline) else []
-        partitions, options = self._count_partitions(reader), settings.model
+        plans = known_plans(reader, self._settings, Deadline(ASK_SECONDS), self._tell)
+        partitions, options = self._count_partitions(reader), self._settings.model
         first = first_plan(options.specs, options.warm, Configuration.of(options))
         rule = PromotionRule(option, plans or [first], partitions)
         levels = {name: float(f"{level:.3g}") for name, level in rule.levels.items()}
