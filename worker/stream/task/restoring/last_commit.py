@@ -18,7 +18,7 @@ from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX, Pointer
 from driftway.worker.state.stored_fields import Malformed
-from driftway.worker.stream.task.restoring.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
 
 STALE_SECONDS = 2.0
 """How long a coordinator whose offset differs from the log is asked again before the log decides."""
@@ -81,8 +81,8 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     )
     _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
     read = InputRead.parse(end) if at_least_once or record is None else record.input_read
-    notes = "; ".join(part for part in (ended, note) if part) or None
-    return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), notes, read, unreadable)
+    note = joined_notes(ended, note)
+    return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), note, read, unreadable)
 
 
 def _newest_record(context: RestoreContext) -> CommitRecord | None:

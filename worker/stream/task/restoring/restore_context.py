@@ -33,6 +33,11 @@ class MakeModel(Protocol):
     def __call__(self, plan: ModelPlan | None = None) -> Model: ...
 
 
+def joined_notes(*notes: str | None) -> str | None:
+    """Return notes for the log as one; None if there are none."""
+    return "; ".join(note for note in notes if note) or None
+
+
 @dataclass(frozen=True)
 class RestoreContext:
     """A restore's partition, clients and deadline.

@@ -20,7 +20,7 @@ from driftway.worker.state.plans.model_plan import FIRST
 from driftway.worker.state.snapshot import BadSnapshot, DamagedSnapshot, Pointer
 from driftway.worker.stream.task.restoring.last_commit import LastCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
-from driftway.worker.stream.task.restoring.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult, first_offset, outcome
 
 
@@ -141,7 +141,7 @@ class RestorePlan:
             found = self.from_pointer_or_fallback()
         if found.position < self.low or max(found.committed, end.committed) > self.high:
             return self.by_offset_policy(replace(found, committed=end.committed, missing_outputs=None))
-        return replace(found, note="; ".join(part for part in (last.note, found.note) if part) or None)
+        return replace(found, note=joined_notes(last.note, found.note))
 
     def without_offset(self) -> RestoreResult:
         """Without a committed offset, start a new group as `--start` says; for a lost offset a policy decides."""
@@ -235,7 +235,7 @@ class RestorePlan:
             found.position if relearns else start,
             start,
             None,
-            "; ".join(part for part in (found.note, note) if part),
+            joined_notes(found.note, note),
             history_start=self.low,
             keeps_learned=found.history_start is None,
             decided=True,
@@ -337,7 +337,7 @@ class RestorePlan:
             start,
             committed,
             None,  # the old snapshot is from before the gap
-            "; ".join(part for part in (found.note, note) if part),
+            joined_notes(found.note, note),
             history_start=start,
             keeps_learned=found.history_start is None,
             decided=True,

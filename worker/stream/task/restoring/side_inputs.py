@@ -15,7 +15,7 @@ from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.state.delayed_labels.stamps import NO_TIME
 from driftway.worker.state.model_sharing.exchange_record import first_missing, read_record_header
-from driftway.worker.stream.task.restoring.restore_context import RestoreContext
+from driftway.worker.stream.task.restoring.restore_context import RestoreContext, joined_notes
 from driftway.worker.stream.task.restoring.restore_plan import RestorePlan
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult, SharingState
 
@@ -79,9 +79,7 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
                 f"cannot restore {context.where}: {lost}; only --on-offset-out-of-range {EARLIEST} goes on, which "
                 f"{outcome}"
             )
-        note = "; ".join(
-            part for part in (found.note, f"{lost}; --on-offset-out-of-range {EARLIEST} {outcome}") if part
-        )
+        note = joined_notes(found.note, f"{lost}; --on-offset-out-of-range {EARLIEST} {outcome}")
         if found.history_start is None:
             found = replace(found, pointer=None, history_start=found.position, keeps_learned=True)
         merger = LabelMerger(MergeOrder(MergePosition(found.position, low)))
