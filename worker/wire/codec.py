@@ -41,8 +41,7 @@ from driftway.worker.wire.json_tokens.exact import (
 )
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import BytesColumn
-    from driftway.worker.wire.scanner import Floats
+    from driftway.worker.wire.columns import BytesColumn, Floats
     from driftway.worker.wire.writer import RowTemplate
 
 JSON, PACKED = "json", "packed"

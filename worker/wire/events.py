@@ -16,8 +16,7 @@ from driftway.worker.wire.columns import BytesColumn, ListColumn
 from driftway.worker.wire.headers import Header, Headers, chosen_headers
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import Integers
-    from driftway.worker.wire.scanner import Floats
+    from driftway.worker.wire.columns import Floats, Integers
     from driftway.worker.wire.writer import Column
 
 CLASSIFICATION, REGRESSION = "classification", "regression"

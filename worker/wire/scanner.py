@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
-from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn
+from driftway.worker.wire.columns import END, SPARE, BytesColumn, Floats, Integers, ListColumn
 from driftway.worker.wire.json_tokens.decimals import (
     FOUR,
     MINUS,
@@ -55,9 +55,6 @@ from driftway.worker.wire.json_tokens.tokens import (
     skip,
     string,
 )
-
-Floats = NDArray[np.float64]
-
 
 SEEN_X, SEEN_Y, SEEN_ID, SEEN_T = 1, 2, 4, 8
 NEEDS_PARSER, ROW, LABEL = 0, 1, 2

@@ -25,10 +25,11 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.alarms import errors_of
-from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats, Judged
+from driftway.worker.state.monitoring.emitted import EmittedFigures, Judged
 from driftway.worker.state.monitoring.evidence import mean_e_value
 from driftway.worker.state.plans.configuration import Configuration
 from driftway.worker.state.plans.model_plan import PlannedModel
+from driftway.worker.wire.columns import Floats
 from driftway.worker.wire.events import Records
 
 WORKER = "worker"

@@ -24,14 +24,14 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import NO_COVERAGE
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
 from driftway.worker.state.model import Model
-from driftway.worker.state.monitoring.emitted import EmittedFigures, Floats
+from driftway.worker.state.monitoring.emitted import EmittedFigures
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.plans.plan_file import PlanHistory, read_history
 from driftway.worker.state.plans.plan_run import PlanRun
 from driftway.worker.state.plans.transition import join
 from driftway.worker.wire.codec import write_events
-from driftway.worker.wire.columns import BytesColumn, ListColumn
+from driftway.worker.wire.columns import BytesColumn, Floats, ListColumn
 from driftway.worker.wire.events import CLASSIFICATION, Records
 
 EMITTED = "emitted"

@@ -40,11 +40,9 @@ from driftway.worker.state.delayed_labels.pending_table import (
     insert_all,
 )
 from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, judged
-from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.columns import Floats, Integers
 from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Labels, RejectedEvent
 from driftway.worker.wire.writer import Column
-
-Floats = NDArray[np.float64]
 
 OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
 WRONG_STAMPS = "wrong_timestamps", "furthest_ms"

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.learners.engine.update_loop import LABEL_EXPIRED, NOT_DELAYED
-from driftway.worker.wire.columns import Integers, Text
+from driftway.worker.wire.columns import Floats, Integers, Text
 
-Floats = NDArray[np.float64]
 Words = NDArray[np.uint64]
 
 RECENT = 1000

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.calibrator import Calibrator, Millionths
 from driftway.learners.metrics.classification import NO_SLOTS
 from driftway.learners.metrics.prequential import predicted_class
 from driftway.learners.metrics.reliability import ReliabilityMetrics
-from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.columns import Floats, Integers
 
-Floats = NDArray[np.float64]
 Count = Callable[[int, int], None]
 
 

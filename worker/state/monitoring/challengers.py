@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.e_process import EProcess
 from driftway.worker.state.monitoring.alarms import errors_of
-from driftway.worker.wire.columns import Integers
-
-Floats = NDArray[np.float64]
+from driftway.worker.wire.columns import Floats, Integers
 
 
 class ChallengerTests:

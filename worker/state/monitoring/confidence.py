@@ -17,9 +17,8 @@ from driftway.learners.metrics.reliability import MILLION
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.monitoring.calibration import Calibrated
 from driftway.worker.state.monitoring.covering import Covering
-from driftway.worker.wire.columns import NO_CONFIDENCE, Confidence, Integers
+from driftway.worker.wire.columns import NO_CONFIDENCE, Confidence, Floats, Integers
 
-Floats = NDArray[np.float64]
 Count = Callable[[int, int], None]
 NO_FORM = 0
 """Form of states without calibrators: see docs/decisions/0055."""

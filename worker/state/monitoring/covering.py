@@ -7,16 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.conformal.conformal import NONE_WAITS, Conformal, classes_of, ends_of
 from driftway.learners.conformal.coverage import CoverageMetrics
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_SLOTS
-from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.columns import Floats, Integers
 from driftway.worker.wire.events import REGRESSION, Target
 
-Floats = NDArray[np.float64]
 Count = Callable[[int, int], None]
 
 

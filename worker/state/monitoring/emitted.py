@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.engine.update_loop import LABEL_EXPIRED
 from driftway.learners.learner import Learner
@@ -14,9 +13,8 @@ from driftway.learners.metrics.offline import OfflineMetrics
 from driftway.learners.metrics.probabilities import link_of
 from driftway.learners.metrics.rolling import create_metrics
 from driftway.worker.state.delayed_labels.pending_rows import OrderedBatch
-from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.columns import Floats, Integers
 
-Floats = NDArray[np.float64]
 OF_PROBABILITIES = "log_loss", "brier"
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from driftway.learners.engine.state import Bytes
 from driftway.learners.learner import Learner
 from driftway.learners.metrics.classification import NO_GUESSES
@@ -18,8 +15,8 @@ from driftway.worker.state.monitoring.alarms import DriftAlarm, DriftMonitor
 from driftway.worker.state.monitoring.challengers import ChallengerTests
 from driftway.worker.state.monitoring.confidence import Emitted, ModelConfidence, Stateful
 from driftway.worker.state.monitoring.points import Figures, accuracy_points
+from driftway.worker.wire.columns import Floats
 
-Floats = NDArray[np.float64]
 Observer = Callable[[OrderedBatch, list[Floats]], None]
 Experts = Sequence[Sequence[dict[str, float]]]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.wire.columns import BufferColumn, BytesColumn
+from driftway.worker.wire.columns import BufferColumn, BytesColumn, Floats
 from driftway.worker.wire.events import NULL_VALUE, Reject, RejectLabel, Schema, Target, finite
-
-if TYPE_CHECKING:
-    from driftway.worker.wire.scanner import Floats
 
 VERSION = 1
 """First byte; differs from the `{` that JSON begins with."""

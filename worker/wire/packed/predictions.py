@@ -13,8 +13,7 @@ from driftway.worker.wire.events import REGRESSION, Batch, Target
 from driftway.worker.wire.json_tokens.buffer_pool import PooledColumn, give_buffer, runs, take_buffer
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import Flags, Integers
-    from driftway.worker.wire.scanner import Floats
+    from driftway.worker.wire.columns import Flags, Floats, Integers
 
 VERSION = 1
 """First byte; differs from the `{` that JSON begins with."""

@@ -29,8 +29,7 @@ from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIM
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD, EventSchema
 
 if TYPE_CHECKING:
-    from driftway.worker.wire.columns import Integers
-    from driftway.worker.wire.schema.conversion.convert import Floats
+    from driftway.worker.wire.columns import Floats, Integers
     from driftway.worker.wire.schema.conversion.row_columns import Nested
     from driftway.worker.wire.schema.field_index import FieldIndex
     from driftway.worker.wire.writer import Column

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
-from driftway.worker.wire.columns import SPARE, Integers
+from driftway.worker.wire.columns import SPARE, Floats, Integers
 from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
 from driftway.worker.wire.events import TRUTH_WORDS, as_number, truth_places
 from driftway.worker.wire.json_tokens.decimals import (
@@ -41,7 +41,6 @@ from driftway.worker.wire.schema.cell_table import (
 from driftway.worker.wire.schema.conversion.times import NO_UNIT, NOT_A_TIME
 from driftway.worker.wire.schema.feature import OTHERS
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int8]
 """i1[n, features]: outcome of reading each value."""
 

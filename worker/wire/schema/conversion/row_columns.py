@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.wire.codec import parse_json
-from driftway.worker.wire.columns import Integers, Text
+from driftway.worker.wire.columns import Floats, Integers, Text
 from driftway.worker.wire.events import REGRESSION, Records, Target, shown
 from driftway.worker.wire.schema.cell_table import FALSE, LARGEST_EXACT, NUMBER, TEXT, TRUE, CellTable
 from driftway.worker.wire.schema.conversion import convert, times
@@ -24,7 +24,6 @@ from driftway.worker.wire.schema.conversion.convert import (
     Codes,
     FeatureSlot,
     FeatureSlots,
-    Floats,
 )
 from driftway.worker.wire.schema.conversion.missing_words import MissingWords, clear_missing_words
 from driftway.worker.wire.schema.conversion.word_counts import SLOTS, count_words, word_counts

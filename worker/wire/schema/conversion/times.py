@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.numeric.elementary.trigonometric import cos, sin
-from driftway.worker.wire.columns import Integers
+from driftway.worker.wire.columns import Floats, Integers
 from driftway.worker.wire.json_tokens.decimals import Text
 from driftway.worker.wire.schema import feature
 from driftway.worker.wire.schema.cell_table import NUMBER, TEXT, CellTable
-
-Floats = NDArray[np.float64]
 
 NOT_A_TIME, NO_UNIT = np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1
 """No time, or a number whose unit the schema does not say."""

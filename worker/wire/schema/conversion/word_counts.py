@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.engine.jit import fragment, kernel
-from driftway.worker.wire.columns import SPARE, Integers
+from driftway.worker.wire.columns import SPARE, Floats, Integers
 from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, ONE, ZERO_DIGIT, Text, Words, read_number
 from driftway.worker.wire.json_tokens.tokens import (
     CLOSE,
@@ -40,7 +40,6 @@ from driftway.worker.wire.schema.conversion.convert import (
     WRONG,
     Codes,
     FeatureSlot,
-    Floats,
     bits_hash,
     digits_hash,
     place_of,
