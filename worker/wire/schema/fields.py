@@ -99,20 +99,10 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
         if not ended:
             if text[p] != QUOTE:
                 return NOWHERE
-            # Fields mostly have the order of the previous event.
-            name = int(tree.next[last])
-            if tree.owner[name] == node and same(text, p, tree.text, tree.bounds[name], tree.bounds[name + 1]):
-                p += tree.bounds[name + 1] - tree.bounds[name]
-                last = name
-            else:
-                after = any_string(text, p)
-                if after == NOWHERE:
-                    return NOWHERE
-                name = find_name(text, p, after, tree, node)
-                if name != NO_NAME:
-                    tree.next[last] = name
-                    last = name
-                p = after
+            p, name = _name(text, p, tree, node, last)
+            if p == NOWHERE:
+                return NOWHERE
+            last = last if name == NO_NAME else name
             p = skip(text, p)
             if text[p] != COLON:
                 return NOWHERE
@@ -154,6 +144,24 @@ def _event(text: Text, p: np.uint64, tree: FieldIndex, cells: CellTable, i: int)
         if text[p] != COMMA:
             return NOWHERE
         p = skip(text, p + ONE)
+
+
+@fragment
+def _name(text: Text, p: np.uint64, tree: FieldIndex, node: int, last: int) -> tuple[np.uint64, int]:
+    """Return the position after the field's name at p, or NOWHERE, and which one of the schema's it is, or NO_NAME.
+
+    Fields mostly have the order of the previous event, so the one that followed `last` there is compared first.
+    """
+    name = int(tree.next[last])
+    if tree.owner[name] == node and same(text, p, tree.text, tree.bounds[name], tree.bounds[name + 1]):
+        return p + (tree.bounds[name + 1] - tree.bounds[name]), name
+    after = any_string(text, p)
+    if after == NOWHERE:
+        return NOWHERE, NO_NAME
+    name = find_name(text, p, after, tree, node)
+    if name != NO_NAME:
+        tree.next[last] = name
+    return after, name
 
 
 @fragment
