@@ -5,7 +5,7 @@ docs/algorithms/hindsight.md#regret.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -59,7 +59,6 @@ def segment_costs(
     y: Array,
     edges: Sequence[int],
     ball: float = math.inf,
-    progress: Callable[[], None] | None = None,
 ) -> Array:
     """Return cost[i, j], the total loss of the best single model for the rows edges[i]..edges[j + 1] - 1.
 
@@ -69,8 +68,6 @@ def segment_costs(
         As in `fit`.
     edges : sequence of int
         0 = edges[0] < edges[1] < ... < edges[m] = n.
-    progress : callable or None
-        Called after each of the m (m + 1) / 2 fits.
 
     Raises
     ------
@@ -83,6 +80,4 @@ def segment_costs(
         for j in range(i, m):
             part, labels = rows[edges[i] : edges[j + 1]], y[edges[i] : edges[j + 1]]
             cost[i, j] = row_loss(loss, part @ fit(loss, part, labels, ball), labels).sum()
-            if progress is not None:
-                progress()
     return cost

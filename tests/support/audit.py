@@ -26,13 +26,11 @@ Scores = dict[tuple[int, int], Any]
 """(partition, offset) -> score, or a list of scores for more than two classes."""
 
 
-def expected_scores(
-    learner: str, parts: dict[int, tuple[Array, Array]], standardize: bool = True, task: str = "classification"
-) -> Scores:
+def expected_scores(learner: str, parts: dict[int, tuple[Array, Array]]) -> Scores:
     """Scores of an offline prequential run with one learner per partition over its rows (X, y) in offset order."""
     scores: Scores = {}
     for partition, (X, y) in parts.items():
-        model = learners.Spec.parse(learner).create(X.shape[1], task=task, standardize=standardize)
+        model = learners.Spec.parse(learner).create(X.shape[1], standardize=True)
         score = np.empty((len(X), 1))
         model.predict_then_update(np.ascontiguousarray(X), np.ascontiguousarray(y), score)
         scores |= {(partition, offset): s for offset, s in enumerate(score[:, 0].tolist())}

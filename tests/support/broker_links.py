@@ -158,13 +158,13 @@ class LinkedCluster(LocalCluster):
 
     Parameters
     ----------
-    heap, properties
+    heap : str
         As of `LocalCluster`.
     """
 
-    def __init__(self, heap: str = "400m", properties: Mapping[str, str] | None = None) -> None:
+    def __init__(self, heap: str = "400m") -> None:
         self.links = BrokerLinks(self._pids)
-        super().__init__(heap=heap, properties=properties, route=self.links.route)
+        super().__init__(heap=heap, route=self.links.route)
 
     def stop(self) -> None:
         """End all brokers, close the proxies and remove temporary directories."""

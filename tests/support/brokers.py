@@ -25,9 +25,9 @@ def own_broker(config: pytest.Config, properties: Mapping[str, str] | None = Non
 
 
 @contextlib.contextmanager
-def own_cluster(config: pytest.Config, properties: Mapping[str, str] | None = None) -> Iterator[LocalCluster]:
+def own_cluster(config: pytest.Config) -> Iterator[LocalCluster]:
     """Three brokers, each of which a test may kill; skips the test if they cannot be started."""
-    with started(config, LocalCluster(heap="256m", properties=properties)) as cluster:
+    with started(config, LocalCluster(heap="256m")) as cluster:
         yield cluster
 
 

@@ -56,10 +56,10 @@ def stream(kind, n, seed=0, spread=None):
     return score * spread[:, None], y.astype(float)
 
 
-def delays_of(n, seed, most=30):
+def delays_of(n, seed):
     """When the label of each row comes, in rows; 0: with it. Every seventh never comes: -1."""
     random = np.random.default_rng(seed)
-    late = np.where(random.random(n) < 0.3, 0, random.integers(1, most, n))
+    late = np.where(random.random(n) < 0.3, 0, random.integers(1, 30, n))
     late[::7] = -1
     return late
 

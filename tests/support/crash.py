@@ -28,7 +28,6 @@ from itertools import count
 from typing import Self
 
 from driftway.worker.stream.task.checkpoint import Step
-from tests.support.kafka import await_until
 from tests.support.process import Driftway
 
 KILL, STOP, RAISE, SECOND = "kill", "stop", "raise", "second"
@@ -53,11 +52,6 @@ class FaultyDriftway(Driftway):
     def ended(self) -> bool:
         """Whether the process has ended."""
         return self.process.poll() is not None
-
-    def await_frozen(self, seconds: float = 30.0) -> None:
-        """Wait until the process is stopped by SIGSTOP."""
-        await_until(lambda: self.ended or self.frozen, seconds, "the process is stopped")
-        assert not self.ended, self.story()
 
 
 class CrashingDriftway(FaultyDriftway):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from driftway.workbench.broker import settings
-from driftway.workbench.broker.distribution import Progress
 from driftway.workbench.broker.local import ATTEMPTS, LocalBrokers, LocalKafka, cluster_of, draw_port
 from driftway.worker.errors import UsageFailure
 
@@ -29,10 +28,6 @@ class LocalCluster(LocalBrokers):
         Port of the first broker, those of the others follow it; 0 draws free ones.
     heap : str
         Java's heap of each broker.
-    properties : mapping, optional
-        Broker properties over those of `driftway.workbench.broker.settings`.
-    progress : callable, optional
-        As of `LocalKafka`.
     controllers : int, optional
         How many of the brokers, from the first one on, are controllers too; by default all.
     route : callable, optional
@@ -55,8 +50,6 @@ class LocalCluster(LocalBrokers):
         data_dir: str | Path | None = None,
         port: int = 0,
         heap: str = "400m",
-        properties: Mapping[str, str] | None = None,
-        progress: Progress | None = None,
         controllers: int | None = None,
         route: Callable[[int, int], int] | None = None,
     ) -> None:
@@ -66,8 +59,6 @@ class LocalCluster(LocalBrokers):
             raise UsageFailure(f"the ports of {brokers} brokers follow port {port}, and the last port is {LAST_PORT}")
         self._brokers, self._wanted_port, self._heap = brokers, port, heap
         self._data_dir = None if data_dir is None else Path(data_dir).absolute()
-        self._own = {**settings.REPLICATED, **(properties or {})}
-        self._progress = progress
         self._controllers = controllers or brokers
         self._route = route
         self.nodes: list[LocalKafka] = []
@@ -115,10 +106,9 @@ class LocalCluster(LocalBrokers):
                 data_dir=None if self._data_dir is None else self._data_dir / str(node),
                 port=port,
                 heap=self._heap,
-                properties=self._own,
+                properties=settings.REPLICATED,
                 member=settings.Membership(node, controllers, internal[node - 1] if internal else None, advertised),
                 cluster=cluster,
-                progress=self._progress,
             )
             for node, port in enumerate(ports, 1)
         ]

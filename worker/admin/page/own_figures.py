@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.stream.observability.metrics import lags
@@ -30,12 +30,10 @@ class OwnFigures:
     ----------
     worker : Worker
         The worker.
-    clock : callable
-        Returns seconds.
     """
 
-    def __init__(self, worker: Worker, clock: Callable[[], float] = time.monotonic) -> None:
-        self._worker, self._clock = worker, clock
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
         metrics = worker.metrics
         self._counters = (
             metrics.records, metrics.predictions, metrics.restores, metrics.restore_failures, metrics.output_repairs,
@@ -51,8 +49,8 @@ class OwnFigures:
 
     def get(self) -> dict[str, Any]:
         """Return the figures, at most LEAST_SECONDS old."""
-        if self._clock() - self._known_at >= LEAST_SECONDS:
-            self._known, self._known_at = self._look(), self._clock()
+        if time.monotonic() - self._known_at >= LEAST_SECONDS:
+            self._known, self._known_at = self._look(), time.monotonic()
         return self._known
 
     def _look(self) -> dict[str, Any]:
@@ -95,7 +93,7 @@ class OwnFigures:
         }
 
     def _a_minute_ago(self, now: dict[tuple[str, str], Buckets]) -> dict[tuple[str, str], Buckets]:
-        at = self._clock()
+        at = time.monotonic()
         self._seen.append((at, now))
         while len(self._seen) > 1 and self._seen[1][0] <= at - RECENT_SECONDS:
             self._seen.popleft()
