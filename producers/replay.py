@@ -360,7 +360,7 @@ def ensure_topics(
     topic: str,
     label_topic: str | None,
     partitions: int | None,
-    partition: int | None = None,
+    partition: int | None,
 ) -> int:
     """Create the missing topics, both with the same number of partitions; return that number.
 

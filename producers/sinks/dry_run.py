@@ -37,7 +37,7 @@ class DryRun(Sink):
         The topics of rows and of delayed labels, if these have one of their own; JSON only.
     """
 
-    def __init__(self, path: str, form: str, stop: StopRequest, topics: tuple[str, str] | None = None) -> None:
+    def __init__(self, path: str, form: str, stop: StopRequest, topics: tuple[str, str] | None) -> None:
         super().__init__(stop)
         self.path = path
         self._topics = topics

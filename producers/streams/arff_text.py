@@ -60,7 +60,7 @@ class ArffText:
         The file is missing or is not ARFF, or two attributes have the same name.
     """
 
-    def __init__(self, path: Path, encoding: str = "") -> None:
+    def __init__(self, path: Path, encoding: str) -> None:
         self._path = path
         self.encoding = encoding or encoding_of(path, head_of(path))
         self.weighted = False

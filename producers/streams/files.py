@@ -69,7 +69,7 @@ def fetched_entry(path: Path) -> Entry | None:
     return CATALOGUE[name] if name in CATALOGUE and path == fetched_file(name) else None
 
 
-def folder_files(data_dir: str | None = None) -> dict[str, Path]:
+def folder_files(data_dir: str | None) -> dict[str, Path]:
     """The files of the data folder, by stream name.
 
     Raises
@@ -184,7 +184,7 @@ def open_file(
 
 def open_raw(
     path: Path,
-    drop: Sequence[str] = (),
+    drop: Sequence[str],
     label: str | None = None,
     labels: Sequence[str] | None = None,
     values: Mapping[str, Collection[str]] | None = None,

@@ -259,11 +259,11 @@ def write_next(
     places: Mapping[int, int],
     change: str,
     tell: Callable[[str], None],
-    configuration: Configuration | None = None,
-    relearn_from: Mapping[int, int] | None = None,
-    begin: str = "",
+    says: Configuration,
+    relearn_from: Mapping[int, int],
+    begin: str,
 ) -> ModelPlan:
-    """Write the next plan of a group; parameters as `ModelPlan` has them, without `configuration` that of the newest.
+    """Write the next plan of a group; parameters as `ModelPlan` has them, `says` is its configuration.
 
     With other features, `begin`, EMPTY or RELEARNED, says how models begin that cannot go on with them.
 
@@ -275,11 +275,9 @@ def write_next(
         Another command writes at the same time, the broker refuses, or does not answer.
     """
     _require_ahead(group, places)
-    _require_behind(group, relearn_from or {})
-    says, now = group.newest.configuration if configuration is None else configuration, round(1000 * time.time())
-    models = models_with_features(group.newest, models, says, group.model, begin)
-    after = group.next_number, models, dict(places), now, change, says
-    plan = ModelPlan(*after, dict(relearn_from or {}))
+    _require_behind(group, relearn_from)
+    models, now = models_with_features(group.newest, models, says, group.model, begin), round(1000 * time.time())
+    plan = ModelPlan(group.next_number, models, dict(places), now, change, says, dict(relearn_from))
     require_possible(group, plan)
     newest = group.newest
     if says.features != newest.configuration.features:  # the first plan of its topic says its own

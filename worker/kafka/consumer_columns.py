@@ -38,7 +38,7 @@ def _offsets(share: list[Message]) -> Integers:
     return np.fromiter(map(Message.offset, share), np.int64, n)
 
 
-def records_of(partition: int, messages: list[Message], headers: bool = False) -> Records:
+def records_of(partition: int, messages: list[Message], headers: bool) -> Records:
     """Convert messages of one partition, in order, to columns; headers are read at once if requested."""
 
     def read(i: int) -> Sequence[Header]:

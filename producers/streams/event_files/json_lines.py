@@ -32,7 +32,7 @@ class JsonLines(EventFile):
         The file is empty or cannot be read, or `drop` is not empty.
     """
 
-    def __init__(self, path: Path, drop: Sequence[str] = ()) -> None:
+    def __init__(self, path: Path, drop: Sequence[str]) -> None:
         if drop:
             raise UsageFailure(f"{path} contains events, which have no columns: remove --drop")
         self._path = path

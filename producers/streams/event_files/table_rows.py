@@ -41,9 +41,9 @@ class TableRows(EventFile):
     def __init__(
         self,
         table: Table,
-        label: str | None = None,
-        labels: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
+        label: str | None,
+        labels: Sequence[str] | None,
+        drop: Sequence[str],
         only: Collection[str] | None = None,
     ) -> None:
         self._table = table

@@ -104,7 +104,7 @@ def _group_operations(settings: WorkerSettings) -> frozenset[str] | None:
     return None if found is None else frozenset(one.name for one in found)
 
 
-def check_transactions(settings: WorkerSettings, commands: Commands, replicas: int = 1) -> Finding:
+def check_transactions(settings: WorkerSettings, commands: Commands, replicas: int) -> Finding:
     """Initialise a transactional id of the worker's prefix, which begins no transaction.
 
     `replicas` are those that the cluster can give to the topic of transactions.

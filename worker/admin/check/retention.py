@@ -41,7 +41,7 @@ def _needed(settings: WorkerSettings) -> tuple[int, str]:
 
 
 def check_retention(
-    state: ClusterState, settings: WorkerSettings, commands: Commands, event_bytes: float | None = None
+    state: ClusterState, settings: WorkerSettings, commands: Commands, event_bytes: float | None
 ) -> Iterator[Finding]:
     """Judge the retention of the input and of the label topic.
 

@@ -86,7 +86,7 @@ def write_change(
         at: datetime = given["at_time"]
         places = offsets_at(group, round(1000 * at.replace(tzinfo=UTC).timestamp()))
     plan = write_next(
-        group, models_of(group), places, change, _tell, configuration_of(group), relearn_from, begin or ""
+        group, models_of(group), places, change, _tell, configuration_of(group), relearn_from or {}, begin or ""
     )
     where = ", ".join(f"{p}:{offset}" for p, offset in sorted(places.items()))
     at_commit = "each partition takes it at its next commit"

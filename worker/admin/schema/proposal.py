@@ -163,7 +163,7 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
     return Proposal(found, features, left_out, y, name, t, target, options, missing)
 
 
-def propose_with_later(found: EventStats, later: LaterLabels, time: Path | None = None) -> Proposal:
+def propose_with_later(found: EventStats, later: LaterLabels, time: Path | None) -> Proposal:
     """Propose a schema of events whose labels come later; `found` are the statistics of the events alone."""
     found.asked[later.label] = later.seen
     for path in later.shared:

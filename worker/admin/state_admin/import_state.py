@@ -40,7 +40,7 @@ MOST_NAMES = 5
 """Maximum number of feature names listed in a message."""
 
 
-def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bool = False) -> None:
+def import_state(source: GroupPartition, file: ModelFile, offset: int, force: bool) -> None:
     """Commit a file's state as the state of a partition at an input offset.
 
     Parameters

@@ -67,7 +67,7 @@ class LearnerConfidence:
         How many rows wait at most.
     """
 
-    def __init__(self, learner: Learner, window: int, calibrated: bool, coverage: float, slots: int = 0) -> None:
+    def __init__(self, learner: Learner, window: int, calibrated: bool, coverage: float, slots: int) -> None:
         with_probability = calibrated and learner.task != REGRESSION
         self.calibrated = Calibrated(learner, window) if with_probability else None
         self.covering = Covering(learner, coverage, window) if coverage else None

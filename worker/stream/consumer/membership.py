@@ -62,7 +62,7 @@ class GroupMembership:
         event_log: EventLog,
         listeners: tuple[Partitions, Partitions, Partitions],
         callbacks: Mapping[str, Callable[[Any], None]],
-        broker_session_ms: int = 0,
+        broker_session_ms: int,
     ) -> None:
         self._broker_session_ms = broker_session_ms
         self.settings, self.event_log, self._listeners, self._callbacks = settings, event_log, listeners, callbacks

@@ -62,9 +62,7 @@ class OpenTransactions:
         Monotonic time in seconds.
     """
 
-    def __init__(
-        self, settings: WorkerSettings, event_log: EventLog, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, settings: WorkerSettings, event_log: EventLog, clock: Callable[[], float]) -> None:
         self._settings, self._event_log, self._clock = settings, event_log, clock
         self.found: dict[int, OpenTransaction] = {}
         """Partition -> its oldest open transaction, once it has stayed open for PATIENCE_SECONDS."""

@@ -103,7 +103,7 @@ def rows_after(
 
 
 def recorded_order(
-    settings: WorkerSettings, partition: int, place: MergePosition, orders: Sequence[MergeOrder] | None = None
+    settings: WorkerSettings, partition: int, place: MergePosition, orders: Sequence[MergeOrder] | None
 ) -> MergeOrder | None:
     """Return the order of the labels, as recorded up to the newest commit; None without a label topic.
 

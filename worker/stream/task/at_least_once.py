@@ -42,10 +42,10 @@ class AtLeastOnceCheckpoint(Checkpoint):
         settings: WorkerSettings,
         partition: int,
         member: Member,
-        probe: Probe | None = None,
-        callbacks: Mapping[str, Any] | None = None,
+        probe: Probe | None,
+        callbacks: Mapping[str, Any],
     ) -> None:
-        super().__init__(settings, partition, {**IDEMPOTENT, **(callbacks or {})}, probe)
+        super().__init__(settings, partition, {**IDEMPOTENT, **callbacks}, probe)
         self._member = member
         self._next_commit: tuple[int, str | None] = 0, None
         """Offset and metadata of the next commit."""

@@ -54,7 +54,7 @@ def schema_of(value: bytes | None, lenient: bool = False) -> Schema:
 
 
 def decode_events(
-    values: BytesColumn, schema: Schema, target: Target, lenient: bool = False
+    values: BytesColumn, schema: Schema, target: Target, lenient: bool
 ) -> tuple[Floats, Floats, dict[int, str], dict[int, str]]:
     """Decode packed events, all at once if they have equal lengths; if `lenient`, features may be NaN.
 
@@ -98,7 +98,7 @@ def label_reason(value: bytes | None, target: Target) -> str | None:
     return None
 
 
-def why_unusable(value: bytes | None, schema: Schema, lenient: bool = False) -> str | None:
+def why_unusable(value: bytes | None, schema: Schema, lenient: bool) -> str | None:
     """Return why a packed event is rejected; None if it is not."""
     try:
         size, _ = _head(value)

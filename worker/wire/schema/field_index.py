@@ -51,7 +51,7 @@ class FieldIndex(NamedTuple):
 
 
 def build_field_index(
-    ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]], id_only: int = NO_NAME
+    ways: Sequence[tuple[tuple[str, ...], int]], roots: Sequence[tuple[str, ...]], id_only: int
 ) -> FieldIndex:
     """Build the index.
 

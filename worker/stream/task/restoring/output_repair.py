@@ -167,7 +167,7 @@ class OutputCheck:
         self._outputs = OutputKeys(self._reader, topics, partition, deadline)
         self._ended = {topic: first for topic, first in ended.items() if topic != topics.snapshots}
 
-    def find_missing(self, newest: CommitRecord, suspected: bool = False) -> MissingOutputs | None:
+    def find_missing(self, newest: CommitRecord, suspected: bool) -> MissingOutputs | None:
         """Return what is missing; None if nothing is.
 
         Commits are checked backwards, to a complete one and past those whose outputs may have been aborted here. Where
