@@ -108,8 +108,6 @@ class ConfluentSink(KafkaSink):
 
     def _queue(self, topic: str, messages: list[dict[str, Any]], partition: int, single: bool) -> None:
         """Pass messages to the client; `single` if they have fields that its batch call ignores."""
-        from confluent_kafka import KafkaError
-
         if single:
             self._queue_singly(topic, messages, partition)
             return
@@ -120,21 +118,24 @@ class ConfluentSink(KafkaSink):
             error = message.get("_error")
             if error is None:
                 continue
-            # Refused by librdkafka itself; a retry would fail in the same way.
-            self.fatal = self.fatal or error.code() == KafkaError._FATAL
-            self._on_failure(error, None)
+            self._refused(error)
 
     def _queue_singly(self, topic: str, messages: list[dict[str, Any]], partition: int) -> None:
-        from confluent_kafka import KafkaError, KafkaException
+        from confluent_kafka import KafkaException
 
         for message in messages:
             callback = {"on_delivery": message.pop("callback")} if "callback" in message else {}
             try:
                 self._producer.produce(topic, partition=partition, **message, **callback)
-            except KafkaException as refused:
-                error = refused.args[0]
-                self.fatal = self.fatal or error.code() == KafkaError._FATAL
-                self._on_failure(error, None)
+            except KafkaException as error:
+                self._refused(error.args[0])
+
+    def _refused(self, error: Any) -> None:
+        """Count a message that librdkafka itself refuses; a retry would fail in the same way."""
+        from confluent_kafka import KafkaError
+
+        self.fatal = self.fatal or error.code() == KafkaError._FATAL
+        self._on_failure(error, None)
 
     @contextlib.contextmanager
     def _fatality(self) -> Iterator[None]:
