@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException
 
 from driftway.worker.errors import Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
@@ -25,7 +25,7 @@ from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import JSON, EventLog
-from driftway.worker.stream.observability.open_transactions import PATIENCE_SECONDS, OpenTransactions
+from driftway.worker.stream.observability.open_transactions import PATIENCE_SECONDS, OpenTransactions, ends_of
 from driftway.worker.stream.observability.uncaught import stacks
 
 if TYPE_CHECKING:
@@ -226,10 +226,9 @@ class HealthMonitor:
         return standalone_consumer(given, {})
 
     def _ask_for_ends(self, reader: Consumer, patience: float = PATIENCE_SECONDS) -> None:
-        queries = [TopicPartition(self.settings.input, partition, OFFSET_END) for partition in self._partitions()]
-        ends = self.open_transactions.ends([place.partition for place in queries], ANSWER_SECONDS)
-        found = reader.offsets_for_times(queries, timeout=ANSWER_SECONDS) if queries else []
-        self.ends = {place.partition: place.offset for place in found if place.error is None}
+        partitions = self._partitions()
+        ends = self.open_transactions.ends(partitions, ANSWER_SECONDS)
+        self.ends = ends_of(reader, self.settings.input, partitions, ANSWER_SECONDS)
         self.open_transactions.check(ends, self.ends, patience)
 
     def record_unreachable(self, error: str) -> None:

@@ -19,19 +19,20 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.metrics import MetricWrapperBase
 
 from driftway.worker.kafka.client_config import PYTHON
+from driftway.worker.kafka.error_handling import ErrorAction
 from driftway.worker.stream.observability.health import STARTING
 from driftway.worker.stream.observability.task_figures import FIGURES
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.wire.rejections import kind_of
 
 if TYPE_CHECKING:
-    from driftway.worker.kafka.error_handling import ErrorAction
     from driftway.worker.state.outputs import Outputs
     from driftway.worker.stream.observability.health import HealthMonitor
     from driftway.worker.stream.task.restoring.restore_result import RestoreResult
     from driftway.worker.stream.task.task import Task
     from driftway.worker.wire.events import Records
 
-STATES = ("created", "restoring", "running", "closed")
+STATES = tuple(state.value for state in State)
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 WORKER = ("group", "topic")
 Kind = TypeVar("Kind", bound=MetricWrapperBase)
@@ -279,7 +280,7 @@ class WorkerMetrics:
         """Count a failed commit or restore, as `what` says."""
         counter = self.restore_failures if what.startswith("restore") else self.commit_failures
         self.partition_metric(counter, task.partition, action.value).inc()
-        self.partition_metric(self.producer_fences, task.partition).inc(action.value == "fenced")
+        self.partition_metric(self.producer_fences, task.partition).inc(action is ErrorAction.FENCED)
 
     def aborted(self, task: Task) -> None:
         """Count an open transaction that is left for a takeover to abort."""
@@ -294,7 +295,7 @@ class WorkerMetrics:
 
     def state(self, task: Task) -> None:
         """Show a task's state; if it is closed, remove all metrics of its partition."""
-        if task.state.value == "closed":
+        if task.state is State.CLOSED:
             self._invisible.pop(task.partition, None)
             for metric in self._partitioned:
                 metric.remove_by_labels({"partition": str(task.partition)})

@@ -49,6 +49,19 @@ class OpenTransaction:
         return max(0, int(time.time() - self.began))
 
 
+def ends_of(reader: Consumer, topic: str, partitions: Collection[int], timeout: float) -> dict[int, int]:
+    """Return partition -> end of its log, as the reader sees it; those whose leader does not answer are left out.
+
+    Raises
+    ------
+    KafkaException
+        The broker did not answer within `timeout` seconds.
+    """
+    queries = [TopicPartition(topic, partition, OFFSET_END) for partition in partitions]
+    found = reader.offsets_for_times(queries, timeout=timeout) if queries else []
+    return {place.partition: place.offset for place in found if place.error is None}
+
+
 class OpenTransactions:
     """Finds and reports open transactions in the input.
 
@@ -82,9 +95,7 @@ class OpenTransactions:
         KafkaException
             The broker did not answer.
         """
-        queries = [TopicPartition(self._settings.input, partition, OFFSET_END) for partition in partitions]
-        found = self._uncommitted().offsets_for_times(queries, timeout=timeout) if queries else []
-        return {place.partition: place.offset for place in found if place.error is None}
+        return ends_of(self._uncommitted(), self._settings.input, partitions, timeout)
 
     def close(self) -> None:
         """Close the client; the next question makes another."""
