@@ -165,6 +165,7 @@ def test_the_checks_can_fail() -> None:
 def test_the_walk_sees_every_kind_of_import() -> None:
     found = all_arrows()
     assert ("driftway.worker.stream.worker", "driftway.worker.stream.task.task") in found
-    assert ("driftway.worker.wire.events", "driftway.worker.wire.columns") in found  # under TYPE_CHECKING
+    # Under TYPE_CHECKING, and nowhere else.
+    assert ("driftway.worker.stream.observability.health", "driftway.worker.stream.task.task") in found
     assert ("driftway.worker.cli.worker", "driftway.worker.stream.worker") in found  # inside a function
     assert (ROOT / "worker").is_dir()
