@@ -268,12 +268,9 @@ def _listed(text: Text, p: np.uint64, X: Floats, i: int, lenient: bool) -> np.ui
         return NOWHERE
     last = X.shape[1] - 1
     for j in range(last + 1):
-        start = skip(text, p + ONE)
-        p, X[i, j] = read_number(text, start)
+        p, X[i, j] = _number(text, skip(text, p + ONE), lenient)
         if p == NOWHERE:
-            if not lenient or load8(text, start) & FOUR_BYTES != NULL:
-                return NOWHERE
-            p, X[i, j] = start + FOUR, np.nan
+            return NOWHERE
         p = skip(text, p)
         if text[p] != (COMMA if j < last else CLOSE_LIST):
             return NOWHERE
@@ -300,16 +297,22 @@ def _named(text: Text, p: np.uint64, names: Names, X: Floats, i: int, lenient: b
         p = skip(text, p + names.bounds[j + 1] - names.bounds[j])
         if text[p] != COLON:
             return NOWHERE
-        start = skip(text, p + ONE)
-        p, X[i, j] = read_number(text, start)
+        p, X[i, j] = _number(text, skip(text, p + ONE), lenient)
         if p == NOWHERE:
-            if not lenient or load8(text, start) & FOUR_BYTES != NULL:
-                return NOWHERE
-            p, X[i, j] = start + FOUR, np.nan
+            return NOWHERE
         p = skip(text, p)
         if text[p] != (COMMA if place < last else CLOSE):
             return p + ONE if lenient and text[p] == CLOSE else NOWHERE
     return p + ONE
+
+
+@fragment
+def _number(text: Text, p: np.uint64, lenient: bool) -> tuple[np.uint64, float]:
+    """Read a number, if `lenient` also a null, as NaN; return the position after it, or NOWHERE, and the number."""
+    end, number = read_number(text, p)
+    if end == NOWHERE and lenient and load8(text, p) & FOUR_BYTES == NULL:
+        return p + FOUR, np.nan
+    return end, number
 
 
 @fragment
