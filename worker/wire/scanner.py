@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
-from driftway.worker.wire.columns import END, SPARE, BytesColumn, Floats, Integers, ListColumn
+from driftway.worker.wire.columns import END, SPARE, BytesColumn, Floats, Integers, ListColumn, Text
 from driftway.worker.wire.json_tokens.decimals import (
     FOUR,
     MINUS,
@@ -31,7 +31,6 @@ from driftway.worker.wire.json_tokens.decimals import (
     THREE,
     ZERO,
     ZERO_DIGIT,
-    Text,
     Words,
     read_number,
 )

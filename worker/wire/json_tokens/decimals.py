@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8, trailing_zeros
+from driftway.worker.wire.columns import Text
 
 SMALLEST_POWER, LARGEST_POWER = -300, 300
 
 Words = NDArray[np.uint64]
-Text = NDArray[np.uint8]
 
 
 def _powers_of_five() -> Words:

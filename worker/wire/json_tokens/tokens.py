@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftway.learners.engine.jit import fragment, load8, trailing_zeros
+from driftway.worker.wire.columns import Text
 from driftway.worker.wire.json_tokens.decimals import (
     ALL_ONES,
     EIGHT,
@@ -25,7 +26,6 @@ from driftway.worker.wire.json_tokens.decimals import (
     UPPER_E,
     ZERO,
     ZERO_DIGIT,
-    Text,
 )
 
 QUOTE, COLON, COMMA = 34, 58, 44

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftway.learners.engine.jit import fragment, kernel, load8
-from driftway.worker.wire.columns import SPARE, Integers
-from driftway.worker.wire.json_tokens.decimals import ALL_ONES, EIGHT, ONE, THREE, Text, Words
+from driftway.worker.wire.columns import SPARE, Integers, Text
+from driftway.worker.wire.json_tokens.decimals import ALL_ONES, EIGHT, ONE, THREE, Words
 from driftway.worker.wire.json_tokens.tokens import same
 
 NO_NAME = -1

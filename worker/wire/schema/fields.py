@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
-from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn
+from driftway.worker.wire.columns import END, SPARE, BytesColumn, Integers, ListColumn, Text
 from driftway.worker.wire.json_tokens import tokens
-from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, NOWHERE, ONE, ZERO, ZERO_DIGIT, Text, read_number
+from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, NOWHERE, ONE, ZERO, ZERO_DIGIT, read_number
 from driftway.worker.wire.json_tokens.tokens import (
     CLOSE,
     CLOSE_LIST,

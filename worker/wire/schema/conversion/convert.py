@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
-from driftway.worker.wire.columns import SPARE, Floats, Integers
+from driftway.worker.wire.columns import SPARE, Floats, Integers, Text
 from driftway.worker.wire.events import NUMBER as NUMBER_IN_TEXT
 from driftway.worker.wire.events import TRUTH_WORDS, as_number, truth_places
 from driftway.worker.wire.json_tokens.decimals import (
@@ -22,7 +22,6 @@ from driftway.worker.wire.json_tokens.decimals import (
     POINT,
     THREE,
     UPPER_E,
-    Text,
     Words,
     read_number,
 )

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from driftway.learners.engine.jit import fragment, kernel, load8
 from driftway.worker.wire.codec import parse_json
-from driftway.worker.wire.columns import Integers
-from driftway.worker.wire.json_tokens.decimals import NOWHERE, ONE, POWERS_OF_TEN, Text
+from driftway.worker.wire.columns import Integers, Text
+from driftway.worker.wire.json_tokens.decimals import NOWHERE, ONE, POWERS_OF_TEN
 from driftway.worker.wire.json_tokens.tokens import (
     CLOSE,
     COMMA,

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from driftway.learners.engine.jit import kernel
-from driftway.worker.wire.columns import SPARE, Integers
-from driftway.worker.wire.json_tokens.decimals import Text, Words
+from driftway.worker.wire.columns import SPARE, Integers, Text
+from driftway.worker.wire.json_tokens.decimals import Words
 from driftway.worker.wire.json_tokens.tokens import same
 from driftway.worker.wire.schema.cell_table import NULL, TEXT, CellTable
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from driftway.learners.engine.jit import fragment, kernel
 from driftway.learners.numeric.elementary.trigonometric import cos, sin
-from driftway.worker.wire.columns import Floats, Integers
-from driftway.worker.wire.json_tokens.decimals import Text
+from driftway.worker.wire.columns import Floats, Integers, Text
 from driftway.worker.wire.schema import feature
 from driftway.worker.wire.schema.cell_table import NUMBER, TEXT, CellTable
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from driftway.learners.engine.jit import fragment, kernel
-from driftway.worker.wire.columns import SPARE, Floats, Integers
-from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, ONE, ZERO_DIGIT, Text, Words, read_number
+from driftway.worker.wire.columns import SPARE, Floats, Integers, Text
+from driftway.worker.wire.json_tokens.decimals import MINUS, NINE, ONE, ZERO_DIGIT, Words, read_number
 from driftway.worker.wire.json_tokens.tokens import (
     CLOSE,
     CLOSE_LIST,
