@@ -188,7 +188,7 @@ def _fill_in_from_group(given: dict[str, Any], input_: str, group: str, passthro
             f"plan {found.plans[0].number} was written by an earlier version: give its --feature options"
         )
     _require_agreement(given, found)
-    options = {**_options(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
+    options = {**options_of(first), "label_topic": next((one.labels for one in found.partitions if one.labels), "")}
     given |= {option: value for option, value in options.items() if not was_given(option)}
 
 
@@ -206,7 +206,7 @@ def _require_agreement(given: dict[str, Any], found: GroupModels) -> None:
             )
 
 
-def _options(settings: ModelSettings) -> dict[str, Any]:
+def options_of(settings: ModelSettings) -> dict[str, Any]:
     """The options of `driftway worker` that make these settings, by the names of their parameters."""
     target, events = settings.target, settings.events
     options: dict[str, Any] = {
@@ -219,6 +219,7 @@ def _options(settings: ModelSettings) -> dict[str, Any]:
         "window": settings.window,
         "accuracy_every": settings.accuracy_every,
         "detectors": tuple(spec.text for spec in settings.detectors),
+        "coverage": settings.coverage,
         "share": None if settings.share is None else str(settings.share),
         "label_wait": None if settings.wait is None else str(settings.wait),
         "missing": str(settings.missing),

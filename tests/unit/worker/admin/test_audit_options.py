@@ -1,0 +1,29 @@
+"""Options that a group itself says: those that make its settings again, all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from driftway.worker.admin.cli.audit import audit, options_of
+from driftway.worker.cli.model_options import given_model
+
+WITHOUT_OPTIONS = "--input", "EVENTS", "--group", "g"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--learner", "arow:r=0.5", "--learner", "pa1", "--coverage", "0.9"),
+        ("--labels", "DOWN,UP", "--label-wait", "7d/50000", "--detector", "ddm", "--metric-window", "70"),
+        ("--task", "regression", "--learner", "rls", "--coverage", "0.8", "--accuracy-every", "7", "--no-standardize"),
+        ("--classes", "5", "--map", "polynomial:degree=2", "--missing", "last", "--missing-indicators"),
+        ("--feature", "amount", "--feature", "country:one-of=de|fr|*", "--label", "fraud", "--id", "@key"),
+        ("--learner", "pa1", "--share-models", "average:rows=20", "--coverage", "0.5"),
+    ],
+    ids=lambda options: options[0],
+)
+def test_the_options_of_settings_make_the_same_settings(options: tuple[str, ...]) -> None:
+    wanted = given_model(audit.make_context("audit", [*WITHOUT_OPTIONS, *options]).params)
+    plain = audit.make_context("audit", [*WITHOUT_OPTIONS]).params
+
+    assert given_model({**plain, **options_of(wanted)}) == wanted
