@@ -31,6 +31,8 @@ MOST_SHOWN = 200
 """Characters of a file's name in a message."""
 RENAMED = "driftway.renamed"
 """Where a context keeps the sentences about options with former names."""
+LAST_STANDARD_STREAM = 2
+"""File descriptor of standard error."""
 AGAIN_SECONDS = 0.1
 """Delay before a lost Ctrl-C is raised again: by then the callback has returned."""
 
@@ -144,6 +146,20 @@ def no_interrupt_lost() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def open_standard_streams() -> None:
+    """Give a process that was started without standard streams some that lead nowhere.
+
+    Otherwise a socket to a broker could become the stream that libraries write their errors to.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= LAST_STANDARD_STREAM:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+
+
 def _say(sentence: str, _code: int) -> None:
     try:
         click.echo(f"driftway: {sentence}", err=True)
@@ -226,10 +242,11 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway worker --input EVENTS --group sea
       driftway evaluate sea --learner auto --learner arow
     """
+    open_standard_streams()
     require_compiler(os.environ)
     require_known_variables(os.environ)
     told = ctx.meta.setdefault(RENAMED, [])
-    ctx.default_map = read_config(config, os.environ, told)
+    ctx.default_map = read_config(config, os.environ, told, ctx.invoked_subcommand)
     ctx.obj = ctx.obj or {}
     if ctx.invoked_subcommand == "worker":
         ctx.obj["renamed"] = told  # it has a log, whose lines may be JSON

@@ -28,7 +28,10 @@ OTHER_VARIABLES = (
 
 
 def read_config(
-    path: str | None, environ: Mapping[str, str] | None = None, told: list[str] | None = None
+    path: str | None,
+    environ: Mapping[str, str] | None = None,
+    told: list[str] | None = None,
+    wanted: str | None = None,
 ) -> dict[str, Any]:
     """Read defaults per command from a TOML file: top-level keys apply to all commands that have them, a table to one.
 
@@ -43,6 +46,8 @@ def read_config(
         The environment.
     told : list of str, optional
         Gets a sentence for each former name of an option.
+    wanted : str, optional
+        The command that is called. A list for all commands counts only for this one: others may take one value.
 
     Raises
     ------
@@ -52,12 +57,12 @@ def read_config(
     told = [] if told is None else told
     former = former_variables(environ or {}, told)
     if path is None:
-        return {} if not former else _per_command("the environment", {}, {}, {}, former)
+        return {} if not former else _per_command("the environment", {}, {}, {}, former, wanted)
     import tomllib
 
     try:
-        with open(path, "rb") as file:
-            given = tomllib.load(file)
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            given = tomllib.loads(file.read())
     except OSError as error:
         raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -71,7 +76,7 @@ def read_config(
     for name in tables:
         if name not in COMMANDS:
             raise UsageFailure(f"config {path}: no command {name!r}; tables are named after commands")
-    return _per_command(path, common, tables, event, former)
+    return _per_command(path, common, tables, event, former, wanted)
 
 
 def _per_command(
@@ -80,6 +85,7 @@ def _per_command(
     tables: dict[str, dict[str, Any]],
     event: dict[str, Any],
     former: Mapping[str, str],
+    wanted: str | None,
 ) -> dict[str, Any]:
     """Return each command's defaults."""
     commands = {name: leaves(load(name)) for name in COMMANDS}
@@ -92,8 +98,11 @@ def _per_command(
             if sub not in group:
                 raise UsageFailure(f"config {path}: {name} has no command {sub!r}")
             _require(path, f"{name} {sub}", inner[sub], [group[sub]])
+        general = common
+        if wanted not in (None, name):
+            general = {key: value for key, value in common.items() if not isinstance(value, list)}
         filled = {
-            sub: _filled(path, one, {**common, **_of_events(one, event), **own, **inner.get(sub, {}), **former})
+            sub: _filled(path, one, {**general, **_of_events(one, event), **own, **inner.get(sub, {}), **former})
             for sub, one in group.items()
         }
         defaults[name] = filled.get("", filled)
@@ -172,5 +181,10 @@ def _filled(path: str, command: click.Command, given: dict[str, Any]) -> dict[st
         value = given[key]
         if isinstance(value, list) and not option.multiple:
             raise UsageFailure(f"config {path}: {key!r} takes one value, not a list")
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, float) and isinstance(option.type, click.types.IntParamType):
+                raise UsageFailure(f"config {path}: {key!r} takes a whole number, not {one}")
+            if isinstance(one, bool) and not isinstance(option.type, click.types.BoolParamType):
+                raise UsageFailure(f"config {path}: {key!r} takes a value, not {str(one).lower()}")
         defaults[option.name] = [value] if option.multiple and not isinstance(value, list) else value
     return defaults

@@ -190,6 +190,16 @@ def short_of_files(limit: int, *arguments: str) -> subprocess.CompletedProcess[s
     )  # fmt: skip
 
 
+def test_a_worker_without_standard_streams_works(kafka: str) -> None:
+    topic, group = create_topic(kafka, unique("test"), 1), unique("group")
+    place = "--input", topic, "--group", group, "--bootstrap", kafka
+    started = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-m", "driftway", "worker", *place]
+    done = subprocess.run(
+        [*started, "--learner", "pa1", "--stop-at-end"], timeout=100, check=False, env=clean_environment()
+    )
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize(
     ("files", "arguments"),
     [

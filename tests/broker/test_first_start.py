@@ -67,6 +67,24 @@ def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str
     assert JOINED not in done.stderr
 
 
+REFUSING = {
+    "cleanup_policy=compact": ("no record without a key can be written to it", "--add-config cleanup.policy=delete"),
+    "max_message_bytes=200": ("takes batches of 200 bytes only", "--add-config max.message.bytes=10485760"),
+}
+
+
+@pytest.mark.parametrize("setting", slow_but(["cleanup_policy=compact"], REFUSING))
+def test_an_output_whose_settings_refuse_records_is_told(kafka: str, topic: str, group: str, setting: str) -> None:
+    option, _, value = setting.partition("=")
+    create_topic(kafka, topic, 1)
+    name = create_topic(kafka, f"{topic}.{group}.predictions", 1, **{option: value})
+    produce(kafka, topic, EVENTS)
+    done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, "--stop-at-end")
+    assert done.code == 1, done
+    last = done.stderr.splitlines()[-1]
+    assert all(part in last for part in (f"driftway: {topic}/0: {name}", *REFUSING[setting])), done
+
+
 @pytest.mark.parametrize(
     ("n", "says"),
     [

@@ -151,6 +151,14 @@ def test_repeatable_options_take_one_value_or_a_list(tmp_path: Path) -> None:
     assert run("--config", str(tmp_path / "config.toml"), "evaluate", ROWS, "--json").exit_code == 0
 
 
+def test_a_list_for_all_commands_does_not_trouble_those_that_take_one_value(tmp_path: Path) -> None:
+    path = tmp_path / "c.toml"
+    path.write_bytes(b'\xef\xbb\xbflearner = ["arow", "pa1"]\r\n')  # as Windows' editors write it
+    found = run("--config", str(path), "evaluate", ROWS, "--json")
+    assert found.exit_code == 0, found.stderr
+    assert [row["learner"] for row in json.loads(found.stdout)] == ["arow", "pa1"]
+
+
 def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> None:
     made = config_of(
         tmp_path, '[topics]\ninput = "E"\npartitions = 3\n[topics.create]\npartitions = 4\nreplication_factor = 2\n'
@@ -172,6 +180,9 @@ def test_commands_of_a_group_take_its_table_and_their_own(tmp_path: Path) -> Non
         ("[topics.check]\nreplication_factor = 5\n", "no option 'replication_factor' of topics check"),
         ("[worker.create]\nmetric_window = 5\n", "worker has no command 'create'"),
         ("[evaluate]\nmetric_window = [5, 6]\n", "'metric_window' takes one value, not a list"),
+        ("metric_window = [5, 6]\n", "'metric_window' takes one value, not a list"),
+        ("metric_window = 5.5\n", "'metric_window' takes a whole number, not 5.5"),
+        ("coverage = true\n", "'coverage' takes a value, not true"),
         ("metric_window = \n", "is not TOML: "),
         ("metric_window = 5\nmetric_window = 6\n", "is not TOML: "),
     ],

@@ -120,20 +120,21 @@ def parse_properties(pairs: Iterable[str], file: str | None = None) -> Propertie
     UsageFailure
         A pair without ``=``, a file that cannot be read, or a property that Driftway owns.
     """
-    lines: list[str] = []
+    lines: list[tuple[str, str]] = []
     if file is not None:
         try:
-            text = Path(file).read_text(encoding="utf-8")
+            text = Path(file).read_text(encoding="utf-8-sig")
         except OSError as error:
             raise UsageFailure(f"cannot read client properties {file}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise UsageFailure(f"client properties {file} are not UTF-8 text") from None
-        lines = [line for line in (raw.strip() for raw in text.splitlines()) if line and line[0] not in "#;"]
+        numbered = ((raw.strip(), f" at {file}, line {n}") for n, raw in enumerate(text.splitlines(), 1))
+        lines = [(line, where) for line, where in numbered if line and line[0] not in "#;!"]
     properties: Properties = {}
-    for pair in [*lines, *pairs]:
+    for pair, where in [*lines, *((pair, "") for pair in pairs)]:
         key, equals, value = (piece.strip() for piece in pair.partition("="))
         if not equals or not PROPERTY.fullmatch(key):
-            raise UsageFailure(f"client property {redact(pair)!r} is not key=value")
+            raise UsageFailure(f"client property {redact(pair)!r}{where} is not key=value")
         if key in OWNED:
             raise UsageFailure(f"client property {key} cannot be set: {OWNED[key]}")
         properties[key] = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -22,6 +23,14 @@ GUESS_SECONDS = 2.0
 
 CLEANUP, MIN_IN_SYNC = JUDGED = "cleanup.policy", "min.insync.replicas"
 """Settings that `judged_settings` needs."""
+MAX_MESSAGE = "max.message.bytes"
+
+
+DELETE = "delete"
+COMPACTED_OUTPUT = (
+    "no record without a key can be written to it, such as the prediction of an event that has none, and of each key "
+    "only the newest record stays, so that an audit cannot compare them"
+)
 
 
 class WrongSetting(NamedTuple):
@@ -62,6 +71,9 @@ def judged_settings(
     if policy != fitting:
         what = f"{topic} has cleanup.policy {policy}, not {fitting}"
         wrong.append(WrongSetting(what, False, _set(topic, fitting), (CLEANUP, fitting)))
+    elif wanted and "compact" in policy and CLEANUP not in wanted:
+        what = f"{topic} has cleanup.policy {policy}: {COMPACTED_OUTPUT}"
+        wrong.append(WrongSetting(what, False, _set(topic, DELETE), (CLEANUP, DELETE)))
     least = int(config[MIN_IN_SYNC])
     if replicas < least:
         what = f"{topic} has min.insync.replicas {least}, but only {replicas} replicas: nothing can be written to it"
@@ -94,9 +106,26 @@ def wrong_settings(
     return wrong
 
 
+def settings_of_topics(
+    bootstrap: str, passthrough: Mapping[str, Any], topics: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """Return topic -> its settings; topics whose settings cannot be read are left out."""
+    admin = admin_client(bootstrap, passthrough)  # has to live until the answers are there
+    found = dict[str, dict[str, str]]()
+    for topic, future in topic_configs(admin, topics).items():
+        with contextlib.suppress(KafkaException):
+            found[topic] = {name: one.value for name, one in future.result().items()}
+    return found
+
+
 def _set(topic: str, policy: str) -> str:
-    add = f"--add-config cleanup.policy={policy}"
-    return f": `kafka-configs.sh --alter --entity-type topics --entity-name {topic} {add}` sets it"
+    return f": {set_command(topic, CLEANUP, policy)} sets it"
+
+
+def set_command(topic: str, setting: str, value: str) -> str:
+    """Return the command that changes a setting of a topic, in backticks."""
+    add = f"--add-config {setting}={value}"
+    return f"`kafka-configs.sh --alter --entity-type topics --entity-name {topic} {add}`"
 
 
 def broker_session_ms(bootstrap: str, passthrough: Mapping[str, Any], brokers: Sequence[int]) -> int:

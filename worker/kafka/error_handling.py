@@ -60,6 +60,7 @@ REFUSED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError._AUTHENTICATION,
     KafkaError.MSG_SIZE_TOO_LARGE,
+    KafkaError.INVALID_RECORD,
     KafkaError._UNSUPPORTED_FEATURE,
     KafkaError.UNSUPPORTED_VERSION,
     KafkaError._INVALID_ARG,
@@ -129,10 +130,15 @@ class RecordTooLarge(TaskError):
     action = ErrorAction.ABORT
 
 
+def code_of(failure: Exception) -> int | None:
+    """Return the client's code of a failure to write; None if it has none."""
+    error = failure.error if isinstance(failure, DeliveryFailed) else failure.args[0] if failure.args else None
+    return error.code() if isinstance(error, KafkaError) else None
+
+
 def is_too_large(failure: Exception) -> bool:
     """Return whether a record was refused for its size."""
-    error = failure.error if isinstance(failure, DeliveryFailed) else failure.args[0] if failure.args else None
-    return isinstance(error, KafkaError) and error.code() == KafkaError.MSG_SIZE_TOO_LARGE
+    return code_of(failure) == KafkaError.MSG_SIZE_TOO_LARGE
 
 
 def classify(error: KafkaError) -> ErrorAction:

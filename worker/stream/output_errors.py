@@ -1,4 +1,4 @@
-"""Why outputs could not be written: the cause behind a broken transaction, and records that are too large."""
+"""Why outputs could not be written: the cause behind a broken transaction, and settings that refuse records."""
 
 from __future__ import annotations
 
@@ -8,12 +8,23 @@ from typing import Protocol, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.error_handling import RecordTooLarge, is_too_large
+from driftway.worker.kafka.cluster import (
+    CLEANUP,
+    COMPACTED_OUTPUT,
+    DELETE,
+    MAX_MESSAGE,
+    set_command,
+    settings_of_topics,
+)
+from driftway.worker.kafka.error_handling import RecordTooLarge, code_of, is_too_large
 from driftway.worker.kafka.interface import Sender
+from driftway.worker.kafka.topics import LARGEST_RECORD
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.wire.rejections import SMALL_RECORD
 
 Answer = TypeVar("Answer")
+MESSAGE_MAX = "message.max.bytes"
+"""The client's own limit."""
 
 
 class OutputProducer(Protocol):
@@ -34,7 +45,7 @@ def with_cause(checkpoint: OutputProducer, call: Callable[[], Answer]) -> Answer
     Raises
     ------
     Failure
-        Writing to an output is not authorized.
+        Writing to an output is not authorized, or a setting of it refuses a record.
     RecordTooLarge
         The broker has refused a record for its size for the first time: the same rows may succeed with shorter
         rejections.
@@ -58,7 +69,28 @@ def with_cause(checkpoint: OutputProducer, call: Callable[[], Answer]) -> Answer
             "the broker refuses a record for its size: from here on only rejected events up to "
             f"{SMALL_RECORD} bytes are written whole ({failed})"
         )
-    raise failed
+    raise _refused_by_setting(checkpoint, failed) or failed
+
+
+def _refused_by_setting(checkpoint: OutputProducer, failed: Exception) -> Failure | None:
+    """Say which setting of which output refuses a record; None if none is known to."""
+    code, settings, topics = code_of(failed), checkpoint.settings, checkpoint.settings.topics
+    if code not in (KafkaError.INVALID_RECORD, KafkaError.MSG_SIZE_TOO_LARGE):
+        return None
+    found = settings_of_topics(settings.bootstrap, settings.passthrough, topics.outputs())
+    where = f"{topics.input}/{checkpoint.partition}"
+    for topic, config in found.items():
+        policy, most = config[CLEANUP], int(config[MAX_MESSAGE])
+        if code == KafkaError.INVALID_RECORD and "compact" in policy and topic not in (topics.snapshots, topics.shares):
+            way_out = f"{set_command(topic, CLEANUP, DELETE)} sets another"
+            return Failure(f"{where}: {topic} has cleanup.policy {policy}: {COMPACTED_OUTPUT}; {way_out}")
+        if code == KafkaError.MSG_SIZE_TOO_LARGE and most < LARGEST_RECORD and topic in str(failed):
+            way_out = f"{set_command(topic, MAX_MESSAGE, str(LARGEST_RECORD))} raises it"
+            return Failure(f"{where}: {topic} takes batches of {most:,} bytes only, its {MAX_MESSAGE}: {way_out}")
+    own = settings.passthrough.get(MESSAGE_MAX)
+    if code == KafkaError.MSG_SIZE_TOO_LARGE and own is not None:
+        return Failure(f"{where}: the client takes no record of more than {own} bytes: leave out -X {MESSAGE_MAX}")
+    return None
 
 
 def _broken_by(checkpoint: OutputProducer) -> KafkaException | None:

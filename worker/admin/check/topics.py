@@ -9,7 +9,7 @@ from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import LARGEST_BATCH
-from driftway.worker.kafka.cluster import CLEANUP, MIN_IN_SYNC, judged_settings
+from driftway.worker.kafka.cluster import CLEANUP, MAX_MESSAGE, MIN_IN_SYNC, judged_settings
 from driftway.worker.kafka.log_reader.topic_facts import COMPACTED_INPUT
 from driftway.worker.kafka.topics import LARGEST_RECORD, output_plan, require_input
 from driftway.worker.settings import WorkerSettings
@@ -18,7 +18,7 @@ from driftway.worker.stream.startup import require_not_own, wrong_label_topic
 
 GROUP = "topics"
 DEFAULT_REPLICAS = "default.replication.factor"
-MAX_MESSAGE, UNCLEAN = "max.message.bytes", "unclean.leader.election.enable"
+UNCLEAN = "unclean.leader.election.enable"
 LEAST_SAFE = 3
 """Brokers from which a topic can have three replicas, two of them in sync, and lose a broker without standing still."""
 RECORD_BYTES = 1_000

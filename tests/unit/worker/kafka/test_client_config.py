@@ -25,6 +25,15 @@ def test_file_is_read_before_the_pairs_and_these_win(tmp_path: Path) -> None:
     assert parse_properties(["b=3"], str(file)) == {"a": "1", "b": "3", "c": "\u00e9"}
 
 
+def test_a_file_may_be_as_editors_and_java_write_it_and_a_wrong_line_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_bytes(b"\xef\xbb\xbfa=1\r\n! comment\r\nb=2\r\n")
+    assert parse_properties([], str(file)) == {"a": "1", "b": "2"}
+    file.write_text("a=1\n\nsasl.password: x\n")
+    with pytest.raises(UsageFailure, match=rf"^client property '\*\*\*' at {file}, line 3 is not key=value$"):
+        parse_properties([], str(file))
+
+
 @pytest.mark.parametrize("key", ["sasl.oauthbearer.assertion.private.key.passphrase", "a" * 64])
 def test_long_names_of_properties_are_taken(key: str) -> None:
     assert parse_properties([f"{key}=x"]) == {key: "x"}
