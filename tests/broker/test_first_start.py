@@ -67,6 +67,14 @@ def test_an_output_that_nothing_can_be_written_to_is_told(kafka: str, topic: str
     assert JOINED not in done.stderr
 
 
+def test_a_session_that_the_brokers_do_not_allow_ends_the_worker(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic, 1)
+    session = "-X", "session.timeout.ms=10", "--learner", "pa1"
+    done = driftway("worker", "--input", topic, "--group", group, "--bootstrap", kafka, *session, seconds=60)
+    assert done.code == 1, done
+    assert "driftway: the brokers do not allow the session timeout: give -X session.timeout.ms" in done.stderr
+
+
 REFUSING = {
     "cleanup_policy=compact": ("no record without a key can be written to it", "--add-config cleanup.policy=delete"),
     "max_message_bytes=200": ("takes batches of 200 bytes only", "--add-config max.message.bytes=10485760"),

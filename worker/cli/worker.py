@@ -194,9 +194,9 @@ def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> Non
     TOPIC.GROUP.snapshots, with --detector drift alarms to TOPIC.GROUP.alarms, and with --emit all the challengers'
     predictions to TOPIC.GROUP.challengers; these topics are created if missing, and belong to the group. With
     --warm-start the champion starts from a trained model's state; give the file at every start of the group. A new
-    group whose first events are all rejected stops with code 1 and commits nothing. On SIGTERM the worker finishes,
-    commits, leaves the group and exits with 0; on a second one it exits at once with 143 (130 after Ctrl-C), and
-    what is not committed is processed again.
+    group whose first events are all rejected stops with code 1 and commits nothing. On SIGTERM, or when its terminal
+    closes (SIGHUP), the worker finishes, commits, leaves the group and exits with 0; on a second signal it exits at
+    once with 143 (130 after Ctrl-C), and what is not committed is processed again.
 
     \b
     Examples:
@@ -254,7 +254,8 @@ def _work(obj: dict[str, Any], given: dict[str, Any], event_log: EventLog) -> No
     if endpoint is not None:
         endpoint.start()
         event_log.event("listening", host=given["http_host"], port=endpoint.port)
-    for name in (signal.SIGTERM, signal.SIGINT):
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)  # as under nohup
+    for name in (signal.SIGTERM, signal.SIGINT, *hangup):
         signal.signal(name, lambda number, _: _stop(running, number))
     try:
         running.run(kernels)

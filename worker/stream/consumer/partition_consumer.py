@@ -257,6 +257,11 @@ class PartitionConsumer:
             raise Failure(f"topic {self.settings.input} does not exist any more: somebody has deleted it")
         elif self._membership.may_rejoin(error.str()):
             self._rejoin()
+        elif code == KafkaError.INVALID_SESSION_TIMEOUT:
+            raise Failure(
+                "the brokers do not allow the session timeout: give -X session.timeout.ms between their "
+                "group.min.session.timeout.ms and group.max.session.timeout.ms, as `driftway check` names it"
+            )
         elif code == KafkaError._FATAL or is_permanent(error):
             # For a fenced static member the client gives a fatal error, whose text alone names the cause.
             named = "group.instance.id" in error.str() or NAME_TAKEN in error.str()
