@@ -69,6 +69,12 @@ def delete_before(stage: FaultScenario, topic: str, offset: int) -> None:
         future.result(timeout=30)
 
 
+def require_audit(stage: FaultScenario) -> None:
+    """Require that an audit holds: it begins where a decision took effect."""
+    done = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", stage.bootstrap)
+    assert done.code == 0, done
+
+
 def predicted(stage: FaultScenario) -> dict[tuple[int, int], list[float]]:
     """(partition, offset) -> all scores that a read_committed reader sees, in log order."""
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
@@ -125,6 +131,7 @@ def test_fresh_starts_with_an_empty_learner_where_the_group_stands(kafka: str) -
         await_until(lambda: auditor.seen >= len(stage.expected), 30, "every row predicted")
     assert not auditor.complaints
     assert auditor.scores[0, 500] == 0.0, "the first score of an empty learner"
+    require_audit(stage)
 
 
 def test_snapshot_of_another_learner_is_refused(kafka: str) -> None:
@@ -170,6 +177,7 @@ def test_group_set_back_is_refused_and_replay_predicts_again_with_the_same_bits(
     assert "--on-restore-failure replay relearns the log from offset 0, reset starts" in sentence
     learn(stage, 500, 1000, *REPLAY)
     require_same(stage, once=[*range(200), *range(500, 1000)], twice=range(200, 500))
+    require_audit(stage)
 
 
 @pytest.mark.slow
@@ -193,6 +201,7 @@ def test_group_set_back_and_told_fresh_begins_with_an_empty_learner_there(kafka:
     found = predicted(stage)
     assert {len(found[0, offset]) for offset in range(200, 500)} == {2}
     assert found[0, 200][-1] == 0.0, "the first score of an empty learner"
+    require_audit(stage)
 
 
 @pytest.mark.slow
@@ -223,6 +232,7 @@ def test_group_set_forward_and_told_fresh_skips_what_is_skipped(kafka: str) -> N
     found = predicted(stage)
     assert sorted(offset for _, offset in found) == [*range(500), *range(700, 1000)]
     assert found[0, 700] == [0.0]
+    require_audit(stage)
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
 """Where to begin in the outputs of a partition whose input offsets have begun anew.
 
 `driftway snapshot import` may move the committed offset: if it goes back, the same input offsets have outputs twice; if
-it goes on, some have none. In an input topic that was recreated, offsets are those of other events. Both leave a
-record among the snapshots that says where the outputs ended: what lies before belongs to the history that was given up.
+it goes on, some have none. So it is where somebody sets it, and a worker goes on as --on-restore-failure says. In an
+input topic that was recreated, offsets are those of other events. All of these leave a record among the snapshots that
+says where the outputs ended: what lies before belongs to the history that was given up.
 """
 
 from __future__ import annotations

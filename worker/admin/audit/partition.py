@@ -15,6 +15,7 @@ import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 from driftway.worker.admin.audit.diff import Mismatch
@@ -79,7 +80,7 @@ class PartitionAudit:
         self._input, self._predicted, self._accuracy, self._rejected, self._alarmed, self._shared, *_ = streams
         self._challenged = streams.challengers
         self._snapshots = SnapshotReader(streams.chunks, settings.model, partial(with_state, settings=settings))
-        self._model = Model(settings.model, target.partition, settings.group)
+        self._model = self._snapshots.empty_model(target, settings.group)
         self._exchange_verifier = ExchangeVerifier(settings, target.partition) if self._shared is not None else None
         self._changes = PlanChanges(target.partition)
         self._position = 0
@@ -98,9 +99,7 @@ class PartitionAudit:
         """
         self._require_log()
         self._ahead = self._next_snapshot()
-        self._model = Model(self._snapshots.settings, self.target.partition, self.settings.group)
-        self._model.decoder.set_aside_from = self.target.set_aside_from
-        self._model.go_on_as(self._snapshots.form)
+        self._model = self._snapshots.empty_model(self.target, self.settings.group)
         if self.committed and not self._begin():
             self.report.begin = self.committed
             return self.report
@@ -178,7 +177,7 @@ class PartitionAudit:
     def _fresh_at(self) -> int | None:
         """The offset at which the group started with a fresh model; None if it is unknown or no longer in the log."""
         low, start = self._input.low, self.settings.start
-        if self._ahead is not None and self._ahead.taken_over:
+        if self._snapshots.stream.first is not None or (self._ahead is not None and self._ahead.taken_over):
             return None
         earliest = start == EARLIEST
         if isinstance(start, int):
@@ -276,7 +275,7 @@ class PartitionAudit:
         """Number of records to process at once: up to the next snapshot, and with the same options for the outputs."""
         n = self._changes.rows_before(self._model.plan.number, rest.offsets)
         if self._ahead is not None:
-            n = min(n, int(rest.offsets.searchsorted(self._ahead.offset)))
+            n = min(n, int(rest.offsets.searchsorted(self._ahead.due_at(self.report.begin))))
         n = cut_by_emission(self._model, rest, n, Emissions(self._snapshots.emissions))
         return cut_by_form(self._model, rest, n, self.predictions)
 
@@ -315,8 +314,11 @@ class PartitionAudit:
 
     def _compare_snapshots(self, until: int) -> None:
         """Compare the snapshots that stand at or before `until`, the next record's offset."""
-        while self._ahead is not None and self._ahead.offset <= until:
-            snapshot = self._ahead
+        while (snapshot := self._ahead) is not None and snapshot.due_at(self.report.begin) <= until:
+            if (emptied := snapshot.emptied_after(self.report.begin)) <= until:
+                self._model = self._snapshots.empty_model(self.target, self.settings.group)
+                self._ahead = replace(snapshot, began=None, taken_over=emptied < self._position)
+                continue
             if snapshot.offset < self._position:
                 raise Mismatch(
                     f"{snapshot.where}: expected a snapshot at or after {self._input}@{self._position}, "

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from driftway.worker.admin.audit.diff import Mismatch
+from driftway.worker.admin.audit.report import AuditTarget
 from driftway.worker.admin.input_records import CountedState
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.settings import ModelSettings
@@ -27,7 +28,7 @@ from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.monitors import newest_form
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import BadSnapshot
-from driftway.worker.state.stored_fields import Malformed
+from driftway.worker.state.stored_fields import LARGEST, Malformed
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class CompleteSnapshot:
     taken_over : bool
         Whether its state was not learned from the rows of its history alone: `driftway snapshot import` wrote it, or
         the learner kept what it had learned before.
+    began : int or None
+        Input offset at which its learners started empty, if it is the first one of its history and that is known.
     plan : ModelPlan or None
         The plan of its models; None: the first.
     """
@@ -57,7 +60,16 @@ class CompleteSnapshot:
     offset: int
     saved: SavedState
     taken_over: bool = False
+    began: int | None = None
     plan: ModelPlan | None = None
+
+    def emptied_after(self, begin: int) -> int:
+        """Return where --on-restore-failure reset emptied learners before it, behind `begin`; LARGEST: nowhere."""
+        return self.began if self.began is not None and begin < self.began <= self.offset else LARGEST
+
+    def due_at(self, begin: int) -> int:
+        """Return the next offset at which an audit from `begin` on does something about it."""
+        return min(self.offset, self.emptied_after(begin))
 
 
 class SnapshotReader:
@@ -95,6 +107,14 @@ class SnapshotReader:
         """Input offset -> whose predictions are written from there on, up to the snapshot taken last, or to the end."""
         self._assembler = SnapshotAssembler[Any](stream.partition, self._orphaned)
         self._taken_over = False
+        self._began: int | None = None
+
+    def empty_model(self, target: AuditTarget, group: str) -> Model:
+        """Make a model in its initial state."""
+        model = Model(self.settings, target.partition, group)
+        model.decoder.set_aside_from = target.set_aside_from
+        model.go_on_as(self.form)
+        return model
 
     def take(self) -> CompleteSnapshot | None:
         """Return the next complete snapshot; None at the end.
@@ -112,7 +132,7 @@ class SnapshotReader:
                 continue
             if is_mark_key(key, partition):
                 self._assembler.discard()
-                self.began = read_mark(message.value())
+                self.began = self._began = read_mark(message.value())
                 self._taken_over = self.began is None
                 self.places.clear()
                 self.emissions.clear()
@@ -167,8 +187,9 @@ class SnapshotReader:
             self.settings = replace(self.settings, events=replace(events, reading=read.reading))
         self.form = model.form
         taken_over, self._taken_over = self._taken_over, False
+        began, self._began = self._began, None
         plan = None if header is None else header.plan
-        return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over, plan)
+        return CompleteSnapshot(where, chunks[0].offset(), len(chunks), offset, saved, taken_over, began, plan)
 
     def _orphaned(self, chunks: list[Any]) -> None:
         self.orphans += map(self._at, chunks)

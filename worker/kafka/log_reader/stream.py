@@ -99,6 +99,7 @@ class MessageStream:
     ) -> None:
         self.topic = topic
         self.partition = partition
+        self.first = first
         self._bootstrap = config.bootstrap
         self._lent = lent_reader(config, readers)
         self._reader = self._lent.__enter__()

@@ -1,6 +1,7 @@
-"""The record about an input topic that was recreated: the outputs from here on are for records of the new one.
+"""The record about outputs that begin anew: the input topic was recreated, or somebody has set the committed offset.
 
-Input offsets begin anew there, so two events may have the same one; the ends of the outputs' logs tell them apart.
+Then two records in the outputs may have the same input offset, or some have none; the ends of the outputs' logs tell
+where the present ones begin.
 """
 
 from __future__ import annotations

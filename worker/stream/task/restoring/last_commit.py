@@ -52,6 +52,12 @@ class LastCommit(NamedTuple):
         """Whether a worker committed it in a transaction, which also writes a commit record."""
         return self.offset is not None and self.pointer is not None and not self.at_least_once
 
+    @property
+    def moved(self) -> bool:
+        """Whether another program has set the offset to another place than that of the last commit."""
+        set_by_hand = self.offset is not None and self.pointer is None and not self.at_least_once
+        return set_by_hand and self.record is not None and self.offset != self.record.offset
+
 
 def read_last_commit(context: RestoreContext) -> LastCommit:
     """Read both, once all transactions so far are committed or aborted.

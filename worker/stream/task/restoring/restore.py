@@ -90,6 +90,10 @@ def restore(
             found = with_rounds(found, plan)
         if settings.label_topic:
             found = with_labels(found, plan)
+        if last.moved and not settings.label_topic:  # whose orders of labels stay those of the same offsets
+            found = replace(found, new_topic=True)
+        if found.new_topic:
+            _begin_outputs(context)
         if found.history_start is not None:
             _begin_history(context, found)
         found = replace(found, emitted=_emitted_before(context, found, last))
@@ -135,17 +139,20 @@ def _with_counts(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     return replace(found, read=replace(read, topic=topic, labels=labels), expected=expected)
 
 
+def _begin_outputs(context: RestoreContext) -> None:
+    """Record where outputs end: from here on there are others for the same input offsets, or for later ones."""
+    partition = context.partition
+    ends = log_ends(context.uncommitted_reader, context.topics.outputs(), partition, context.deadline)
+    record = NewTopic(context.ids.input, ends).write()
+    append(context.settings, partition, new_topic_key(partition), record, context.deadline)
+
+
 def _begin_history(context: RestoreContext, found: RestoreResult) -> None:
     """Mark that older snapshots are of another history; one from offset 0 in an empty topic needs no mark.
 
     A topic with only an ownership claim counts as empty. A start at the log's end is always marked, since that moves.
     """
     settings, partition = context.settings, context.partition
-    if found.new_topic:
-        ends = log_ends(context.uncommitted_reader, context.topics.outputs(), partition, context.deadline)
-        append(
-            settings, partition, new_topic_key(partition), NewTopic(context.ids.input, ends).write(), context.deadline
-        )
     low, high = watermarks(context.reader, settings.topics.snapshots, partition, context.deadline)
     if found.history_start != 0 or settings.start == LATEST or high - low > (partition == CLAIM_PARTITION):
         start = None if found.keeps_learned else found.history_start
