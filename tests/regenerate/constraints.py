@@ -19,13 +19,14 @@ from tests.versions import interpreter
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "constraints.txt"
 PYTHONS = "3.11", "3.12", "3.13"
-EXTRAS = "local", "files", "plot", "statistics", "registry"
-"""All but those for tests."""
+EXTRAS = "local", "files", "plot", "statistics", "registry", "river", "mlflow", "otel"
+"""All but `docker`, `docs` and `dev`, which nobody needs who only runs Driftway."""
 HEAD = f"""\
 # What Driftway {__version__} was tried with: pip install --constraint constraints.txt 'driftway[all]'. Without it pip
-# takes the newest versions that pyproject.toml allows. Of these only numba and llvmlite make machine code; they have to
-# keep the order of operations, and no function of the C library is called, so that other versions give the same bits
-# (docs/decisions/0021). `driftway audit` proves it for a group, whatever versions its workers had.
+# takes the newest versions that pyproject.toml allows. It has what all extras need but docker, docs and dev, which are
+# for developers, and no polars, which is nobody's extra. Of these packages only numba and llvmlite make machine code;
+# they have to keep the order of operations, and no function of the C library is called, so that other versions give the
+# same bits (docs/decisions/0021). `driftway audit` proves it for a group, whatever versions its workers had.
 # Written by `make constraints`.
 """
 

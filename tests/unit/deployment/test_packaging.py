@@ -78,6 +78,12 @@ def test_constraints_fit_what_the_package_asks_for() -> None:
             assert requirement.specifier.contains(pin.version), requirement
 
 
+def test_constraints_have_every_extra_but_those_of_developers() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert set(EXTRAS) == set(extras) - {"all", "docker", "docs", "dev"}
+    assert set(EXTRAS) >= Requirement(*extras["all"]).extras
+
+
 def test_what_only_tests_need_is_not_installed_by_all() -> None:
     optional = PROJECT["project"]["optional-dependencies"]
     assert not any("docker" in one or "testcontainers" in one for one in optional["all"])
