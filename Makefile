@@ -114,7 +114,8 @@ regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference, pict
 
 # The schemas of Kubernetes (108 MB) are kept in .versions; helm, kubectl and systemd-analyze are used if they are here.
 test-deployment: setup  ## Manifests, chart, unit and image by their schemas and tools, and a wheel: two minutes
-	@[ -d .versions/deployment ] || $(BIN)/python -m pip install --quiet --no-deps --target .versions/deployment 'kubernetes-validate>=1.37'
+	@[ -d .versions/deployment/importlib_resources ] || $(BIN)/python -m pip install --quiet --no-deps --upgrade \
+	  --target .versions/deployment 'kubernetes-validate>=1.37' importlib-resources
 	PYTHONPATH=.versions/deployment $(PYTEST) tests/unit/deployment
 
 constraints: setup  ## Write constraints.txt: the versions with which a release is tried

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.regenerate.manifests import CHART, KUBERNETES, MANIFESTS, helm, manifests, render
-from tests.unit.deployment.test_kubernetes import VERSIONS
+from tests.unit.deployment.test_kubernetes import VERSIONS, schemas
 from tests.unit.test_readme import parsed
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(helm() is None, reason="helm is not on this machine")]
@@ -71,7 +71,7 @@ def test_the_chart_has_no_faults() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_everything_fits_the_published_schemas(everything: dict[str, Any], version: str) -> None:
-    checker = pytest.importorskip("kubernetes_validate", reason="make test-deployment brings the schemas")
+    checker = schemas()
     checked = [one for one in everything.values() if "." not in one["apiVersion"] or "k8s.io" in one["apiVersion"]]
     assert len(checked) == 6
     for one in checked:
