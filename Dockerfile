@@ -2,8 +2,8 @@
 #
 #   docker build --tag driftway:0.1.0 --build-arg COMMIT="$(git rev-parse HEAD)" .
 #
-# The base is pinned by version. To pin it by digest as well: --build-arg PYTHON=python@sha256:...
-ARG PYTHON=python:3.12.11-slim-bookworm
+# The base is pinned by the digest of its index, for all processors. A newer one: --build-arg PYTHON=python:3.12-slim-bookworm
+ARG PYTHON=python:3.12.11-slim-bookworm@sha256:519591d6871b7bc437060736b9f7456b8731f1499a57e22e6c285135ae657bf7
 
 # The wheel, and those of the release's dependencies. Nothing else of this stage is in the image.
 FROM ${PYTHON} AS build
@@ -44,8 +44,11 @@ ARG CPU=generic
 ENV NUMBA_CPU_NAME=${CPU} \
     NUMBA_CPU_FEATURES=
 ARG WARM="--learner auto --learner dfop --learner rls --learner arow --learner pa1 --learner perceptron"
+# Events of one's own fields, labels that come later and regression have kernels of their own.
 RUN driftway warm ${WARM} \
-    && driftway warm --task regression --learner auto --learner dfop --learner rls
+    && driftway warm ${WARM} --feature amount --feature 'country:one-of=de|fr' --labels false,true --label-wait 10000 \
+    && driftway warm --task regression --learner auto --learner dfop --learner rls \
+    && driftway warm --task regression --learner auto --feature amount --label price --label-wait 10000
 EXPOSE 8000
 
 # Asks a worker's /healthz; a container that runs another command is healthy.

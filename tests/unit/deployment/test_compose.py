@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from tests.support.process import ROOT
-from tests.unit.deployment.commands import COMPOSE, IMAGE, compose
+from tests.unit.deployment.commands import COMPOSE, IMAGE, compose, container
 
 
 def complaints(schema: str, content: dict[str, Any]) -> list[str]:
@@ -56,6 +56,15 @@ def test_services_of_driftway_can_do_no_more_than_they_need() -> None:
             assert service["read_only"] is True, name
             assert service["cap_drop"] == ["ALL"], name
             assert "no-new-privileges:true" in service["security_opt"], name
+
+
+def test_logs_and_memory_have_limits() -> None:
+    first, second = (compose(path)["services"] for path in COMPOSE)
+    for name, service in {**second, **first}.items():
+        assert "max-size" in service["logging"]["options"], name
+        assert "mem_limit" in service or service["image"] != IMAGE, name
+    assert container()["resources"]["limits"]["memory"] == "1536Mi"
+    assert first["worker"]["mem_limit"] == "1536m"
 
 
 def test_the_worker_is_restarted_by_its_exit_code() -> None:

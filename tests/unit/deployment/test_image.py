@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import importlib.util
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from tests.support.kafka import await_until
 from tests.support.process import ROOT
 
 FOLDER = ROOT / "deploy" / "image"
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
 FAKE = """#!/bin/sh
 # Ends with the code in its last argument, or waits for SIGTERM.
 for last; do :; done
@@ -93,6 +95,11 @@ def test_only_a_worker_that_does_not_answer_is_unhealthy(tmp_path: Path, command
         process(tmp_path, 7, f"driftway {command}".format(place.getsockname()[1]))
         run = [sys.executable, FOLDER / "health.py", tmp_path]
         assert subprocess.run(run, check=False, timeout=20).returncode == code
+
+
+def test_the_base_is_pinned_by_its_digest() -> None:
+    assert re.search(r"^ARG PYTHON=python:[\d.]+-slim-\w+@sha256:[0-9a-f]{64}$", DOCKERFILE, re.MULTILINE)
+    assert set(re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)) == {"${PYTHON}"}
 
 
 @pytest.fixture
