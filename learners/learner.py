@@ -74,6 +74,8 @@ class Learner:
     """Whether scores are shares of votes: from -1 to 1 with two classes, from 0 to 1 for each of several classes."""
     mixes: bool = False
     """Whether it combines weighted experts, see `experts`."""
+    revision: int = 0
+    """Of the rules; raised when a state from before would learn on to other scores, so that it is refused."""
 
     def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:
@@ -222,8 +224,10 @@ class Learner:
         self._place_state(memory)
 
     def identity(self) -> dict[str, Any]:
-        """Everything in which a snapshot must match: name, parameters, task, shape and state layout."""
+        """Everything in which a snapshot must match: name, revision of the rules, parameters, task, shape and layout."""
+        revised = {"revision": self.revision} if self.revision else {}
         return {
+            **revised,
             "learner": self.name,
             "parameters": self.parameters.as_dict(),
             "task": self.task,

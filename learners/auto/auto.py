@@ -51,6 +51,11 @@ class Auto(Learner):
         )
         seed: int = integer(1, "Seed of the waves' frequencies and of the forests.", at_least=0, at_most=2**53)
 
+    @property
+    def revision(self) -> int:  # type: ignore[override]
+        """1 with more than two classes, since each is compared with all others (docs/decisions/0081)."""
+        return int(self.kind == "multiclass")
+
     def experts(self) -> dict[str, float]:
         """In classification, each expert's share of the true class's lead over about the last thousand rows.
 

@@ -48,6 +48,11 @@ class Ensemble(Learner):
         raise NotImplementedError
 
     @property
+    def revision(self) -> int:  # type: ignore[override]
+        """That of the experts' rules."""
+        return self.base.revision
+
+    @property
     def expert(self) -> Expert:
         """The fragments of one expert."""
         return expert_of(self.members.rule, self.task == REGRESSION)

@@ -46,6 +46,11 @@ class Wrapper(Learner):
         """Whether its only inner learner does; False with several, whose weights differ."""
         return len(self.behind) == 1 and self.inner.mixes
 
+    @property
+    def revision(self) -> int:  # type: ignore[override]
+        """That of the inner learners' rules."""
+        return self.inner.revision
+
     def prediction_cache(self, slots: int) -> Array:
         return self.inner.prediction_cache(slots) if len(self.behind) == 1 else np.zeros((slots, 0), np.float32)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -280,7 +280,18 @@ def load(contents: Contents, model: Model) -> None:
     except (ValueError, Failure) as error:
         raise ForeignSnapshot(str(error)) from None
     if contents.identity["states"] != read_json(write_json(model.identity()))["states"]:
-        raise ForeignSnapshot("the snapshot's learners have other parameters or another state layout")
+        raise ForeignSnapshot(_difference(contents.identity["states"], model.identity()["states"]))
+
+
+def _difference(theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]]) -> str:
+    """Say in what the states of the same learners differ."""
+    for one, other in zip(theirs, ours, strict=False):
+        if one.get("revision", 0) != other.get("revision", 0):
+            return (
+                f"the snapshot's {other['learner']} learned by other rules than this version's, whose scores would differ; "
+                "continue with the version that wrote it, or start a new group"
+            )
+    return "the snapshot's learners have other parameters or another state layout"
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,13 @@ def test_kedas_scaler_reads_the_workers_group(everything: dict[str, Any]) -> Non
     metadata = spec["triggers"][0]["metadata"]
     assert (metadata["consumerGroup"], metadata["topic"]) == ("fraud", "ORDERS")
     assert all(isinstance(value, str) for value in metadata.values())
+    assert metadata["version"] == "2.8.0"
+
+
+def test_the_version_of_kedas_protocol_can_be_chosen() -> None:
+    chosen = ("autoscaling.enabled=true", "staticMembership=false", "autoscaling.metadata.version=3.6.0")
+    (found,) = [text for text in render(*(f"--set={one}" for one in chosen)).values() if "kind: ScaledObject" in text]
+    assert yaml.safe_load(found)["spec"]["triggers"][0]["metadata"]["version"] == "3.6.0"
 
 
 @pytest.mark.parametrize(

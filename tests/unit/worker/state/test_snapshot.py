@@ -121,6 +121,19 @@ def test_changed_default_of_a_parameter_is_noticed() -> None:
     assert "other parameters or another state layout" in refusal(sealed(header))
 
 
+@pytest.mark.parametrize("learner", ["auto", "on_drift:auto", "dwm:base=auto/seed=1"])
+def test_a_snapshot_by_earlier_rules_is_refused(learner: str) -> None:
+    """`auto` with more than two classes had other rules in 0.1.0, and the same arrays (docs/decisions/0081)."""
+    several = model_settings(learner, target=Target("classification", 4))
+    blob = blob_of(learned(several))
+    end = 8 + int.from_bytes(blob[4:8], "little")
+    header = read_json(blob[8:end])
+    assert header["model"]["states"][0].pop("revision") == 1
+    said = refusal(sealed(header, blob[end:-DIGEST_BYTES]), several)
+    assert "learned by other rules than this version's" in said
+    assert "revision" not in Model(model_settings(learner, n_features=4), 3).identity()["states"][0]  # two classes
+
+
 def test_other_partition_is_refused() -> None:
     assert refusal(BLOB, partition=4) == "the snapshot is of partition 3, not 4"
 
