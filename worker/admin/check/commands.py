@@ -58,8 +58,13 @@ class Commands:
         )
 
     def worker(self, *more: str) -> str:
-        """Start the worker with other options; where one is given twice, the last counts."""
-        words = ("worker", "--input", self.input, "--group", self.group, *self._where, *self.options, *more)
+        """Start the worker with other options: the last of the same counts, and a client property is given once."""
+        given = [*self._where, *self.options]
+        keys = {word.partition("=")[0] for word in more if "=" in word}
+        for place in reversed(range(len(given) - 1)):
+            if given[place] == "-X" and given[place + 1].partition("=")[0] in keys:
+                del given[place : place + 2]
+        words = ("worker", "--input", self.input, "--group", self.group, *given, *more)
         return shlex.join(["driftway", *self.before, *words])
 
     @staticmethod
@@ -99,6 +104,10 @@ class Commands:
     def describe_unavailable(self) -> str:
         """List the partitions without a leader, or with too few replicas in sync."""
         return self._tool("kafka-topics.sh", "--describe", "--under-min-isr-partitions")
+
+    def describe_behind(self) -> str:
+        """List the partitions that have fewer replicas in sync than they should."""
+        return self._tool("kafka-topics.sh", "--describe", "--under-replicated-partitions")
 
     def infer_schema(self, topic: str) -> str:
         """Propose a schema of events."""

@@ -173,6 +173,13 @@ def _replicas(
         if bad:
             sentence = f"{name}: partitions {', '.join(map(str, bad))} have {text}: a broker is away, start it again"
             yield Finding(GROUP, "replicas in sync", status, sentence, commands.describe_unavailable(), 5)
+    away = [p for p, (n, own) in enumerate(zip(topic.in_sync, topic.replicas, strict=True)) if least <= n < len(own)]
+    if away and not (dead or short):
+        which = f"{name}: partitions {', '.join(map(str, away))}"
+        sentence = f"{which} have replicas that are not in sync: a broker is away or slow"
+        if any(topic.in_sync[p] == least for p in away):
+            sentence += ", and without another one nothing could be written"
+        yield Finding(GROUP, "replicas in sync", WARNING, sentence, commands.describe_behind())
     wanted = min(LEAST_SAFE, brokers)
     if brokers > 1 and topic.fewest < min(2, wanted):
         command = commands.add_replicas(name, topic.replicas, state.brokers, wanted)

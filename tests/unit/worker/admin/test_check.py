@@ -64,6 +64,7 @@ def test_a_command_starts_the_same_worker_with_one_more_option() -> None:
         "driftway", "worker", "--input", "E", "--group", "g", "--bootstrap", "k:9092", "-X", "acks=all",
         "--learner", "arow", "-X", "session.timeout.ms=6000",
     ]  # fmt: skip
+    assert COMMANDS.worker("-X", "acks=1").endswith("--bootstrap k:9092 --learner arow -X acks=1")
     assert COMMANDS.warm() == "driftway warm --learner arow"
     assert dataclasses.replace(COMMANDS, before=("--config", "a b")).warm().startswith("driftway --config 'a b' warm")
 
@@ -215,6 +216,7 @@ def behind(name: str, *in_sync: int) -> TopicFacts:
         (topic(PREDICTIONS, THREE, **SAFE), 3, ("settings", OK)),
         (topic(PREDICTIONS, THREE, **SAFE, unclean_leader_election_enable="true"), 3, ("replicas", WARNING)),
         (behind(PREDICTIONS, 3, 1), 3, ("replicas in sync", ERROR)),
+        (behind(PREDICTIONS, 3, 2), 3, ("replicas in sync", WARNING)),
         (behind("E", 3, 1), 3, ("replicas in sync", WARNING)),
         (behind("E", 3, 0), 3, ("replicas in sync", ERROR)),
         (topic(PREDICTIONS, max_message_bytes="999999"), 1, ("message size", ERROR)),
