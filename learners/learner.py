@@ -224,7 +224,7 @@ class Learner:
         self._place_state(memory)
 
     def identity(self) -> dict[str, Any]:
-        """Everything in which a snapshot must match: name, revision of the rules, parameters, task, shape and layout."""
+        """Everything in which a snapshot must match: name, revision of rules, parameters, task, shape and layout."""
         revised = {"revision": self.revision} if self.revision else {}
         return {
             **revised,

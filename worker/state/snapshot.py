@@ -288,8 +288,8 @@ def _difference(theirs: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str,
     for one, other in zip(theirs, ours, strict=False):
         if one.get("revision", 0) != other.get("revision", 0):
             return (
-                f"the snapshot's {other['learner']} learned by other rules than this version's, whose scores would differ; "
-                "continue with the version that wrote it, or start a new group"
+                f"the snapshot's {other['learner']} learned by other rules than this version's, whose scores would "
+                "differ; continue with the version that wrote it, or start a new group"
             )
     return "the snapshot's learners have other parameters or another state layout"
 
