@@ -111,6 +111,7 @@ regenerate: setup  ## Regenerate docs/learners.md, pages of docs/reference, pict
 	$(BIN)/driftway evaluate sea hyperplane_staged 1CDT 2CDT 1CHT archive:2CHT UG-2C-2D electricity usenet2 \
 	  --protocol segments --no-standardize --grid dfop:mu=0.0001/0.0003/0.001/0.003/0.01/0.03/0.1/0.3/0.5 \
 	  --jobs 2 --out docs/results/forgetting-factor
+	$(BIN)/python -m tests.regenerate.findings
 
 # The schemas of Kubernetes (108 MB) are kept in .versions; helm, kubectl and systemd-analyze are used if they are here.
 test-deployment: setup  ## Manifests, chart, unit and image by their schemas and tools, and a wheel: two minutes

@@ -239,25 +239,27 @@ def late_table() -> str:
 
 HEAD = """# Coverage under drift
 
-What intervals (targets) and sets (classes) covered, with the same settings everywhere (docs/decisions/0057): the first
-{rows:,} rows of each stream, seed 1, behind the online standardiser, each row predicted first. *Covered*: per cent of
-the labels. *Worst window*: coverage of the {window:,} rows in a row where it was furthest from the level. *Size*: width
-or number of classes relative to the best fixed threshold chosen afterwards, which covers exactly the level. *Fixed*:
-split conformal, calibrated on rows {start:,} to {stop:,}; it is smaller than the best one where it covers too little.
+Intervals (for targets) and sets (for classes) were made with the same settings everywhere (docs/decisions/0057), for
+the first {rows:,} rows of each stream, with seed 1 and the online standardiser. Each row was predicted first. *Covered*
+is the share of labels inside, in per cent. *Worst window* is the coverage of those {window:,} consecutive rows where it
+was furthest from the level. *Size* is the width or the number of classes, divided by that of the best fixed threshold,
+which is chosen afterwards and covers exactly the level. *Fixed* is split conformal prediction, calibrated on rows
+{start:,} to {stop:,}; its size is smaller than the best one where it covers too little.
 
 Made by `{command}` in {seconds:.0f} s on one process."""
 
 METHODS_HEAD = """## Methods
 
-On the same scores of all streams and learners: the largest distance of coverage from the level in points, in total and
-in the worst window; the median of the latter; how often it is above {most:g}; size, and pinball loss of the threshold,
-relative to the best fixed one (geometric means). A method whose threshold moves much keeps coverage
-easily, and pays with size and loss."""
+All methods get the same scores of all streams and learners. *Total* is the largest distance of the coverage from the
+level, in points; *worst window* is the same for the worst window, followed by its median, and by how often it is above
+{most:g}. *Size*, and the pinball *loss* of the threshold, are divided by those of the best fixed threshold (geometric
+means). A method that moves its threshold a lot keeps its coverage easily, but has a larger size and loss."""
 
 LATE_HEAD = """## Late labels
 
-The first {rows:,} rows; the learners, too, learn late. Distances from the level in points, medians over streams and
-learners and the largest. Nothing can be known of what drifts within the delay."""
+Labels arrive late for the intervals and for the learners, on the first {rows:,} rows. The figures are distances from
+the level in points: the median over streams and learners, and the largest. If the stream drifts within the delay, no
+method can know it before the labels arrive."""
 
 
 def page(kept: dict[tuple[str, float, str, str], Kept], late_rows: str, seconds: float) -> str:

@@ -24,18 +24,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "results" / "kernel-speed.md"
 LEAST = 0.8
 HEAD = """# How fast the learners are
 
-Rows a second on one core, predicting and learning: the kernel alone; the whole call, which checks the rows and appends
-the intercept; the same update as a loop that one would write by hand with numba, without guards against overflow or
-missing labels (`tests/bench/handwritten`); and River's nearest learner (`tests/bench/river.py`), fed with dictionaries
-that exist already. Default parameters, best of {rounds} turns. Only ratios mean something elsewhere.
+The table has rows a second on one core, for predicting and learning. *Kernel* is the compiled kernel alone. *Whole
+call* also checks the rows and appends the intercept. *Plain loop* is the same update as one would write it by hand with
+numba, without guards against overflow or missing labels (`tests/bench/handwritten`). *River* is River's nearest learner
+(`tests/bench/river.py`), whose dictionaries are made before. Parameters are the defaults, and each figure is the best
+of {rounds} turns. On other machines only the ratios are comparable.
 
-Compared are {compared} learners, one to three of a family. The others, whose kernels are made of the same loop over
-rows and the same vector functions, are not. No learner of these families is: {families}.
+The comparison has {compared} learners, one to three of each family. The kernels of the others use the same loop over
+rows and the same vector functions. No learner of these families is compared: {families}.
 
 Measured on {day} by `python -m tests.regenerate.kernel_speed` on {machine}, Python {python},
 numba {numba}, River {river}.
 
-| learner | d | kernel | whole call | plain loop | kernel / plain | River | whole call / River |
+| learner | d | kernel | whole call | plain loop | kernel / plain loop | River | whole call / River |
 |---|--:|--:|--:|--:|--:|--:|--:|
 """
 
@@ -68,7 +69,7 @@ def main() -> int:
         day=datetime.now(UTC).date().isoformat(),
     )
     text = head + "".join(line(*one) for one in track(work, "kernels"))
-    text += f"\nBold: less than {LEAST} of the plain loop.\n"
+    text += f"\n**Bold**: less than {LEAST} of the plain loop.\n"
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(text)
     return 0

@@ -246,26 +246,27 @@ def draw(cells: Cells) -> None:
     figure.savefig(PAGE.with_suffix(".png"), dpi=110, metadata={"Software": None})
 
 
-HEAD = """# What not knowing the drift costs: the regret of D-ODM
+HEAD = """# Regret of D-ODM, which does not know the drift
 
 D-ODM is the dynamic optimal margin distribution machine of Zhang, Zhao and Jin (AAAI 2020). Its Theorem 1 bounds the
 regret by √(T V_T) times a constant and a logarithm, without knowing V_T. Its Theorem 2 bounds the excess risk of K
 stationary pieces by G² K² / (α T) ln(T/K), which is a regret of K G²/α ln(T/K). Made by `{command}`.
 
-**Streams.** T rows in k equal segments; two Gaussian classes of unit variance in {d} dimensions, equally likely, whose
-means are ±1 along a direction that is drawn anew for each segment. {seeds} seeds, mean ± standard error.
+**Streams.** T rows in k equal segments. The two classes are Gaussian with unit variance in {d} dimensions, and equally
+likely. Their means are ±1 along a direction that is drawn anew for each segment. Figures are the mean ± standard error
+of {seeds} seeds.
 
-**Regret.** The sum of f_t(w_t), f = |w|²/2 + {lam:g} l, with the weights before the row's label is used, less that of
-the best weights of each true segment (`odm_batch` on its rows). The paper's comparator, one minimiser per row, is no
-predictor on noisy rows; ours is the best that switches where the truth does.
+**Regret.** The sum of f_t(w_t), f = |w|²/2 + {lam:g} l, with the weights before the row's label is used, minus that of
+the best weights of each true segment (`odm_batch` on its rows). The paper compares with one minimiser per row, which is
+not a predictor on noisy rows. We compare with the best weights that change where the true concept changes.
 
-**V_T.** The sum over the switches of the largest change of the risk, the mean of f over a segment's rows, within the
-ball |w| ≤ √(2 lam), where all minimisers lie; it grows with k - 1. Taken of the rows' own f it would be of order T even
-without a switch.
+**V_T.** The sum over the switches of the largest change of the risk, which is the mean of f over a segment's rows,
+within the ball |w| ≤ √(2 lam), which contains all minimisers. It grows with k - 1. Computed from f of single rows, it
+would be of order T even without a switch.
 
-All learners run at their defaults, without intercept. *Best epoch*: the one of 16, 32, 64 .. ≥ T with the least mean
-regret, in brackets, chosen afterwards; one beyond T never restarts. *At the switches*: epoch T/k, what Theorem 2
-presumes to be known.
+All learners have their defaults, without intercept. *Best epoch* is the one of 16, 32, 64 .. ≥ T with the lowest mean
+regret, chosen afterwards, in brackets; with an epoch above T the learner never restarts. *At the switches* means epoch
+T/k, which Theorem 2 assumes to be known.
 
 ![Regret and excess risk](odm-regret.png)
 
@@ -274,29 +275,30 @@ presumes to be known.
 {regret}
 ## How it grows
 
-Exponents that fit best: of T at each k, and of k at the largest T.
+The table has the best fitting exponents: of T for each k, and of k for the largest T.
 
 {growth}
 """
 
 TAIL = """## Each curve
 
-- **online_odm** never forgets. On one segment its regret is logarithmic ({one:.0f} after {T:,} rows), with switches
-  nearly linear (exponents {online_T:.2f} of T at k = {K}, {online_k:.2f} of k), as late segments are learnt at a pace
-  of 1/t.
+- **online_odm** never forgets. On one segment its regret is logarithmic ({one:.0f} after {T:,} rows). With switches it
+  is nearly linear (exponents {online_T:.2f} of T at k = {K}, {online_k:.2f} of k), because late segments are learned
+  at a rate of 1/t.
 - **restarted_odm, best epoch** pays for restarts within a segment and, after a switch, for the rest of an epoch, and
   grows as √(T V_T) since the best epoch balances both. It would need to know V_T, and T, before the stream begins.
-- **restarted_odm at the switches** pays for beginnings only, {first:.0f} within the first {short} rows of a segment,
-  and logarithmically from there on, as Theorem 2 says. So it wins where segments are long, and where they are short
-  loses to learners that begin a segment with what they know from the last.
+- **restarted_odm at the switches** pays only for the starts of segments: {first:.0f} within the first {short} rows of
+  a segment, and logarithmically from there on, as Theorem 2 says. So it is best where segments are long. Where they are
+  short, it is worse than learners that start a segment with what they know from the last one.
 - **d_odm** knows neither V_T nor T, and with switches its regret is {low:.1f} to {high:.1f} times √(T V_T) on {T:,}
-  rows and {anytime:.2f} times that of the best epoch at k = {K}. What it has beyond is the price of a rate over C, the
-  largest loss ever seen, which is slow to trust the better candidates: on one segment {anytime_one:.0f}, not {one:.0f}.
+  rows and {anytime:.2f} times that of the best epoch at k = {K}. The excess comes from a rate divided by C, the
+  largest loss so far, which makes the weights of better candidates grow slowly: on one segment {anytime_one:.0f}, not
+  {one:.0f}.
 - **d_odm, adahedge** has no C, and its regret is {least:.2f} to {worst:.2f} times that of the best epoch in every line
-  of the table. It can be lower, as no epoch is best in every segment.
-- **√(T V_T)** is drawn as it is, without the constant and the logarithm of Theorem 1. Learners that forget at a rate
-  that fits run beside it, as the theorem says; that they also lie near it is chance.
-- **K ln(T/K)** is scaled to meet the regret of one segment. It says what K segments cost if each is begun anew at the
+  of the table. It can be lower, because no epoch is best in every segment.
+- **√(T V_T)** is drawn as it is, without the constant and the logarithm of Theorem 1. Learners that forget at a
+  suitable rate grow as it does, as the theorem says; that they are also close to it is chance.
+- **K ln(T/K)** is scaled to meet the regret of one segment. It is the cost of K segments if the learner restarts at the
   right row, and `restarted_odm at the switches` follows it.
 
 ## Excess risk

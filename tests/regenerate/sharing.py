@@ -63,11 +63,11 @@ def main() -> None:
             notes.append(f"`{learner}` on {stream}")
     heads = ["stream", "learner", "one partition", f"{PARTITIONS} alone", *map(str, SHARES)]
     text = f"""\
-        # Partitions that share
+        # Accuracy of partitions that share their models
 
-        Made by `{COMMAND}` in {time.time() - started:.0f} s. Accuracy in percent of all rows, at defaults and
-        standardised; row i belongs to partition i mod {PARTITIONS}. Bold: the best of those that share, where it beats
-        those that learn alone.
+        Accuracy in per cent of all rows, with defaults and the standardiser. Row i belongs to partition
+        i mod {PARTITIONS}. *One partition* has all rows; *{PARTITIONS} alone* learn without sharing. **Bold**: the best
+        option of `--share-models`, if it is better than alone. Made by `{COMMAND}` in {time.time() - started:.0f} s.
         """
     parts = [
         textwrap.dedent(text),

@@ -159,21 +159,21 @@ def measure() -> Cells:
     return cells
 
 
-HEAD = """# Learners on a window beside the printed columns
+HEAD = """# Which settings give the printed figures of window learners
 
-Tables 2 of Zhang, Zhao and Jin (D-ODM) and 1 of Zhao and Zhou (DFOP) print the same columns SVM-win, SVM-fix and
-SVM-ada; only the second has 1NN-win. Neither says the window, C, the kernel or the scaling. Here is what they may have
-been: of many settings (kernel {kernels}; C {cs}; the sizes below; behind the standardiser or raw;
-gamma 1/d) the one whose accuracy is nearest to the printed figure. Usenet is searched on its ten pieces of 4T/5 rows,
-other streams of at most 20,000 rows on one, longer ones on three stretches of {stretch:,} rows. The three nearest
-settings and the defaults are then measured on pieces, as the tables are: ten of Usenet, two of streams of at most
-20,000 rows, the first of longer ones. The choice is made afterwards and per data set: it says what the print can be,
-not what to expect.
+Table 2 of Zhang, Zhao and Jin (D-ODM) and Table 1 of Zhao and Zhou (DFOP) print the same columns SVM-win, SVM-fix and
+SVM-ada; only the second has 1NN-win. Neither paper gives the window, C, the kernel or the scaling. This page searches
+for settings that could have given the printed figures: of many settings (kernel {kernels}; C {cs}; the sizes below;
+standardised or raw; gamma 1/d), it takes the one whose accuracy is nearest to the printed figure. The search uses ten
+pieces of 4T/5 rows for Usenet, one piece for other streams of at most 20,000 rows, and three stretches of {stretch:,}
+rows for longer ones. The three nearest settings and the defaults are then measured on pieces, as in the tables: ten of
+Usenet, two of streams of at most 20,000 rows, the first of longer ones. The settings are chosen afterwards and per data
+set, so they explain the printed figures, but do not say what to expect.
 
 {sizes}
 
-Made by `{command}`. *Span*: least and greatest of the search. **Bold**: further than {near:g} points
-from the print.
+Made by `{command}`. *Span*: the lowest and highest accuracy of the search. **Bold**: more than
+{near:g} points from the printed figure.
 """
 
 

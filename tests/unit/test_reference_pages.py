@@ -9,7 +9,7 @@ import pytest
 
 from driftway.worker import errors
 from driftway.worker.admin.check.finding import WARNED
-from tests.regenerate import log_events, messages, metrics
+from tests.regenerate import findings, log_events, messages, metrics
 
 PAGES = (metrics, log_events, messages)
 
@@ -27,3 +27,10 @@ def test_the_page_of_the_command_line_has_every_exit_code() -> None:
     text = (metrics.PAGE.parent / "command-line.md").read_text(encoding="utf-8")
     told = {int(code) for row in re.findall(r"(?m)^\| ([\d, ]+) \|", text) for code in row.split(",")}
     assert {0, WARNED, *(kind.exit_code for kind in kinds)} == {code for code in told if code < 100}
+
+
+def test_every_page_of_results_begins_with_what_was_found() -> None:
+    pages = {str(page.relative_to(findings.PAGES)): page.read_text() for page in findings.PAGES.rglob("*.md")}
+    assert sorted(pages) == sorted(findings.FOUND)
+    old = [name for name, text in pages.items() if text != findings.with_finding(name, text)]
+    assert old == [], f"make them anew: {findings.COMMAND}"

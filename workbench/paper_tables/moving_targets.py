@@ -236,18 +236,18 @@ def table_of_choices(columns: list[ExperimentColumn]) -> str:
     return text
 
 
-HEAD = """# Large margins for moving targets
+HEAD = """# Do margins help when the target moves? NORMA and ALMA
 
-The experiment of Kivinen, Smola and Williamson (ALT 2002), section 5, on `gaussian_mixture_drift` and
-`gaussian_mixture_switch` with their defaults: {seeds} seeds of 10,000 rows, no standardiser. The paper prints no
-figures; it reports that a positive margin makes fewer mistakes than none, that regularisation without a margin still
-makes fewer than the perceptron, and that NORMA and ALMA do not differ decisively.
+This page repeats the experiment of Kivinen, Smola and Williamson (ALT 2002), section 5, on `gaussian_mixture_drift` and
+`gaussian_mixture_switch` with their defaults: {seeds} seeds of 10,000 rows, without the standardiser. The paper prints
+no figures. It reports three findings: a positive margin makes fewer mistakes than no margin; regularisation without a
+margin still makes fewer mistakes than the perceptron; NORMA and ALMA hardly differ.
 
-The first two columns are the paper's learners: with the Gaussian kernel, on a budget of {budget:,} rows, of which the
-oldest goes. In the next ones linear learners stand behind the feature map `fourier` (D = {frequencies}, seed 1, no
-intercept), whose inner products approximate that kernel and let p vary; the last two are in the plane as it is, with an
-intercept, where no line parts the classes. With p other than 2 `perceptron` is `p_norm_perceptron`; `auto` is 2 ln d:
-{auto_mapped:.1f}. One seed by hand:
+The first two columns are the paper's learners, with the Gaussian kernel and a budget of {budget:,} rows, where the
+oldest row is dropped. In the next columns, linear learners use the feature map `fourier` (D = {frequencies}, seed 1, no
+intercept), whose inner products approximate that kernel, so that p can vary. The last two columns use the two features
+as they are, with an intercept, where no line separates the classes. With p other than 2, `perceptron` is
+`p_norm_perceptron`; `auto` is 2 ln d: {auto_mapped:.1f}. To run one seed:
 
     driftway evaluate gaussian_mixture_drift gaussian_mixture_switch --seed 1 --no-standardize \\
       --learner kernel_perceptron:gamma=6,budget=1000 \\
@@ -256,8 +256,8 @@ intercept, where no line parts the classes. With p other than 2 `perceptron` is 
       --learner kernel_alma_zero_margin:alpha=1,B=4,gamma=6,budget=1000 \\
       --learner kernel_alma:alpha=1,B=8,rho=1,gamma=6,budget=1000
 
-In how many columns (a stream and a p) the paper's order holds, for NORMA and for ALMA: each step by more than two
-standard errors of the paired differences, and in the last cell by the means alone.
+The next table counts the columns (a stream and a p) in which the paper's order holds for NORMA and ALMA: each step by
+more than two standard errors of the paired differences, and in the last cell by the means alone.
 
 {columns}
 ## Mistakes
@@ -267,8 +267,9 @@ Mean over the seeds ± its standard error.
 {mistakes}
 ## Does the order hold?
 
-Per pair the mean difference of mistakes on the same seed, more minus fewer, ± its standard error: *holds* and *fails*
-are beyond two of them. The last pair is even in the paper. +0.0 ± 0.0: the tuning chose a ball that is never reached.
+Each cell has the mean difference of mistakes on the same seed, ± its standard error. *Holds* and *fails* mean beyond
+two standard errors. In the paper the last pair is even. +0.0 ± 0.0 means that the tuning chose a ball that is never
+reached.
 
 {orders}
 ## Parameters

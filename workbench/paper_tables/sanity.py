@@ -200,13 +200,13 @@ eos_elm                                  | 86.96 | 70.03 | 96.19 | 69.53 | 82.56
 """Learner -> accuracy per stream in per cent (- if not stated), or the measurement that the conformance table gives
 instead; see docs/algorithms/reference-results.md#accuracy-with-the-defaults."""
 
-HEAD = """# Accuracies of the specification
+HEAD = """# Accuracy of every learner with its defaults
 
-Prequential accuracy in per cent of the first 20,000 rows (usenet2 1,500, spam500 2,500), one pass with
-defaults unless the first column says otherwise, behind the online standardiser: what is measured now, and in brackets
-how far that is from docs/algorithms/reference-results.md#accuracy-with-the-defaults, or from the measurement that the
-conformance table names in its place. The tolerance is {tolerance} points, {at_random} of randomised learners and
-ensembles; what lies outside is **bold**.
+Each cell is the prequential accuracy in per cent on the first 20,000 rows (usenet2 1,500, spam500 2,500), in one pass
+with the online standardiser, and with defaults unless the first column says otherwise. In brackets is the difference
+from docs/algorithms/reference-results.md#accuracy-with-the-defaults, or from the measurement that the conformance table
+names instead. The tolerance is {tolerance} points, and {at_random} for randomised learners and ensembles; **bold**
+differences are larger.
 
 {count} learners, {rows} rows, {cells} cells; outside the tolerance: {outside}. Made by
 `driftway evaluate --table sanity` in {seconds:.0f} s on {processes} processes.

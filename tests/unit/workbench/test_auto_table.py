@@ -166,7 +166,7 @@ def test_a_page_has_all_parts_and_a_picture(measured, tmp_path):
     text = auto_page(measured, asked(tmp_path), "auto.png", PEERS)
     titles = re.findall(r"^## (.*)$", text, flags=re.MULTILINE)
     assert [title.split()[0] for title in titles] == [
-        "What",
+        "Claims,",
         "Ten",
         "Whole",
         "Where",

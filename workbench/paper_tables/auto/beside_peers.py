@@ -25,13 +25,13 @@ from driftway.worker.evaluation.results import NONE, markdown
 HEAD = f"""
 ## Beside River and MOA
 
-Learners of {{libraries}}, with the defaults of these libraries, but ensembles of 10 (gradient boosting: 100 steps, the
-default), each prequentially, one run and one seed. They read the same rows in the same order, raw, all columns as
-numbers; River's linear learners and neighbours stand behind its `StandardScaler`. *Rows*: a peer that needs long has
-only the first rows of a stream, and `auto` is compared over the same ones. *Best peer*: the one furthest ahead of
-`auto`, or least behind. Even: within {NEAR_ACCURACY} points, or {NEAR_ERROR:g} % of the peer's MSE. Log loss: that of
-`auto` and, over the same rows, of the peer that has the best beside it, clamped as everywhere here; – where no peer has
-probabilities, or their log loss was not measured.
+The peers are learners of {{libraries}} with the defaults of these libraries, except that ensembles have 10 members
+(gradient boosting has 100 steps, the default). Each was evaluated prequentially, in one run with one seed. They read
+the same rows in the same order, raw, with all columns as numbers; River's linear learners and neighbours use its
+`StandardScaler`. *Rows*: slow peers got only the first rows of a stream, and `auto` is compared on the same rows. *Best
+peer* is the one furthest ahead of `auto`, or least behind. *Even* is within {NEAR_ACCURACY} points, or {NEAR_ERROR:g} %
+of the peer's MSE. *Log loss* is that of `auto` and, on the same rows, of the peer with the best log loss, clamped as
+everywhere here; – means that no peer has probabilities, or that their log loss was not measured.
 
 `python -m tests.regenerate.auto_peers` measures the peers again, and has their settings;
 `workbench/paper_tables/auto/peers.csv` has all figures, each with its library's version and date.
@@ -39,15 +39,15 @@ probabilities, or their log loss was not measured.
 """
 
 GIVEN = {
-    PLAIN: "Peers that read the features alone",
-    RECENT: "Peers that read the last label, or the last three targets, too",
+    PLAIN: "Peers that read only the features",
+    RECENT: "Peers that also read the last label, or the last three targets",
 }
 
 BEFORE = """
 ### Before it had forests
 
-`auto` as it was before it had forests, on whole streams (further streams: at most their first 60,000 rows, magic04 in
-another random order): accuracy in per cent, or MSE.
+The table compares `auto` with its version without forests, on whole streams (further streams: at most their first
+60,000 rows, magic04 in another random order): accuracy in per cent, or MSE.
 
 """
 

@@ -24,9 +24,9 @@ from driftway.worker.evaluation.results import NONE, markdown
 
 HEAD = """# One learner for every stream: `auto`
 
-`auto` with its defaults, one setting for all, prequential: each row is predicted before its label is used. The others
-have the defaults of the registry too, unless a parameter is named; all stand behind the online standardiser. Figures
-are of this run, but for the printed ones of the papers, which are quoted, and the peers', which were measured apart.
+All figures are prequential: each row is predicted before its label is used. `auto` and the other learners have their
+defaults, unless a parameter is named, and all use the online standardiser. The figures are from this run, except those
+that papers print, and those of peers, which were measured separately.
 
 {missing}Made by `driftway evaluate --table auto --seed {seed}` in {seconds:.0f} s on {processes} processes.
 
@@ -35,50 +35,48 @@ are of this run, but for the printed ones of the papers, which are quoted, and t
 PAPERS = """
 ## Ten pieces of each stream, as in the papers
 
-Accuracy in per cent, mean ± standard deviation (n - 1) over ten pieces of 4T/5 rows, each from scratch
-(docs/decisions/0016), beside the best column of Zhao and Zhou's Table 1 and of Zhang, Zhao and Jin's Table 2, as
-printed. Their methods' parameters differ from data set to data set. `auto` holds if its mean is at least that figure
-minus its deviation.
+Accuracy in per cent, as mean ± standard deviation (n - 1) over ten pieces of 4T/5 rows, each from scratch
+(docs/decisions/0016), beside the best printed column of Zhao and Zhou's Table 1 and of Zhang, Zhao and Jin's Table 2.
+The parameters of their methods differ between data sets. `auto` holds if its mean is at least the printed mean minus
+its deviation.
 
 """
 
 WHOLE = """
 ## Whole streams
 
-Accuracy in per cent over all rows. Of the registry not all learners run here, which would take hours, but `dfop`, `pa`
-and `weighted_majority`, and on each stream those that were best when all were measured (on streams of more than 60,000
-rows without `svm_ada`, `svm_fix` and `particle_filter`); *best single* is the best of them and of the two baselines.
-The data folder's batch sets ({batch}) have no order in time and are left out.
+Accuracy in per cent over all rows. All registered learners would take hours. So this run has `dfop`, `pa` and
+`weighted_majority`, and on each stream those that were best when all were measured (on streams of more than 60,000 rows
+without `svm_ada`, `svm_fix` and `particle_filter`). *Best single* is the best of them and of the two baselines. The
+data folder's batch sets ({batch}) have no order in time and are left out.
 
 """
 
 ORDER = """
-## Where the order of the labels tells the next one
+## Where the order of the labels predicts the next one
 
-On these streams the labels go by a pattern: without a look at the features one knows much of the next label. `auto` has
-experts on the labels' order. What they win is no knowledge of what the features mean, and it is gone where a topic
-brings the same events in another order. So here is `auto` once more with a mixture that does not hear these experts,
-everything else as it is: *difference* is what they are worth. [auto-ablation.md](auto-ablation.md) has the other
-families.
+On these streams the labels follow a pattern, so that one can predict the next label without the features. `auto` has
+experts for the order of labels. What they gain says nothing about the features, and is lost if a topic has the same
+events in another order. So the table also has `auto` with a mixture that ignores these experts; *difference* is what
+they contribute. [auto-ablation.md](auto-ablation.md) has the other families of experts.
 
 """
 
 TARGETS = """
 ## Targets
 
-Mean squared error over all rows. The best of the registry is the least of all its learners of targets with their
-defaults, `no_change` among them; `dfop` has the factor in brackets: that of `--table dfop-regression`, 0.2 for the two
-real streams that move (docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop), 0.001 for
-`fried`, where nothing changes; behind the standardiser, or on rows as they are without an intercept, whichever is
-better.
+Mean squared error over all rows. *Best of the registry* is the lowest error of all registered regressors with their
+defaults, and of `no_change`. `dfop` has the forgetting factor in brackets: that of `--table dfop-regression`, 0.2 for
+the two real streams that move (docs/algorithms/reference-results.md#accuracy-and-forgetting-factors-in-dfop), and 0.001
+for `fried`, where nothing changes. It is the better of two: with the standardiser, or on raw rows without an intercept.
 
 """
 
 LIKELY = """
 ## Probabilities
 
-Log loss and Brier score over all rows, the less the better, beside learners whose scores stand for probabilities too.
-With more than two classes Brier scores are summed over them.
+Log loss and Brier score over all rows, beside learners whose scores are probabilities too; lower is better. With more
+than two classes, Brier scores are summed over the classes.
 
 """
 
@@ -124,8 +122,9 @@ def _claims(results: AutoResults, peers: Sequence[PeerFigure]) -> str:
         shown = ", ".join(f"{name} ({margin:+.2g}{one.unit})" for name, margin in misses.items())
         lines.append([one.text, f"{one.of - one.spared} of {one.of}", f"{one.of - len(misses)}", word, shown])
         missed |= {(one.key, name): WHY.get((one.key, name), "**not explained**") for name in misses}
-    text = "## What holds\n\nIn brackets by how much it is missed: points of accuracy, or per cent of the error.\n\n"
-    text += markdown(["", "asked", "found", "", "misses"], lines, text_columns=5)
+    text = "## Claims, and whether they hold\n\n"
+    text += "In brackets is by how much a claim is missed: points of accuracy, or per cent of the error.\n\n"
+    text += markdown(["claim", "required", "found", "", "misses"], lines, text_columns=5)
     text += "\n" if missed else ""
     for (_, name), why in missed.items():
         text += textwrap.fill(f"- {name}: {why}", 120, subsequent_indent="  ", break_on_hyphens=False) + "\n"

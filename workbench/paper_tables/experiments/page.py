@@ -23,12 +23,12 @@ NEAR_SHARE = 0.1
 
 HEAD = """# {title}
 
-The table of {source}, measured anew: {measure}, mean ± standard deviation (n - 1) over ten pieces of each stream,
-4T/5 rows from row 0, T/50, .., 9T/50 on, each from scratch
-(docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables), in brackets the printed mean. {rows}; an
-intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
-significantly better than this contender, {worse} significantly worse: paired t test on the ten pieces, two-sided, 95 %.
-{dash}: not measured.
+This page repeats the table of {source}: {measure}, mean ± standard deviation (n - 1) over ten pieces of each stream.
+The pieces have 4T/5 of the T rows, begin at row 0, T/50, .., 9T/50, and are learned from scratch
+(docs/algorithms/reference-results.md#protocol-of-the-accuracy-tables). In brackets is the mean that the paper prints.
+{rows}; an intercept unless the parameters say otherwise. **Bold**: the best of ours on a data set. {better} {method} is
+significantly better than this contender, {worse} significantly worse, by a paired t test on the ten pieces, two-sided,
+95 %. {dash}: not measured.
 
 Made by `{command}` in {seconds:.0f} s on {processes} processes."""
 
@@ -62,7 +62,7 @@ def experiment_page(contest: PaperExperiment, results: PaperResults, asked: Tabl
         better=BETTER,
         worse=WORSE,
         dash=NONE,
-        rows="Behind the online standardiser" if contest.standardize else "Rows as they are, no standardiser",
+        rows="Rows are standardised online" if contest.standardize else "Rows are not standardised",
         command=f"driftway evaluate --table {contest.name} --seed {asked.seed}",
         seconds=results.seconds,
         processes=asked.processes,
@@ -142,7 +142,7 @@ def _missing(results: PaperResults) -> str:
     text = ""
     if results.missing_streams:
         names = "; ".join(f"{name} ({why})" for name, why in results.missing_streams.items())
-        text += f"\nData sets that are not there: {names}.\n"
+        text += f"\nData sets that are not available: {names}.\n"
     if results.missing_learners:
         names = "; ".join(f"{column}: {why}" for column, why in results.missing_learners.items())
         text += f"\nContenders with the printed figure only: {names}.\n"
@@ -164,7 +164,7 @@ def _checks(contest: PaperExperiment, results: PaperResults) -> str:
     """Compare our figures with the printed ones, and give a reason for those that are worse."""
     regression = not contest.larger_is_better
     rule = f"at most {NEAR_SHARE:.0%} above the printed error" if regression else f"at most {NEAR} points below"
-    text = f"\n## Beside the print\n\nA figure holds if it is {rule}, or better.\n\n"
+    text = f"\n## Compared with the printed figures\n\nA figure *holds* if it is {rule}, or better.\n\n"
     lines = []
     short = 0
     for name, figures in results.figures.items():
@@ -211,8 +211,8 @@ def _robustness(contest: PaperExperiment, results: PaperResults, picture: str | 
     ours = robustness(table).sum(axis=0)
     printed = robustness([[contest.printed[name][c].mean for c in columns] for name in names]).sum(axis=0)
     text = (
-        f"\n## Robustness\n\nA learner's accuracy over the least of the data set, summed over {len(names)} data sets, "
-        "among the contenders that were measured.\n\n"
+        "\n## Robustness\n\nA learner's accuracy divided by the lowest on the data set, summed over "
+        f"{len(names)} data sets, for the contenders that were measured.\n\n"
     )
     text += markdown(
         ["", *columns],

@@ -117,18 +117,18 @@ magic      | 21.42±0.06 | 21.38±0.06 | 21.24±0.15 | 21.04±0.16
 }
 """Empirical errors in per cent, - if not stated: docs/algorithms/reference-results.md#online-to-batch."""
 
-HEAD = """# From online to batch
+HEAD = """# Online-to-batch training: the experiments of Tao and Lu
 
-The experiments of Tao and Lu, "From Online to Non-i.i.d. Batch Learning" (KDD 2020), section 7.2, on the data sets of
-theirs that are on this machine: the perceptron over the features as they are and over all products of two, over rows
-that were standardised as a whole. The error is empirical: the share of the rows that were trained on which the final
-hypothesis mistakes, in per cent, mean ± standard deviation over {seeds} seeds.
-Algorithm II raises φ one by one; its error is the least up to that φ. III is the practical schedule, III-weak has
-Z = 1000, and the conversions for independent draws run over a stream of 1n, 10n or 100n rows drawn from the n rows.
+This page repeats the experiments of Tao and Lu, "From Online to Non-i.i.d. Batch Learning" (KDD 2020), section 7.2, on
+those of their data sets that are available here. A perceptron learns from the features (linear) or from all products of
+two features (quadratic); rows are standardised as a whole. The error is empirical: the share of training rows that the
+final hypothesis gets wrong, in per cent, as mean ± standard deviation over {seeds} seeds. Algorithm II increases φ one
+by one, and its error is the lowest up to that φ. III is the practical schedule, and III-weak has Z = 1000. The
+conversions for independent draws run over a stream of 1n, 10n or 100n rows that are drawn from the n rows.
 
-The paper prints curves only. In brackets stand the means of docs/algorithms/reference-results.md#online-to-batch, which
-come from another implementation with other random orders; **bold**: further from them than two of their standard
-deviations. {compared} figures were compared; outside: {outside}. {dash}: not measured.
+The paper only has curves. In brackets are the means of docs/algorithms/reference-results.md#online-to-batch, which come
+from another implementation with other random orders; **bold** figures differ from them by more than two of their
+standard deviations. {compared} figures were compared; outside: {outside}. {dash}: not measured.
 
 What the paper finds, and how it stands here: {findings}
 
