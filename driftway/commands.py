@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "driftway.worker.admin.cli.check:check",
         "Look for what would stop a worker with these options, before it starts.",
     ),
-    "warm": ("driftway.worker.cli.warm:warm", "Compile a worker's kernels ahead of its first start."),
+    "warm": ("driftway.worker.cli.warm:warm", "Compile a worker's kernels before its first start."),
     "watch": ("driftway.worker.admin.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
     "plot": ("driftway.worker.admin.cli.plot:plot", "Rolling accuracy as a picture: PNG, SVG or HTML."),
     "rejected": (

@@ -55,11 +55,11 @@ def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     --output-format says) or one rejection, and one prediction of each challenger where workers had --emit all, that no
     others are visible, that the accuracy points of all learners and the drift alarms of all detectors are the same, and
     that every complete snapshot holds the state at its offset.
-    What was learned, and from what, the group's plans, snapshots and commits say; options that are given count before
-    that. Give --format, --registry, --warm-start and --start as to the workers; without --pass-headers or
-    --cloudevents-source the headers of predictions are not checked, without --registry and --output-format not the
-    registered schemas of predictions.
-    Workers may keep running; nothing is written, no group is joined, and memory is bounded.
+    The group's plans, snapshots and commits say what was learned, and from what; options that are given override them.
+    Give --format, --registry, --warm-start and --start as to the workers. Without --pass-headers or
+    --cloudevents-source the headers of predictions are not checked, and without --registry and --output-format the
+    registered schemas of predictions are not checked. Workers may keep running: the audit writes nothing, joins no
+    group, and its memory is bounded.
 
     If retention has deleted the beginning of the input, the earliest snapshot whose offset is still in the log is
     trusted, and everything after it is checked; the last lines list what was not checked. On a difference the exit

@@ -33,14 +33,14 @@ COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 @click.option("--ignore-warnings", is_flag=True, help="Exit with 0 if there are warnings, but no errors.")
 @click.pass_context
 def check(context: click.Context, /, input_: str, group: str, **given: Any) -> None:
-    """Look for everything that would stop a worker with these options, or make it lose what it should keep.
+    """Find everything that would stop a worker with these options, or make it lose data.
 
-    It takes all options of `driftway worker`, and looks at the brokers, the topics, what the principal may do, the
-    group, some events, and this machine. One line a check: ok, warning, error, or skipped where the cluster does not
-    say; below it the command that mends it. NAME and .. stand for what only you know.
+    It takes all options of `driftway worker`, and checks the brokers, the topics, the principal's rights, the group,
+    some events, and this machine. Each check prints one line: ok, warning, error, or skipped if the cluster does not
+    give the information; below a warning or an error is the command that fixes it. Replace NAME and .. by your values.
 
     It changes nothing: it creates no topic, joins no group, commits nothing, and begins no transaction. It only
-    initialises the transactional id GROUP/INPUT/check, which the cluster forgets by itself. Events are read by a
+    initialises the transactional id GROUP/INPUT/check, which expires by itself. Events are read by a
     read_committed reader outside the group: half of N are those that the worker would read first, half the newest.
 
     \b
