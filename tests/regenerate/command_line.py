@@ -29,7 +29,7 @@ def page(name: str) -> Iterator[str]:
     """Yield the lines of a command's page."""
     command = load(name)
     yield from (f"# driftway {name}", "", COMMANDS[name][1], "")
-    yield f"This page is made of the command's help by `{COMMAND}`. [All commands]({os.pardir}/command-line.md)."
+    yield f"This page is generated from the command's help by `{COMMAND}`. [All commands]({os.pardir}/command-line.md)."
     for sub, one in leaves(command).items():
         if sub:
             yield from ("", f"## driftway {name} {sub}")

@@ -21,12 +21,10 @@ LEVELS = {"event": "info", "warning": "warning", "error": "error"}
 
 HEAD = f"""# Log events
 
-All lines that a worker writes to standard error. With `--log-format json` the name is in the field `event`, beside
-`time`, `level`, `logger` and the fields below ([the log]({os.pardir}/how-to/operate.md#the-log)). Names, levels and
-fields are read off the code by `{COMMAND}`. Some fields are only there if they have something to say;
-new ones may come with any version.
-
-A warning of a library, or a sentence without a name of its own, is a line whose `event` is the sentence.
+A worker writes these lines to standard error. With `--log-format json` the name is in the field `event`, beside
+`time`, `level`, `logger` and the fields below ([the log]({os.pardir}/how-to/operate.md#the-log)). Some fields are not
+in every line, and new fields may come with any version. For warnings of libraries, and for messages without a name,
+`event` is the message. This page is generated from the code by `{COMMAND}`.
 """
 NAMED_LATER = {
     "client_errors.py": ("client error", "throttled"),
@@ -42,14 +40,14 @@ MEANINGS = {
         "warm start": "the model file that the champion begins with",
         "listening": "the port of `--http-port` is open",
         "schema of predictions": "the schema that predictions have in the registry",
-        "created topic": "an output that was missing was made",
-        "added partitions": "outputs have got as many partitions as the input",
+        "created topic": "a missing output topic was created",
+        "added partitions": "partitions were added to outputs, so that they have as many as the input",
         "compacted input": "the input is compacted: its log cannot be relearned or audited",
         "topic settings": "a setting of a topic that may lose data, and the better one",
         "compiling kernels": "with `about_seconds`: kernels are not in the cache yet; with `done`: how far it is",
         "kernels are compiled": "how many had to be compiled; 0: all came from the cache",
         "spans": "spans of batches and commits are sent to this endpoint",
-        "no spans": "the environment asks for spans, and `error` says why there are none",
+        "no spans": "an endpoint for spans is set, and `error` says why none are sent",
     },
     "Group and partitions": {
         "subscribed": "the worker has asked to join the group",
@@ -84,7 +82,7 @@ MEANINGS = {
         "plan reader error": "the topic of plans cannot be read at the moment",
         "relearning": "a challenger learns the log of a partition again, beside the loop",
         "relearned": "it has caught up with the partition",
-        "relearning interrupted": "the log cannot be read at the moment; it goes on later",
+        "relearning interrupted": "the log cannot be read at the moment; relearning continues later",
         "relearning failed": "it cannot go on; the plan is passed over",
         "challengers are watched": "with `--promote`: the level that the test of each challenger must reach",
         "promoted": "with `--promote`: a challenger is the champion of the next plan",
@@ -109,7 +107,7 @@ MEANINGS = {
         "the loop is stuck, stacks of all threads follow": "the same, in the text format",
         "log was interrupted": "lines could not be written, for example because the disk was full; so many are missing",
         "spans may be lost": "at most once a minute: the collector cannot be reached, refuses, or is too slow",
-        "no more spans": "making a span has failed; the worker goes on without them",
+        "no more spans": "making a span has failed; the worker continues without spans",
         "uncaught exception": "a fault of Driftway or a library, with its `traceback`; please report it",
         "ignored exception": "an exception that Python could not raise anywhere",
         "failed": "the last line before the worker exits with a code other than 0",

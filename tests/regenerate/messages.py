@@ -17,9 +17,9 @@ COMMAND = "python -m tests.regenerate.messages"
 
 HEAD = f"""# Fields of messages
 
-The fields of all messages that are JSON, and the headers of rejections. Fields and types are those of
-[asyncapi.json](asyncapi.json), which programs can read; this page is made by `{COMMAND}`.
-[Topics and messages](topics.md) says when each is written, and what packed and registered predictions look like.
+This page lists the fields of all JSON messages, and the headers of rejections. [Topics and messages](topics.md) says
+when each message is written, and describes packed and registered predictions. Fields and types are those of
+[asyncapi.json](asyncapi.json), the description for programs. `{COMMAND}` generates this page from the code.
 
 A field with `?` is not in every message. Accuracy points of mixtures such as `auto` also have `experts`: the weight of
 each. New fields may come with any version.

@@ -21,8 +21,8 @@ SUFFIXES = {"counter": "_total", "info": "_info"}
 
 HEAD = f"""# Metrics
 
-All metrics that a worker with `--http-port` shows at `/metrics`, in the text format of Prometheus. This page is made
-of the worker's own descriptions by `{COMMAND}`.
+A worker with `--http-port` has these metrics at `/metrics`, in the text format of Prometheus. This page is generated
+from the code by `{COMMAND}`.
 [Operate]({os.pardir}/how-to/operate.md#what-to-look-at) says which of them to watch, and what to do.
 
 - Every metric named `driftway_...` has the labels `group` and `topic`. Those of the first table also have `partition`:
