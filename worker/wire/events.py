@@ -76,17 +76,8 @@ class Target:
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse classes of a number, and tasks of no kind: kernels would read and write beside the state.
-
-        Raises
-        ------
-        ValueError
-            This is no target.
-        """
         if self.task not in (CLASSIFICATION, REGRESSION) or (self.task == REGRESSION and self.n_classes):
-            raise ValueError(
-                f"task must be {CLASSIFICATION}, or {REGRESSION} without classes, not {self.task} with {self.n_classes}"
-            )
+            raise ValueError(f"task must be {CLASSIFICATION}, or {REGRESSION} without classes, not {self.task}")
 
     def expected(self) -> str:
         """What a label looks like, in words."""

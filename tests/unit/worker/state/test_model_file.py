@@ -233,7 +233,7 @@ def identity(**changes: Any) -> dict[str, Any]:
         ({"learners": []}, "name at least one --learner"),
         ({"learners": ["arow behind wavelet", "no_change behind wavelet"]}, "no feature map 'wavelet'"),
         ({"task": "ranking"}, "task must be"),
-        ({"task": "regression"}, "without classes, not regression with 2"),
+        ({"task": "regression"}, "without classes, not regression"),
         ({"window": None}, "cannot be used by this version"),
         ({"learners": ["arow behind hashing", "no_change"]}, "different feature maps"),
         ({"window": 0}, "window and accuracy-every must be >= 1"),
