@@ -60,7 +60,6 @@ REFUSED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError._AUTHENTICATION,
     KafkaError.MSG_SIZE_TOO_LARGE,
-    KafkaError.INVALID_RECORD,
     KafkaError._UNSUPPORTED_FEATURE,
     KafkaError.UNSUPPORTED_VERSION,
     KafkaError._INVALID_ARG,
