@@ -74,9 +74,10 @@ def with_cause(checkpoint: OutputProducer, call: Callable[[], Answer]) -> Answer
 
 def _refused_by_setting(checkpoint: OutputProducer, failed: Exception) -> Failure | None:
     """Say which setting of which output refuses a record; None if none is known to."""
-    code, settings, topics = code_of(failed), checkpoint.settings, checkpoint.settings.topics
+    code = code_of(failed)
     if code not in (KafkaError.INVALID_RECORD, KafkaError.MSG_SIZE_TOO_LARGE):
         return None
+    settings, topics = checkpoint.settings, checkpoint.settings.topics
     found = settings_of_topics(settings.bootstrap, settings.passthrough, topics.outputs())
     where = f"{topics.input}/{checkpoint.partition}"
     for topic, config in found.items():

@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -298,10 +300,27 @@ def test_warnings_of_the_sdk_are_logged_once_a_minute() -> None:
 
 
 @pytest.fixture
-def silent() -> Iterator[str]:
-    """The address of a collector that takes connections and never answers."""
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a collector that takes connections and never answers.
+
+    Its exporters end with the test: they would try again for seconds, after pauses that `random` draws, and hypothesis
+    does not allow that while it draws itself.
+    """
+    made: list[OTLPSpanExporter] = []
+
+    def make() -> OTLPSpanExporter:
+        made.append(OTLPSpanExporter())
+        return made[-1]
+
+    monkeypatch.setattr(export, "OTLPSpanExporter", make)
     with socket.create_server(("127.0.0.1", 0)) as place:
         yield f"http://127.0.0.1:{place.getsockname()[1]}"
+    for exporter in made:
+        exporter.shutdown()
+    for thread in threading.enumerate():
+        if thread.name == "last spans":
+            thread.join(30)
+            assert not thread.is_alive()
 
 
 def test_a_collector_that_never_answers_holds_up_neither_batches_nor_the_end(
