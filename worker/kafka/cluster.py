@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException
@@ -107,7 +107,7 @@ def wrong_settings(
 
 
 def settings_of_topics(
-    bootstrap: str, passthrough: Mapping[str, Any], topics: Sequence[str]
+    bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]
 ) -> dict[str, dict[str, str]]:
     """Return topic -> its settings; topics whose settings cannot be read are left out."""
     admin = admin_client(bootstrap, passthrough)  # has to live until the answers are there

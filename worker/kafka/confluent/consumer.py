@@ -11,7 +11,7 @@ from driftway.worker.kafka.consumer_columns import by_partition, records_of
 from driftway.worker.kafka.error_handling import refused_properties
 from driftway.worker.kafka.interface import NO_BROKERS, ClientError, PollResult
 
-FORGOTTEN = ClientError(KafkaError(KafkaError._ALL_BROKERS_DOWN, NO_BROKERS), 0, None)
+KNOWS_NO_BROKER = ClientError(KafkaError(KafkaError._ALL_BROKERS_DOWN, NO_BROKERS), 0, None)
 
 
 class WatchedConsumer(Consumer):
@@ -23,7 +23,7 @@ class WatchedConsumer(Consumer):
 
         def count(statistics: str) -> None:
             if not knows_brokers(statistics):
-                self.problems = [FORGOTTEN]
+                self.problems = [KNOWS_NO_BROKER]
             given(statistics)
 
         super().__init__({**properties, "stats_cb": count})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Collection, Mapping
@@ -12,9 +11,9 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from driftway.worker.kafka.client_config import ClientConfig, admin_client
+from driftway.worker.kafka.cluster import CLEANUP, settings_of_topics
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import MISSING, TimedOut, TopicMissing, query
-from driftway.worker.kafka.topics import topic_configs
 
 NO_IDS = (KafkaError._UNSUPPORTED_FEATURE, KafkaError.UNSUPPORTED_VERSION)
 """Errors of brokers that cannot describe topics."""
@@ -156,12 +155,8 @@ def topic_id_text(topic_id: Any) -> str | None:
 
 def cleanup_policies(bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
     """Return topic -> its cleanup.policy; topics whose settings cannot be read are left out."""
-    client = admin_client(bootstrap, passthrough)  # has to live until the answers are there
-    found: dict[str, str] = {}
-    for topic, future in topic_configs(client, topics).items():
-        with contextlib.suppress(KafkaException, KeyError):
-            found[topic] = str(future.result()["cleanup.policy"].value)
-    return found
+    found = settings_of_topics(bootstrap, passthrough, topics)
+    return {topic: settings[CLEANUP] for topic, settings in found.items() if CLEANUP in settings}
 
 
 def compacted_topics(bootstrap: str, passthrough: Mapping[str, Any], topics: Collection[str]) -> dict[str, str]:
