@@ -51,13 +51,13 @@ class Fault:
         Does it and undoes it; all brokers run when it returns.
     cluster : str
         Key of `CLUSTERS`.
-    told : str
-        What the workers must have told on stderr by then; empty if nothing.
+    told : tuple of str
+        Texts of which each worker must have logged one by then; empty if it need log nothing.
     """
 
     happen: Deed
     cluster: str = "ordinary"
-    told: str = ""
+    told: tuple[str, ...] = ()
 
 
 def clusters() -> Mapping[str, Callable[[], LocalCluster]]:
@@ -277,7 +277,9 @@ FAULTS: dict[str, Fault] = {
     "slow-coordinator": Fault(lambda cluster, stage: stopped_repeatedly(group_coordinator(cluster, stage))),
     "reassigned": Fault(reassigned),
     "full-disk": Fault(lambda cluster, stage: disk_full(leader_of(cluster, stage.topic, 0))),
-    "replicas-killed": Fault(lambda cluster, _: one_in_sync(cluster, killed), "one-controller", SILENT),
-    "replicas-frozen": Fault(lambda cluster, _: one_in_sync(cluster, stopped), "one-controller", SILENT),
+    "replicas-killed": Fault(
+        lambda cluster, _: one_in_sync(cluster, killed), "one-controller", (SILENT, "lost partitions")
+    ),
+    "replicas-frozen": Fault(lambda cluster, _: one_in_sync(cluster, stopped), "one-controller", (SILENT,)),
     "leader-cut-off": Fault(leader_cut_off, "linked"),
 }
