@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
+import struct
 
 import pytest
 
@@ -40,6 +41,24 @@ def test_labels_find_events_whose_ids_share_a_float64(form: str, kafka: str, top
     explained = driftway("explain", "--input", topic, "--group", group, "--partition", "0", "--offset", "1", "--json",
                          "--bootstrap", kafka)  # fmt: skip
     assert f'"id":{names[1]},' in explained.stdout, explained.stderr
+
+
+def test_labels_find_events_by_keys_that_are_binary_numbers(kafka: str, topic: str, group: str) -> None:
+    """As Java's LongSerializer writes them: most bytes of 128 or more are not UTF-8."""
+    numbers = range(100, 160)
+    keys = [struct.pack(">q", number) for number in (*numbers, *reversed(numbers))]
+    rows = [b'{"amount":%d}' % number for number in numbers] + [b'{"fraud":%d}' % (n % 2) for n in reversed(numbers)]
+    create_topic(kafka, topic)
+    produce(kafka, topic, rows, keys=keys)
+    common = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "arow", "--label-wait", "100",
+              "--accuracy-every", "1", "--feature", "amount", "--label", "fraud", "--id", "@key")  # fmt: skip
+    done = driftway("worker", *common, "--stop-at-end")
+    assert done.code == 0, done.stderr
+    assert read_all(kafka, f"{topic}.{group}.rejected") == []
+    predictions = read_all(kafka, f"{topic}.{group}.predictions")
+    assert len({json.loads(one.value)["id"] for one in predictions}) == len(numbers)
+    assert json.loads(read_all(kafka, f"{topic}.{group}.accuracy")[-1].value)["rows"] == len(numbers)
+    assert driftway("audit", *common).code == 0
 
 
 BORN = ("1950-01-15", "1966-06-15", "1968-02-15", "1970-01-10", "1971-07-15", "1973-02-15", "1974-02-15", "1990-05-15")

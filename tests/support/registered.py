@@ -28,6 +28,14 @@ LOCAL = datetime.datetime(1969, 12, 31)  # noqa: DTZ001
 DECIMAL, CENTS = {"logicalType": "decimal"}, decimal.Decimal("1234.567")
 WITH_DEFAULT = {"name": "x", "type": "bytes", "default": "\u00ff"}
 
+VARIABLE = {
+    "type": "record",
+    "name": "VariableScaleDecimal",
+    "namespace": "io.debezium.data",
+    "fields": [{"name": "scale", "type": "int"}, {"name": "value", "type": "bytes"}],
+}
+"""Debezium's decimals without a fixed scale."""
+
 AVRO_FIELDS: list[tuple[str, Any, Any, Any]] = [
     ("n", "null", None, None),
     ("yes", "boolean", True, True),
@@ -56,6 +64,8 @@ AVRO_FIELDS: list[tuple[str, Any, Any, Any]] = [
     ("id", {"type": "string", "logicalType": "uuid"}, uuid.UUID(int=1), str(uuid.UUID(int=1))),
     ("raw", {"type": "fixed", "name": "Id", "size": 16, "logicalType": "uuid"}, bytes(16), str(uuid.UUID(int=0))),
     ("money", {"type": "fixed", "name": "M", "size": 8, **DECIMAL, "precision": 10, "scale": 3}, CENTS, 1234.567),
+    ("fee", ["null", VARIABLE], {"scale": 2, "value": b"\xfb\x2e"}, -12.34),
+    ("tax", "io.debezium.data.VariableScaleDecimal", {"scale": -3, "value": b"\x07"}, 7000),
 ]  # fmt: skip
 """(name, type, value written, value read)."""
 

@@ -34,6 +34,8 @@ class LaterLabels:
         The values of the label.
     longest : int
         Most events from an event to its label.
+    unlike : int
+        How many labels have the id of their event in another type, as "7" for 7: a worker does not match them.
     """
 
     label: Path
@@ -43,6 +45,7 @@ class LaterLabels:
     labels: tuple[int, ...]
     seen: FieldStats
     longest: int
+    unlike: int = 0
 
     @property
     def wait(self) -> int:
@@ -82,15 +85,17 @@ def later_labels(
         if all(len(found) == len(kind) for found, kind in zip(places, (events, labels), strict=True)):
             at, waits = places
             counts = dict(zip(events, range(len(events)), strict=True))
-            before = [counts[at[text]] for text in waits if text in at and at[text] < waits[text]]
-            if not before:
+            pairs = [(at[text], waits[text]) for text in waits if text in at]
+            if not any(event < label_at for event, label_at in pairs):
                 continue  # no label of an event: they only look alike
-            longest = max(bisect_left(events, waits[text]) - 1 - counts[at[text]] for text in waits if text in at)
+            longest = max(bisect_left(events, label_at) - 1 - counts[event] for event, label_at in pairs)
+            ids = [[(objects[i] or {})[key] for i in pair] for pair in pairs]
+            unlike = sum(isinstance(one, str) != isinstance(other, str) for one, other in ids)
             seen = FieldStats(Path((name,)))
             for i in labels:
                 seen.add((objects[i] or {})[name])
             others = tuple(Path((one,)) for one in shared if one != key)
-            return LaterLabels(Path((name,)), Path((key,)), others, events, labels, seen, longest)
+            return LaterLabels(Path((name,)), Path((key,)), others, events, labels, seen, longest, unlike)
     return None
 
 

@@ -170,6 +170,7 @@ def propose_with_later(found: EventStats, later: LaterLabels, time: Path | None)
         found.paths.pop(path, None)
     made = propose(found, later.label, later.id, time)
     after = f"{shares(later.seen)}, in messages of their own, up to {later.longest:,} events later"
+    after += f", {later.unlike:,} of them with an id of another type: set aside" if later.unlike else ""
     label = None if made.label is None else replace(made.label, about=after)
     left_out = {**dict.fromkeys(later.shared, "the messages with labels have it, too"), **made.left_out}
     options = {**made.options, "label_wait": str(later.wait)}

@@ -19,6 +19,10 @@ MOST_TOLD = 20
 LATER = (
     "Beside them {labels:,} labels in messages of their own: label_wait = {wait} keeps an event until its label comes."
 )
+UNLIKE = (
+    "But a worker would set {unlike:,} of them aside: their {id} is text where that of the event is a number, or the "
+    'reverse, and "7" and 7 are two ids. Let both producers write it alike.'
+)
 NO_LABEL = 'label: no field is called y, label, target or class; write label = "PATH" here, and take it out of feature'
 
 
@@ -101,6 +105,7 @@ def in_words(proposal: Proposal, rejected: Counter[str], name: str) -> list[str]
         f"are features, which become {columns:,} columns; {len(proposal.left_out):,} left out.",
         *(f"{line[0].upper()}{line[1:]}." for line in _counted(stats, rejected)[1:]),
         *([] if later is None else [LATER.format(labels=len(later.labels), wait=later.wait)]),
+        *([] if later is None or not later.unlike else [UNLIKE.format(unlike=later.unlike, id=later.id)]),
         *([] if proposal.label else ["No field is called y, label, target or class: say --label PATH."]),
         "Put this into the FILE of driftway --config FILE.",
     ]

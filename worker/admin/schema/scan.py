@@ -13,7 +13,7 @@ from driftway.worker.wire.events import MAX_FEATURES, Reject
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.schema.debezium import UNAVAILABLE, decimal_in, schema_at
 from driftway.worker.wire.schema.decoder import beside_row, row_of
-from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, Path, look_up
+from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, Path, look_up, text_of
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD
 
 DEEP = 16
@@ -180,7 +180,7 @@ class EventStats:
         for name, value in headers.items():
             if name.startswith(ATTRIBUTE) and value and len(self.paths) < MOST_PATHS:
                 path = Path((name,), HEADER)
-                self.paths.setdefault(path, FieldStats(path)).add(value.decode(errors="replace"))
+                self.paths.setdefault(path, FieldStats(path)).add(text_of(value))
 
     def _walk(self, row: dict[str, Any], above: tuple[str, ...], schema: Any) -> None:
         for name, given in row.items():

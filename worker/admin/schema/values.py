@@ -23,6 +23,8 @@ EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 DATE_WORDS = {"birth", "birthdate", "birthday", "born", "date", "dob"}
 EARLIEST_DATE, YEAR = -2_208_988_800.0, 31_536_000.0
 """The year 1900 in s since 1970; a number under a name of DATE_WORDS may be a time from then on, also one in days."""
+CALENDAR_DIGITS = 12
+"""Of 202611241230. Those of a date alone, or with seconds, are no time in any unit."""
 CODE = re.compile(r"0\d+", re.ASCII)
 """A postal code, say: a number has no leading zero."""
 UNITS = {"days": 1 / 86_400, "s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -87,6 +89,8 @@ def unit_of(low: float, high: float, date: bool = False) -> str:
     Dates, with `date`, are times from EARLIEST_DATE on that are a year away from 1970 somewhere, so that small numbers
     are none.
     """
+    if is_calendar(low) and is_calendar(high):
+        return ""
     for unit, per_second in UNITS.items():
         first, last = low / per_second, high / per_second
         if date and first >= EARLIEST_DATE and last < LATEST and max(-first, last) >= YEAR:
@@ -94,6 +98,15 @@ def unit_of(low: float, high: float, date: bool = False) -> str:
         if unit != "days" and first >= EARLIEST and last < LATEST:
             return unit
     return ""
+
+
+def is_calendar(number: float) -> bool:
+    """Whether a number is a date and a time of day digit by digit, as 202611241230, which counts no unit."""
+    try:
+        datetime.strptime(f"{number:.0f}", "%Y%m%d%H%M")  # noqa: DTZ007 - the zone does not matter
+    except ValueError:
+        return False
+    return len(f"{number:.0f}") == CALENDAR_DIGITS
 
 
 def word_of(number: float) -> str:

@@ -1,7 +1,8 @@
 """Avro values, decoded by their writer's schema with fastavro, which the client's deserializer also uses.
 
-Timestamps and dates become ISO 8601, decimals float64, enums their symbols, bytes and fixed text of one character per
-byte, as in Avro's own JSON; a union becomes its value. A time of day stays the number of ms or us since midnight.
+Timestamps and dates become ISO 8601, decimals (also Debezium's of variable scale) float64, enums their symbols, bytes
+and fixed text of one character per byte, as in Avro's own JSON; a union becomes its value. A time of day stays the
+number of ms or us since midnight.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ from uuid import UUID
 from driftway.worker.kafka.registry.scalars import MICROS, MILLIS, NANOS, day, decimal, instant
 from driftway.worker.kafka.registry.schemas import MISFIT, Schemas, Unusable
 from driftway.worker.wire.registered.framing import HEADER_BYTES
+from driftway.worker.wire.schema.debezium import STRUCT
 
 TYPE = "AVRO"
 MARK = "driftway-"
 """Prefix of our logical types: fastavro's own yield Python objects, and stay untouched for other users of fastavro."""
-TEXT, DECIMAL, DATE, ID = "text", "decimal", "date", "uuid"
+TEXT, DECIMAL, DATE, ID, VARIABLE = "text", "decimal", "date", "uuid", "variable-scale-decimal"
+VARIABLE_DECIMAL = "io.debezium.data.VariableScaleDecimal"
+"""Debezium's record of a decimal without a fixed scale, such as PostgreSQL's NUMERIC."""
 TIMES = {
     f"{local}timestamp-{name}": (unit, "" if local else "Z")
     for name, unit in (("millis", MILLIS), ("micros", MICROS), ("nanos", NANOS))
@@ -125,7 +129,10 @@ def plain(schema: Any) -> Any:
     if isinstance(kind, list | dict):
         return {**kept, "type": plain(kind)}
     if kind in ("record", "error"):
-        return {**kept, "fields": [{"name": f["name"], "type": plain(f["type"])} for f in schema["fields"]]}
+        fields = [{"name": f["name"], "type": plain(f["type"])} for f in schema["fields"]]
+        if full_name(schema) == VARIABLE_DECIMAL and {f["name"] for f in fields} == STRUCT:
+            kept["logicalType"] = MARK + VARIABLE
+        return {**kept, "fields": fields}
     for inner in ("items", "values"):
         if inner in kept:
             kept[inner] = plain(kept[inner])
@@ -193,6 +200,9 @@ def register() -> None:
         readers[f"long-{MARK}{name}"] = time(unit, zone)
     readers[f"int-{MARK}{DATE}"] = lambda days, _writer, _reader: day(days)
     readers[f"fixed-{MARK}{ID}"] = lambda data, _writer, _reader: str(UUID(bytes=data))
+    readers[f"record-{MARK}{VARIABLE}"] = lambda row, _writer, _reader: decimal(
+        row["value"].encode("latin-1"), row["scale"]
+    )
     for kind in ("bytes", "fixed"):
         readers[f"{kind}-{MARK}{TEXT}"] = lambda data, _writer, _reader: data.decode("latin-1")
         readers[f"{kind}-{MARK}{DECIMAL}"] = lambda data, writer, _reader: decimal(data, writer.get("scale", 0))

@@ -25,7 +25,7 @@ from driftway.worker.wire.schema.cell_table import (
 )
 from driftway.worker.wire.schema.debezium import decimal_in, schema_at
 from driftway.worker.wire.schema.feature import BY_DIGITS, HASH, NUMBERS, TIME
-from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up
+from driftway.worker.wire.schema.paths import ABSENT, ENVELOPE, HEADER, ROW, TIMESTAMP, Path, look_up, text_of
 from driftway.worker.wire.schema.schema import AFTER, CONNECT, CONNECT_SCHEMA, DEBEZIUM, PAYLOAD, EventSchema
 
 if TYPE_CHECKING:
@@ -201,8 +201,9 @@ class SchemaDecoder:
         """Write values from the records' keys, headers or timestamps."""
         j = self._places[path]
         if path.source == TIMESTAMP:
-            cells.kind[:, j] = NUMBER
-            cells.number[:, j], cells.start[:, j] = np.asarray(records.timestamps, np.float64), NO_TEXT
+            stamps = np.asarray(records.timestamps, np.float64)
+            cells.kind[:, j] = np.where(stamps < 0, NOTHING, NUMBER)  # -1: the producer gave none
+            cells.number[:, j], cells.start[:, j] = stamps, NO_TEXT
             if path != self.schema.id:
                 return
         for i in range(len(records)):
@@ -214,15 +215,16 @@ class SchemaDecoder:
 
     def _beside_value(self, path: Path, records: Records, i: int) -> Any:
         if path.source == TIMESTAMP:
-            return int(records.timestamps[i])
+            stamp = int(records.timestamps[i])
+            return ABSENT if stamp < 0 else stamp
         if path.source == HEADER:
             raw = records.header(i, path.steps[0])
-            return ABSENT if raw is None else raw.decode(errors="replace")
+            return ABSENT if raw is None else text_of(raw)
         raw = records.keys[i]
         if raw is None:
             return ABSENT
         if not path.steps:
-            return raw.decode(errors="replace")
+            return text_of(raw)
         try:
             _, found = parse_event(raw, lambda key: look_up(key, path.steps), self._loads, self._exactly)
         except Reject:

@@ -99,6 +99,11 @@ class Path:
         return cls(rest, source)
 
 
+def text_of(raw: bytes) -> str:
+    """Return the text of a key or header. Bytes that are not UTF-8 are written as ``\\x80`` and so stay apart."""
+    return raw.decode(errors="backslashreplace")
+
+
 def _written(step: str) -> str:
     """Return a step as written in a path, quoted if necessary."""
     return step if BARE.fullmatch(step) else '"' + step.replace("\\", r"\\").replace('"', r"\"") + '"'

@@ -175,8 +175,8 @@ def test_nanoseconds_of_19_digits_in_text() -> None:
     assert read_by(table, Target(), values).t.tolist() == [1_732_451_400_000 + 1000 * i for i in range(99)]
 
 
-@pytest.mark.parametrize("value", [lambda i: 20_240_101 + i % 28, lambda i: i % 31 + 1])
-def test_small_numbers_called_dates_are_none(value: Any) -> None:
+@pytest.mark.parametrize("value", [lambda i: 20_240_101 + i % 28, lambda i: i % 31 + 1, lambda i: 202_611_241_200 + i])
+def test_numbers_called_dates_that_count_no_unit(value: Any) -> None:
     table, _, _ = checked(orders(lambda row, i: {**row, "orderDate": value(i * 7 % 50)}))
     assert not any(one.startswith("orderDate:time") for one in table["feature"])
 

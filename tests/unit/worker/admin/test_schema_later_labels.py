@@ -72,3 +72,17 @@ def test_paths_that_the_user_names() -> None:
     assert (found.longest, found.wait, len(found.events), len(found.labels)) == (20, 1000, 300, 280)
     assert later_labels(values, label, Path(("heat",))) is None
     assert later_labels([*values, b"?", None, b"[1]"], label) is not None
+
+
+def test_ids_of_another_type_are_told(tmp_path: File) -> None:
+    """A worker compares ids as they are written: `"7"` is another one than 7."""
+    rows = [{"order": n, "heat": n % 7} for n in range(30)] + [{"order": str(n), "y": n % 2} for n in range(30)]
+    file = tmp_path / "orders.jsonl"
+    file.write_bytes(b"\n".join(value or b"" for value in encoded(rows)))
+    done = CliRunner().invoke(main, ["schema", "infer", str(file)])
+    assert "29 events later, 30 of them with an id of another type: set aside" in done.stdout
+    assert (
+        "But a worker would set 30 of them aside: their order is text where that of the event is a number"
+        in done.stderr
+    )
+    assert tomllib.loads(done.stdout)["event"]["id"] == "order"

@@ -149,8 +149,9 @@ class ColumnConverter:
 
     @staticmethod
     def _now(records: Records, t: Integers) -> Integers:
-        """Return each event's time in us: its own, else its record's timestamp."""
-        return np.where(t == times.NOT_A_TIME, np.asarray(records.timestamps, np.int64) * MICROS, t)
+        """Return each event's time in us: its own, else its record's timestamp; NOT_A_TIME if that has none either."""
+        stamps = np.asarray(records.timestamps, np.int64)
+        return np.where((t == times.NOT_A_TIME) & (stamps >= 0), stamps * MICROS, t)
 
     @staticmethod
     def _read_numbers(spots: FeatureSlots, cells: CellTable, text: Text, X: Floats, codes: Codes) -> None:
@@ -173,6 +174,7 @@ class ColumnConverter:
         for part in feature.parts:
             if part == AGE:
                 times.write_age(found, now, X, column)
+                codes[(now == times.NOT_A_TIME) & (codes[:, spot.feature] == GOOD), spot.feature] = MISSING
             else:
                 times.WRITERS[part](found, X, column)
             column += len(PARTS[part])

@@ -252,9 +252,10 @@ def write_seconds(times: Integers, X: Floats, column: int) -> None:
 
 @kernel
 def write_age(times: Integers, now: Integers, X: Floats, column: int) -> None:
-    """Write seconds from the time to `now`, i8[n] in us."""
+    """Write seconds from the time to `now`, i8[n] in us; NaN where either is NOT_A_TIME."""
     for i in range(times.shape[0]):
-        X[i, column] = math.nan if times[i] == NOT_A_TIME else (float(now[i]) - float(times[i])) / 1e6
+        unknown = times[i] == NOT_A_TIME or now[i] == NOT_A_TIME
+        X[i, column] = math.nan if unknown else (float(now[i]) - float(times[i])) / 1e6
 
 
 @fragment

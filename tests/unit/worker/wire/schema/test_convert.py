@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import struct
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
+from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.support.examples import examples
 from tests.unit.worker.rows import STAMP
@@ -291,12 +293,31 @@ def test_what_stands_beside_the_value() -> None:
     assert batch.t.tolist() == [STAMP + i for i in range(4)]
 
 
-def test_a_key_or_header_that_is_no_utf_8() -> None:
-    schema = schema_of("@key:hash=3", "@header.n:hash=3,as=n,missing=0", id="@key")
-    batch = decoded([b"{}"], schema, keys=ListColumn([b"\xff\xfe"]), headers=[[("n", b"\x80")]])
+def test_keys_and_headers_that_are_no_utf_8_stay_apart() -> None:
+    """Keys of Java's LongSerializer, say: a label would find the wrong event if two of them became one id."""
+    schema = schema_of("@key:hash=64", "@header.n:hash=64,as=n,missing=0", id="@key")
+    numbers = [struct.pack(">q", number) for number in range(120, 260)]
+    keys = [*numbers, "é\\n".encode(), b"\xff\xfe"]
+    batch = decoded([b"{}"] * len(keys), schema, keys=ListColumn(keys), headers=[[("n", key)] for key in keys])
     text, (starts, ends) = batch.ids
-    assert text[starts[0] : ends[0]].tobytes() == '"\ufffd\ufffd"'.encode()
-    assert len(batch) == 1
+    names = [json.loads(text[a:b].tobytes()) for a, b in zip(starts, ends, strict=True)]
+    assert len(set(names)) == len(keys)
+    assert names[:1] + names[8:9] + names[-2:] == ["\0" * 7 + "x", "\0" * 7 + "\\x80", "é\\n", r"\xff\xfe"]
+    assert len({row.tobytes() for row in batch.X[:, :64]}) > 50
+    np.testing.assert_array_equal(batch.X[:, :64], batch.X[:, 64:])
+
+
+def test_a_record_without_a_timestamp() -> None:
+    """Kafka's -1: clients before 0.10 wrote none, and some still do."""
+    schema = schema_of("a:time=age|hour,missing=0", "@timestamp:as=now,missing=0", id="@timestamp", time="@timestamp")
+    value = b'{"a":"2026-11-24T12:00:00Z"}'
+    batch = decoded([value, value], schema, timestamps=[-1, 1795521600500])
+    nan = math.nan
+    np.testing.assert_array_equal(batch.X, [[nan, 12, nan], [0.5, 12, 1795521600500]])
+    assert batch.t.tolist() == [NO_TIME, 1795521600500]
+    text, (starts, ends) = batch.ids
+    assert [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)] == [b"null", b"1795521600500"]
+    assert row([value], schema_of("@timestamp:time=hour"), timestamps=[-1]) == "@timestamp is missing"
 
 
 def test_nobody_asked_for_headers() -> None:
