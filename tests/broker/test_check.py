@@ -128,6 +128,42 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
     assert f"error    input: there is no topic {topic}x" in other.stdout
 
 
+@pytest.mark.parametrize(
+    ("label", "shift", "stamp", "check", "words"),
+    [
+        ({"order": 1}, 1, None, "partitions of labels", "40 of 40 labels are in another partition than their event"),
+        ({"order": "1"}, 0, None, "ids of labels", '40 of 40 labels have the id of their event in another type'),
+        ({"order": 1}, 0, -1, "label topic", "40 of 40 labels of"),
+        ({"order": 1}, 0, None, "", ""),
+    ],
+)  # fmt: skip
+def test_labels_that_would_not_find_their_events(
+    label: Any, shift: int, stamp: int | None, check: str, words: str, kafka: str, topic: str, group: str
+) -> None:
+    """As of producers with another partitioner, of those that write ids as text, and of clients before 0.10."""
+    labels, kind = unique("labels"), type(label["order"])
+    create_topics(kafka, {topic: TopicSpec(2), labels: TopicSpec(2)})
+    more = {} if stamp is None else {"timestamp": stamp}
+    for p in (0, 1):
+        produce(kafka, topic, [json.dumps({"order": 2 * n + p, "a": n % 5}).encode() for n in range(20)], p)
+        rows = [json.dumps({"order": kind(2 * n + p), "y": n % 2}).encode() for n in range(20)]
+        produce(kafka, labels, rows, (p + shift) % 2, **more)
+        produce(kafka, topic, [b'{"order":-1,"a":0}'], p)  # so that the labels are used
+    options = ("--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "no_change", "--feature", "a",
+               "--id", "order", "--label-wait", "100", "--label-topic", labels)  # fmt: skip
+    wrong = Checked(*options).wrong(("events",))
+    assert [one["check"] for one in wrong] == [check] * bool(check)
+    assert all(words in one["sentence"] and one["command"] for one in wrong)
+    if stamp is None:
+        return
+    assert driftway("worker", *options, "--stop-at-end").code == 0
+    reasons = {dict(one.headers)["reason"].decode() for one in read_all(kafka, f"{topic}.{group}.rejected")}
+    assert reasons == {
+        "late label: without a timestamp, by which a topic of labels is merged, it came before its event"
+    }
+    assert driftway("audit", *options).code == 0
+
+
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[Secured]:
     """A Kafka with SCRAM authentication."""

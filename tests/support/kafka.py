@@ -130,14 +130,15 @@ def produce(
     partition: int = 0,
     keys: Sequence[bytes | None] | None = None,
     headers: Sequence[list[tuple[str, bytes]]] | None = None,
+    timestamp: int = 0,
 ) -> None:
-    """Write `values` in order to one partition and wait until all are acknowledged."""
+    """Write `values` in order to one partition and wait until all are acknowledged; `timestamp` 0 is now, -1 none."""
     from confluent_kafka import Producer
 
     deliveries = Deliveries()
     producer = Producer(quiet({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 2}))
     for number, value in enumerate(values):
-        more = {} if headers is None else {"headers": headers[number]}
+        more = {"timestamp": timestamp} | ({} if headers is None else {"headers": headers[number]})
         key = None if keys is None else keys[number]
         while True:
             try:

@@ -73,6 +73,18 @@ class Commands:
         line = shlex.quote(f"{key}={value}")
         return f"echo {line} >> config/server.properties  # of each broker, then start it again"
 
+    @staticmethod
+    def set_partitioner() -> str:
+        """Let producers on librdkafka choose partitions as those in Java do."""
+        return (
+            "echo partitioner=murmur2_random >> producer.properties  # on librdkafka; and labels need the events' keys"
+        )
+
+    @staticmethod
+    def note(what: str) -> str:
+        """Say what must change in the producer of the labels, for which there is no command."""
+        return f"# in the producer of the labels: {what}"
+
     def create_topics(self, input_topic: str, partitions: int, *more: str) -> str:
         """Create a topic of events or labels, and with ``--group`` among `more` a group's outputs."""
         return self._ours("topics", "create", "--input", input_topic, "--partitions", str(partitions), *more)

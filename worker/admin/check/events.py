@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
-from driftway.worker.admin.check.sample import Decoded, Sample
+from driftway.worker.admin.check.sample import Decoded, Meetings, Sample
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
@@ -67,6 +67,7 @@ def check_events(sample: Sample, settings: WorkerSettings, commands: Commands, n
     yield from _labels(sample, settings, commands)
     if settings.label_topic:
         yield _label_records(sample.labels, settings, commands)
+    yield from _meetings(sample.meetings, commands)
 
 
 def _rejections(events: Decoded, settings: WorkerSettings, commands: Commands, new: bool) -> Finding:
@@ -121,12 +122,35 @@ def _label_records(labels: Decoded, settings: WorkerSettings, commands: Commands
     check, name = "label topic", settings.label_topic
     if not labels.records:
         return Finding(GROUP, check, SKIPPED, f"{name} holds no labels yet")
+    if labels.unstamped:
+        sentence = f"{labels.unstamped:,} of {labels.records:,} labels of {name} have no timestamp"
+        command = commands.set_topic(name, {"message.timestamp.type": "LogAppendTime"})
+        return Finding(GROUP, check, WARNING, f"{sentence}, by which they are merged with the events", command)
     bad = labels.rejected + labels.set_aside
     if not bad:
         return Finding(GROUP, check, OK, f"{labels.records:,} labels of {name} were read, and all can be used")
     sentence = f"{bad.total() / labels.records:.1%} of {labels.records:,} labels of {name} cannot be used "
     sentence += f"({format_counts(bad)}), the first at {labels.example}"
     return Finding(GROUP, check, WARNING, sentence, commands.infer_schema(name))
+
+
+def _meetings(found: Meetings, commands: Commands) -> Iterator[Finding]:
+    """Labels that the worker would set aside, because it looks for their events by another id or in one partition."""
+    labels = found.here + found.elsewhere + found.unlike
+    if found.elsewhere:
+        sentence = (
+            f"{found.elsewhere:,} of {labels:,} labels are in another partition than their event, where no event waits "
+            f"for them: the first is {found.example}"
+        )
+        yield Finding(GROUP, "partitions of labels", WARNING, sentence, commands.set_partitioner())
+    elif found.unlike:
+        sentence = (
+            f'{found.unlike:,} of {labels:,} labels have the id of their event in another type, as "7" for 7, and '
+            f"would be set aside: the first is {found.example}"
+        )
+        yield Finding(GROUP, "ids of labels", WARNING, sentence, commands.note("write the id as the events have it"))
+    elif labels:
+        yield Finding(GROUP, "ids of labels", OK, f"{labels:,} labels have the id of an event in their partition")
 
 
 def check_clock(sample: Sample, now_ms: int) -> Finding:

@@ -15,8 +15,10 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, wa
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.settings import LATEST, WorkerSettings
 from driftway.worker.state.factory import make_decoder
-from driftway.worker.wire.events import Records, RejectedEvent, Schema
+from driftway.worker.wire.codec import NULL
+from driftway.worker.wire.events import Batch, Records, RejectedEvent, Schema
 from driftway.worker.wire.rejections import kind_of, shown
+from driftway.worker.wire.writer import Column
 
 MOST_PARTITIONS = 16
 """Partitions that are looked into, evenly spread over all: each needs clients of its own."""
@@ -55,11 +57,56 @@ class Decoded:
     labels: int = 0
     newest_ms: int = 0
     newest_at: str = ""
+    unstamped: int = 0
+    """Records without a timestamp."""
 
     @property
     def rejected_share(self) -> float:
         """Share of the records that are rejected."""
         return self.rejected.total() / self.records if self.records else 0.0
+
+
+@dataclass
+class Meetings:
+    """Which of the sampled labels find their event, by the ids of the sampled events.
+
+    Parameters
+    ----------
+    places : dict
+        JSON text of an event's id -> the partitions that have it, and where it was seen first.
+    here, elsewhere, unlike : int
+        Labels whose event is in the same partition; in another one; whose id is text where an event has the same digits
+        as a number, or the reverse.
+    example : str
+        Where the first label is that does not find its event, and where the event is.
+    """
+
+    places: dict[bytes, tuple[set[int], str]] = field(default_factory=dict)
+    here: int = 0
+    elsewhere: int = 0
+    unlike: int = 0
+    example: str = ""
+
+    def add_events(self, topic: str, batch: Batch) -> None:
+        """Note the events of a partition."""
+        for name, offset in zip(_names(batch.ids), batch.offsets.tolist(), strict=True):
+            partitions, _ = self.places.setdefault(name, (set(), f"{topic}/{batch.partition}@{offset}"))
+            partitions.add(batch.partition)
+
+    def count(self, labels: list[tuple[bytes, int, str]]) -> None:
+        """Count labels: JSON text of the id, partition, and where the label is."""
+        for name, partition, at in labels:
+            if name == NULL:
+                continue
+            other = name[1:-1] if name[:1] == b'"' else b'"%s"' % name
+            known, like = self.places.get(name), self.places.get(other)
+            if known is not None and partition in known[0]:
+                self.here += 1
+            elif known is not None or like is not None:
+                self.elsewhere += known is not None
+                self.unlike += known is None
+                event = (known or like or (set(), ""))[1]
+                self.example = self.example or f"{at}, and its event {event}"
 
 
 @dataclass
@@ -70,6 +117,7 @@ class Sample:
     labels: Decoded = field(default_factory=Decoded)
     schema: Schema | None = None
     """Schema of the first partition in which one event could be used, or as the options say."""
+    meetings: Meetings = field(default_factory=Meetings)
 
 
 def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], rows: int, labels: int) -> Sample:
@@ -100,6 +148,7 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
     model = settings.model if settings.model.max_rejected is None else replace(settings.model, max_rejected=None)
     chosen = sorted(positions)[:: -(-len(positions) // MOST_PARTITIONS)] if positions else []
     each = max(2, rows // max(1, len(chosen)))
+    late: list[tuple[bytes, int, str]] = []
     for partition in chosen:
         decoder = make_decoder(model, lambda schema: schema)
         for records in _parts(settings, settings.input, partition, _begin(settings, positions[partition]), each):
@@ -107,13 +156,31 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
             _count(sample.events, settings.input, records, batch.rejected)
             sample.events.labelled += int(np.isfinite(batch.y).sum())
             sample.events.labels += 0 if batch.labels is None else len(batch.labels)
+            sample.meetings.add_events(settings.input, batch)
+            late += _labels_of(settings.input, batch)
         if partition < labels:
             for records in _parts(settings, settings.label_topic, partition, None, each):
                 batch = decoder.decode(replace(records, label_offsets=np.asarray(records.offsets)))
                 _count(sample.labels, settings.label_topic, records, batch.rejected)
                 sample.labels.labels += 0 if batch.labels is None else len(batch.labels)
+                late += _labels_of(settings.label_topic, batch)
         sample.schema = sample.schema or decoder.schema
+    sample.meetings.count(late)
     return sample
+
+
+def _labels_of(topic: str, batch: Batch) -> list[tuple[bytes, int, str]]:
+    """Return the id, the partition and the place of the labels of earlier events."""
+    if batch.labels is None:
+        return []
+    pairs = zip(_names(batch.labels.ids), batch.labels.offsets.tolist(), strict=True)
+    return [(name, batch.partition, f"{topic}/{batch.partition}@{offset}") for name, offset in pairs]
+
+
+def _names(ids: Column) -> list[bytes]:
+    """Return the JSON text of each id."""
+    text, bounds = ids
+    return [text[start:end].tobytes() for start, end in bounds.T.tolist()]
 
 
 def _begin(settings: WorkerSettings, at: Position) -> int:
@@ -148,6 +215,7 @@ def _count(found: Decoded, topic: str, records: Records, rejected: list[Rejected
         place = f"{topic}/{records.partition}@{bad.offset if bad.label_offset is None else bad.label_offset}"
         found.example = found.example or f"{place}: {shown(bad.reason)}"
     stamps = np.asarray(records.timestamps, np.int64)
+    found.unstamped += int((stamps < 0).sum())
     if len(stamps) and (newest := int(stamps.max())) > found.newest_ms:
         found.newest_ms, found.newest_at = (
             newest,

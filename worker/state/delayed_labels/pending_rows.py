@@ -41,7 +41,7 @@ from driftway.worker.state.delayed_labels.pending_table import (
 )
 from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, judged
 from driftway.worker.wire.columns import Floats, Integers
-from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Labels, RejectedEvent
+from driftway.worker.wire.events import NO_STAMP, OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Labels, RejectedEvent
 from driftway.worker.wire.writer import Column
 
 OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
@@ -240,7 +240,8 @@ class PendingRows:
             batch.keys,
         )
         rejected = [
-            incoming.rejection(i, REASONS[int(order.code[i])]) for i in np.flatnonzero(order.code != TAKEN).tolist()
+            incoming.rejection(i, _reason(incoming, i, int(order.code[i])))
+            for i in np.flatnonzero(order.code != TAKEN).tolist()
         ]
         return OrderedBatch(arranged, order.slot[:k], np.flatnonzero(is_row), segments, rejected)
 
@@ -362,6 +363,12 @@ def _of_delays(sorted_delays: Integers) -> dict[str, int] | None:
     if n == 0:
         return None
     return {"median": int(sorted_delays[(n - 1) // 2]), "p95": int(sorted_delays[(95 * n + 99) // 100 - 1])}
+
+
+def _reason(labels: Labels, i: int, code: int) -> str:
+    """Return why label `i` is set aside."""
+    merged_too_early = code == UNKNOWN and labels.stamps[i] < 0 and labels.records.label_offsets is not None
+    return NO_STAMP if merged_too_early else REASONS[code]
 
 
 def _keys(ids: Column) -> NDArray[np.uint64]:

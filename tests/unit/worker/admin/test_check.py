@@ -18,7 +18,7 @@ from driftway.worker.admin.check import access, cluster, events, finding, machin
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState, TopicFacts
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding
-from driftway.worker.admin.check.sample import Decoded, Sample
+from driftway.worker.admin.check.sample import Decoded, Meetings, Sample
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.wire.events import Schema
@@ -320,6 +320,15 @@ def test_labels_of_their_own_topic() -> None:
     found = list(events.check_events(taken, asked, COMMANDS, True))[-1]
     assert (found.check, found.status) == ("label topic", WARNING)
     assert found.sentence.startswith("50.0% of 10 labels of L cannot be used (label 4, no-x 1)")
+
+
+def test_labels_meet_events_by_id_and_partition() -> None:
+    found = Meetings({b"7": ({0}, "E/0@1"), b'"a"': ({0, 1}, "E/0@2"), b"null": ({0}, "E/0@3")})
+    found.count([(b"7", 0, "L/0@0"), (b'"a"', 1, "L/1@0"), (b"8", 0, "L/0@1"), (b"null", 1, "L/1@1")])
+    assert (found.here, found.elsewhere, found.unlike, found.example) == (2, 0, 0, "")
+    found.count([(b'"7"', 0, "L/0@2"), (b"7", 1, "L/1@2"), (b"a", 1, "L/1@3")])
+    assert (found.here, found.elsewhere, found.unlike) == (2, 1, 2)
+    assert found.example == "L/0@2, and its event E/0@1"
 
 
 @pytest.mark.parametrize(("ahead", "status"), [(-DAY, OK), (4_000, OK), (6_000, WARNING), (2 * HOUR, WARNING)])
