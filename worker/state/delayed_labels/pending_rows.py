@@ -41,12 +41,13 @@ from driftway.worker.state.delayed_labels.pending_table import (
 )
 from driftway.worker.state.delayed_labels.stamps import AHEAD, BEHIND, NO_TIME, judged
 from driftway.worker.wire.columns import Floats, Integers
-from driftway.worker.wire.events import NO_STAMP, OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Labels, RejectedEvent
+from driftway.worker.wire.events import OTHER_LABEL, SAME_LABEL, UNKNOWN_ID, Batch, Labels, RejectedEvent
 from driftway.worker.wire.writer import Column
 
 OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
 WRONG_STAMPS = "wrong_timestamps", "furthest_ms"
 """Figures on the stamps that those around them contradict."""
+NO_STAMP = "late label: without a timestamp, by which a topic of labels is merged, it came before its event"
 REASONS = {UNKNOWN: UNKNOWN_ID, SAME_AGAIN: SAME_LABEL, CONFLICTING: OTHER_LABEL}
 
 

@@ -226,10 +226,14 @@ class SchemaDecoder:
         if not path.steps:
             return text_of(raw)
         try:
-            _, found = parse_event(raw, lambda key: look_up(key, path.steps), self._loads, self._exactly)
+            _, found = parse_event(raw, lambda key: self._in_key(key, path.steps), self._loads, self._exactly)
         except Reject:
             return ABSENT
         return found
+
+    def _in_key(self, key: Any, steps: tuple[str, ...]) -> Any:
+        """Return a value of a parsed key, which Kafka Connect wraps as it does the value."""
+        return beside_row(key, steps) if self.schema.envelope and isinstance(key, dict) else look_up(key, steps)
 
 
 def _is_rounded(value: Any) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from base64 import b64encode
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 from driftway.learners.engine.jit import kernel
 from driftway.worker.state.model import Model
 from driftway.worker.stream.warm_up import compile_kernels
+from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Target
 from driftway.worker.wire.schema.conversion import decimals
 from driftway.worker.wire.schema.debezium import UNAVAILABLE
 from driftway.worker.wire.schema.decoder import SchemaDecoder
-from driftway.worker.wire.schema.schema import EventSchema
+from driftway.worker.wire.schema.schema import CONNECT, DEBEZIUM, EventSchema
 from tests.support.examples import examples
 from tests.unit.worker.rows import model_settings, pieces, records
 from tests.unit.worker.wire.schema.reading import assert_same, decoded, plain, reader_of, row, schema_of, tabled
@@ -256,3 +259,17 @@ def test_after_the_warm_up_no_event_with_a_connect_schema_waits_for_a_compiler(m
     event = b'{"schema":{"type":"struct","fields":[]},"payload":{"op":"c","after":{"amount":1,"y":1}}}'
     assert Model(settings, 3).advance(records([event])).predictions
     assert len(decimals.pass_over.signatures) == 1
+
+
+@pytest.mark.parametrize("envelope", [DEBEZIUM, CONNECT])
+def test_a_key_in_the_envelope_of_kafka_connect(envelope: str) -> None:
+    """As its JsonConverter writes it by default."""
+    schema = schema_of("a", "@key.n:as=n,missing=0", id="@key.id", envelope=envelope)
+    keys = [b'{"schema":{"type":"struct"},"payload":{"id":7.50,"n":1}}', b'{"id":8,"n":2}', b"9", b'{"payload":[]}']
+    value = b'{"payload":{"a":1}}' if envelope == CONNECT else b'{"after":{"a":1}}'
+    batch = decoded([value] * len(keys), schema, keys=ListColumn(keys))
+    text, (starts, ends) = batch.ids
+    assert [text[a:b].tobytes() for a, b in zip(starts, ends, strict=True)] == [b"7.50", b"8", b"null", b"null"]
+    np.testing.assert_array_equal(batch.X[:, 1], [1, 2, math.nan, math.nan])
+    inside = decoded([value], schema_of("a", id="@key.payload.id", envelope=envelope), keys=ListColumn(keys[:1]))
+    assert inside.ids[0][slice(*inside.ids[1][:, 0])].tobytes() == b"7.50"
