@@ -11,6 +11,7 @@ from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 from driftway.worker.wire.rejections import LABEL, format_counts
+from driftway.worker.wire.schema.schema import USUAL_TIME
 
 GROUP = "events"
 AHEAD_MS, FAR_AHEAD_MS = 5_000, 3_600_000
@@ -64,6 +65,7 @@ def check_events(sample: Sample, settings: WorkerSettings, commands: Commands, n
         yield Finding(GROUP, "sample", SKIPPED, f"{name} holds no events yet")
         return
     yield _rejections(events, settings, commands, new)
+    yield from _times(events, settings, commands)
     yield from _labels(sample, settings, commands)
     if settings.label_topic:
         yield _label_records(sample.labels, settings, commands)
@@ -83,6 +85,18 @@ def _rejections(events: Decoded, settings: WorkerSettings, commands: Commands, n
     if limit is not None and events.rejected_share > limit.most / limit.window:
         return Finding(GROUP, check, ERROR, f"{sentence}; --max-rejected {limit.text} stops the worker", command)
     return Finding(GROUP, check, WARNING, sentence, command)
+
+
+def _times(events: Decoded, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:
+    """The events' own times, if the options name a field."""
+    schema, usable = settings.model.events, events.records - events.rejected.total() - events.labels
+    if schema is None or schema.time == USUAL_TIME or not usable or events.timed:
+        return
+    sentence = (
+        f"{schema.time} is a time in none of {usable:,} events, so their predictions have none, and ages count to the "
+        "records' timestamps: expected ISO 8601 text, or a number and its unit"
+    )
+    yield Finding(GROUP, "times", WARNING, sentence, commands.infer_schema(settings.input))
 
 
 def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Iterator[Finding]:

@@ -18,6 +18,7 @@ from driftway.worker.state.factory import make_decoder
 from driftway.worker.wire.codec import NULL
 from driftway.worker.wire.events import Batch, Records, RejectedEvent, Schema
 from driftway.worker.wire.rejections import kind_of, shown
+from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.writer import Column
 
 MOST_PARTITIONS = 16
@@ -57,6 +58,8 @@ class Decoded:
     labels: int = 0
     newest_ms: int = 0
     newest_at: str = ""
+    timed: int = 0
+    """Events whose own time could be read."""
     unstamped: int = 0
     """Records without a timestamp."""
 
@@ -155,6 +158,7 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
             batch = decoder.decode(records)
             _count(sample.events, settings.input, records, batch.rejected)
             sample.events.labelled += int(np.isfinite(batch.y).sum())
+            sample.events.timed += int((batch.t != NO_TIME).sum())
             sample.events.labels += 0 if batch.labels is None else len(batch.labels)
             sample.meetings.add_events(settings.input, batch)
             late += _labels_of(settings.input, batch)

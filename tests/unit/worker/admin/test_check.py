@@ -23,6 +23,7 @@ from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.wire.events import Schema
 from driftway.worker.wire.rejections import RejectionLimit
+from driftway.worker.wire.schema.schema import EventSchema
 
 COMMANDS = Commands("k:9092", "E", "g", "ann", options=("--learner", "arow"), client=("-X", "acks=all"))
 CONFIG = {"cleanup.policy": "delete", "min.insync.replicas": "1", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -320,6 +321,16 @@ def test_labels_of_their_own_topic() -> None:
     found = list(events.check_events(taken, asked, COMMANDS, True))[-1]
     assert (found.check, found.status) == ("label topic", WARNING)
     assert found.sentence.startswith("50.0% of 10 labels of L cannot be used (label 4, no-x 1)")
+
+
+def test_a_time_that_no_event_has() -> None:
+    asked = settings(model={"events": EventSchema.parse(["a"], time="when")})
+    found = {one.check: one for one in events.check_events(sample(), asked, COMMANDS, True)}
+    assert found["times"].status == WARNING
+    assert found["times"].sentence.startswith("when is a time in none of 100 events")
+    taken = sample()
+    taken.events.timed = 1
+    assert "times" not in {one.check for one in events.check_events(taken, asked, COMMANDS, True)}
 
 
 def test_labels_meet_events_by_id_and_partition() -> None:
