@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterable
 
 import pytest
+from confluent_kafka import TopicPartition
 
 from driftway.worker.admin.schema.topic import SampleReader
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.wire.codec import read_json
 from tests.support.fault_scenario import FaultScenario
-from tests.support.kafka import await_until, create_topic, empty, produce, read_all, unique
+from tests.support.kafka import admin, await_until, create_topic, empty, produce, read_all, unique
 from tests.support.process import Driftway, driftway
 from tests.support.selection import slow_but
 
@@ -166,6 +167,26 @@ def test_a_label_topic_that_was_recreated_is_told_and_read_from_its_start(kafka:
     ended = driftway(*stage.worker("--stop-at-end", *options, *EARLIEST))
     assert ended.code == 0, ended
     assert offsets(stage) == list(range(200))
+
+
+def test_labels_that_are_deleted_before_they_are_read_are_told_and_skipped_if_the_user_says_so(kafka: str) -> None:
+    stage, labels, options = labelled(kafka)
+    produce(kafka, labels, [b'{"id":"f%d","y":1}' % i for i in range(50)])
+    client = admin(kafka)  # a collected client never answers
+    for future in client.delete_records([TopicPartition(labels, 0, 130)]).values():
+        future.result(timeout=20)
+    produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(50)])
+    for more in OTHERS:
+        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        assert ended.code == CANNOT_RESTORE, ended
+        assert f"labels of {labels} are needed from offset 100 on, its log begins at 130; only --on-off" in ended.stderr
+    for more in (EARLIEST, ()):
+        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        assert ended.code == 0, ended
+        assert offsets(stage) == list(range(200))
+    assert "labels_set_aside" not in ended.stderr, "those that are left find their events"
+    audit = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    assert audit.code == 0, audit
 
 
 @pytest.mark.slow

@@ -70,8 +70,10 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
     context, record = plan.context, plan.last.record
     topic = context.settings.label_topic
     low, high = watermarks(context.reader, topic, context.partition, context.deadline)
-    last = None if record is None else record.order
-    lost = lost_labels(plan, high)
+    fresh, lost = MergeOrder(MergePosition(found.position, low)), lost_labels(plan, high)
+    order, known = (fresh, None) if lost is not None else _orders(found, plan, low, high)
+    if order.end.label < low:
+        lost = f"labels of {topic} are needed from offset {order.end.label} on, its log begins at {low}"
     if lost is not None:
         outcome = f"keeps what was learned and reads the labels of {topic} from offset {low} on"
         if context.settings.on_offset_out_of_range != EARLIEST:
@@ -82,21 +84,19 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
         note = joined_notes(found.note, f"{lost}; --on-offset-out-of-range {EARLIEST} {outcome}")
         if found.history_start is None:
             found = replace(found, pointer=None, history_start=found.position, keeps_learned=True)
-        merger = LabelMerger(MergeOrder(MergePosition(found.position, low)))
-        return replace(found, merger=merger, note=note, decided=True)
-    if found.model is None and last is not None and found.history_start is None:
-        order, known = last, None
-    else:
-        known = _order(found, context, last, low, high)
-        order = MergeOrder(known.begin)
-    if order.end.label < low:
-        raise CannotRestore(
-            f"cannot restore {context.where}: labels from offset {order.end.label} of {topic} are needed, its log "
-            f"begins at {low}"
-        )
+        return replace(found, merger=LabelMerger(fresh), note=note, decided=True)
     clocks = {} if record is None else record.clocks
     lines = clocks.get("event_time", NO_TIME), clocks.get("label_time", NO_TIME)
     return replace(found, merger=LabelMerger(order, known, lines))
+
+
+def _orders(found: RestoreResult, plan: RestorePlan, low: int, high: int) -> tuple[MergeOrder, MergeOrder | None]:
+    """Return the order that goes on where the model is, and the one that a replay follows from there, if it must."""
+    last = None if plan.last.record is None else plan.last.record.order
+    if found.model is None and last is not None and found.history_start is None:
+        return last, None
+    known = _order(found, plan.context, last, low, high)
+    return MergeOrder(known.begin), known
 
 
 def lost_labels(plan: RestorePlan, high: int) -> str | None:
