@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from driftway.worker.wire.codec import read_json
-from tests.support.kafka import create_topic, produce, read_all
+from tests.support.kafka import create_topic, produce, read_all, unique
 from tests.support.process import Driftway, driftway
 
 pytestmark = pytest.mark.broker
@@ -20,8 +20,6 @@ LEARNERS = ("pa1", "arow")
 @pytest.fixture(scope="module")
 def learned(kafka: str) -> str:
     """An input of 2 x 1500 rows, read to its end by a worker with two learners."""
-    from tests.support.kafka import unique
-
     topic = unique("watched")
     sent = driftway("replay", "sea:rows=3000", "--to", topic, "--partitions", "2", "--bootstrap", kafka)
     assert sent.code == 0, sent.stderr
@@ -84,6 +82,22 @@ def test_plot_draws_what_was_learned(kafka: str, learned: str, tmp_path: Path) -
         done = driftway("plot", "--input", learned, "--out", out, "--stream", "sea:rows=3000", "--bootstrap", kafka)
         assert done.code == 0, done.stderr
         assert (tmp_path / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("value", [b"junk", b'{"note":1}', b"[3]"])
+def test_a_record_that_no_worker_wrote_gets_one_sentence(kafka: str, value: bytes, tmp_path: Path) -> None:
+    """Without a worker: the names of the topics are enough."""
+    topic = create_topic(kafka, unique("watched"))
+    for kind in ("predictions", "accuracy", "rejected"):
+        create_topic(kafka, f"{topic}.g.{kind}")
+    produce(kafka, f"{topic}.g.accuracy", [value])
+    place = ("--input", topic, "--group", "g", "--bootstrap", kafka)
+    for command in (("watch", *place, "--once"), ("plot", *place, "--out", str(tmp_path / "plot.svg"))):
+        done = driftway(*command)
+        assert done.code == 1, done
+        assert done.stderr.strip().endswith(
+            f"{topic}.g.accuracy/0 at 0 was not written by a worker: it is no accuracy point and no drift alarm"
+        ), done.stderr
 
 
 def test_what_is_missing_gets_one_sentence(kafka: str, topic: str) -> None:

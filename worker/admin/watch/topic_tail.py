@@ -164,10 +164,23 @@ def near(ends: Mapping[PartitionId, int], back: int) -> dict[PartitionId, int]:
 
 
 def readings(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
-    """Decode accuracy points or drift alarms, each with the time at which it was written, in s since 1970."""
+    """Decode accuracy points or drift alarms, each with the time at which it was written, in s since 1970.
+
+    Raises
+    ------
+    Failure
+        A record is neither: somebody else wrote it.
+    """
     for message in messages:
-        if message.value() is not None:
-            yield read_json(message.value()), message.timestamp()[1] / 1000
+        if message.value() is None:
+            continue
+        try:
+            found = read_json(message.value())
+            int(found["partition"]), int(found["offset"]), found["learner"]
+        except (ValueError, KeyError, TypeError):
+            where = f"{message.topic()}/{message.partition()} at {message.offset()}"
+            raise Failure(f"{where} was not written by a worker: it is no accuracy point and no drift alarm") from None
+        yield found, message.timestamp()[1] / 1000
 
 
 class Rejection(NamedTuple):
