@@ -26,7 +26,7 @@ from driftway.worker.stream.worker import COMMIT_SECONDS
 from tests.support.crash import FaultyDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario
 from tests.support.groups import member
-from tests.support.kafka import await_until
+from tests.support.kafka import admin, await_until
 from tests.support.process import Driftway
 from tests.support.proxy import ADD_OFFSETS, END_TXN, ILLEGAL_GENERATION, INIT_PRODUCER_ID, Proxy
 
@@ -84,6 +84,23 @@ def test_revocation_ends_long_before_the_group_loses_patience(kafka: str, protoc
                 one.terminate()
             assert [stuck.wait(), heir.wait()] == [0, 0], stuck.story()
     auditor.require(stage.expected)
+
+
+def test_a_last_commit_that_does_not_return_is_told(kafka: str) -> None:
+    """It waits for a topic that was deleted. The next worker makes that again, and predicts what is missing."""
+    stage = FaultScenario(kafka, partitions=1, rows=2000)
+    client, topic = admin(kafka), f"{stage.prefix}.accuracy"  # a collected client never answers
+    with Driftway(*stage.worker()) as worker:
+        worker.await_text("running")
+        client.delete_topics([topic])[topic].result(timeout=20)
+        await_until(lambda: topic not in client.list_topics(timeout=10).topics, 30, "the topic is gone")
+        stage.fill(0, 2000)
+        time.sleep(2)  # there is nothing to await: a commit has begun, and does not return
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+        assert "last commit failed partition=0 error=the client did not return" in worker.stderr, worker.story()
+    with stage.auditor() as auditor, Driftway(*stage.worker()):
+        auditor.await_all(2000)
 
 
 def test_the_time_of_a_restore_begins_when_it_does(monkeypatch: pytest.MonkeyPatch) -> None:

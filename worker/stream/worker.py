@@ -273,7 +273,7 @@ class Worker:
 
     def _collect_commits(self, leaving: Collection[int] = ()) -> None:
         """Conclude finished commits and handle their errors."""
-        for call, error in self._commits.collect(self.reporter.health.broker_left_at):
+        for call, error in self._commits.collect(self.reporter.health.broker_left_at, leaving):
             task, partition = call.task, call.task.partition
             if not call.done:
                 self._abandon(call)

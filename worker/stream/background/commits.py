@@ -86,14 +86,16 @@ class PendingCommits:
         await_all([self._underway[p][1] for p in partitions if p in self._underway], deadline)
 
     def collect(
-        self, broker_left_at: float = float("-inf")
+        self, broker_left_at: float = float("-inf"), leaving: Collection[int] = ()
     ) -> Iterator[tuple[BackgroundCall[Pointer | None], KafkaException | TaskError | None]]:
         """Conclude commits that have finished or got stuck; yield each with its error, for the caller to handle.
 
-        `broker_left_at` is the time at which a broker last left the cluster, by `time.monotonic`.
+        `broker_left_at` is the time at which a broker last left the cluster, by `time.monotonic`. Commits of the
+        partitions in `leaving`, which nobody will conclude later, count as stuck.
         """
         for partition, (commit, call) in list(self._underway.items()):
-            if call.done or call.timed_out or call.task.checkpoint.has_lost_coordinator(broker_left_at):
+            stuck = call.timed_out or call.task.checkpoint.has_lost_coordinator(broker_left_at)
+            if call.done or stuck or partition in leaving:
                 del self._underway[partition]
                 yield call, _finish(commit, call)
 
