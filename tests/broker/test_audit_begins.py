@@ -11,7 +11,7 @@ from tests.broker.test_models_relearned import KEEPS_ALL
 from tests.broker.test_models_relearned_labels import RelearningScenario
 from tests.broker.test_policies import delete_before, learn
 from tests.support.fault_scenario import LEARNER, FaultScenario
-from tests.support.kafka import create_topic
+from tests.support.kafka import create_topic, produce
 from tests.support.process import driftway
 
 
@@ -52,3 +52,15 @@ def test_an_audit_takes_the_model_from_the_group(kafka: str) -> None:
     done = driftway("audit", *place, "--learner", CHALLENGER)
     assert done.code == 2
     assert f"plan 1 has {LEARNER}" in done.stderr
+
+
+def test_a_partition_without_events_has_nothing_to_check(kafka: str) -> None:
+    """No order of labels is recorded for it, though labels lie in its log."""
+    stage = RelearningScenario(kafka, label_topic=True, partitions=2)
+    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(100)])
+    for partition in range(2):
+        produce(kafka, stage.labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(100)], partition)
+    stage.learn()
+    done = driftway("audit", *stage.options, "--json")
+    assert done.code == 0, done
+    assert [one["predictions"] > 0 for one in json.loads(done.stdout)["partitions"]] == [True, False]

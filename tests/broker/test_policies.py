@@ -288,6 +288,24 @@ def test_lost_rows_between_snapshot_and_committed_offset_are_refused_or_skipped_
 
 
 @pytest.mark.slow
+def test_log_emptied_behind_the_marker_of_its_last_transaction_says_that_nothing_may_be_lost(kafka: str) -> None:
+    """The committed offset is that of the marker, which is deleted too: it is not known whether events were."""
+    stage = FaultScenario(kafka, partitions=1, rows=1000)
+    sender = Producer({"bootstrap.servers": kafka, "transactional.id": stage.topic})
+    sender.init_transactions()
+    sender.begin_transaction()
+    for event in stage.events[0][:500]:
+        sender.produce(stage.topic, event, partition=0)
+    sender.commit_transaction()
+    learn(stage, 0, 0)
+    delete_before(stage, stage.topic, 501)
+    sentence = refused(stage)
+    assert "offsets 500 to 500 are needed, the log holds 501 to 501: it is empty; if only markers" in sentence
+    learn(stage, 500, 600, *EARLIEST)
+    assert sorted(offset for _, offset in predicted(stage)) == [*range(500), *range(501, 601)]
+
+
+@pytest.mark.slow
 def test_retention_behind_both_and_told_latest(kafka: str) -> None:
     stage = learned(kafka)
     stage.fill(500, 900)

@@ -10,7 +10,7 @@ from driftway.worker.kafka.log_reader.reader import ASK_SECONDS
 from driftway.worker.kafka.log_reader.stream import reader_of
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.snapshot_scan import merge_orders
-from driftway.worker.state.delayed_labels.merge_order import MergeOrder, concatenated
+from driftway.worker.state.delayed_labels.merge_order import MergeOrder, MergePosition, concatenated
 from driftway.worker.stream.relearning.merged_rows import MergedRows
 
 
@@ -41,7 +41,9 @@ class MergedInput(MergedRows):
     def __init__(
         self, settings: WorkerSettings, label_topic: str, partition: int, base: int, end: int, first: int | None = None
     ) -> None:
-        order = _merge_order(settings, label_topic, partition, base)
+        # Where nothing was committed, no order is recorded, and there is nothing to merge.
+        known = base < end
+        order = _merge_order(settings, label_topic, partition, base) if known else MergeOrder(MergePosition(base, 0))
         super().__init__(settings, label_topic, partition, order, end, base if first is None else first)
 
 

@@ -320,12 +320,13 @@ class RestorePlan:
         """Apply --on-offset-out-of-range: the learner keeps what it has learned."""
         needed = f"offsets {found.position} to {found.committed} are needed, the log holds {self.low} to {self.high}"
         choices = {EARLIEST: self._at_earliest(found), LATEST: self._at_latest(found)}
-        if found.committed > self.high and not self._same_topic:
-            # It may be a new topic, of which no row has been predicted yet.
+        if found.committed > self.high and not self._same_topic:  # maybe a new topic, of which no row was predicted
             needed += ": it ends before the committed offset, so it was truncated, or the topic was recreated"
             del choices[LATEST]
         elif found.committed > self.high:
             needed += ": it ends before the committed offset, so it was truncated, or the offset was set by hand"
+        elif found.position == found.committed and self.low == self.high:
+            needed += ": it is empty; if only markers of transactions were deleted behind the last event, none is lost"
         policy = self.context.settings.on_offset_out_of_range
         if policy not in choices:
             offers = ", ".join(f"{word} {outcome(*places)}" for word, places in choices.items())
