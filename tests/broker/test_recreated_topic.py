@@ -189,6 +189,32 @@ def test_labels_that_are_deleted_before_they_are_read_are_told_and_skipped_if_th
     assert audit.code == 0, audit
 
 
+def test_labels_that_are_deleted_after_they_were_merged_are_needed_by_a_replay(kafka: str) -> None:
+    """No snapshot has them, and the record of their order is given up with them: an audit begins behind both."""
+    stage = FaultScenario(kafka, partitions=1, rows=200)
+    labels = create_topic(kafka, f"{stage.topic}.labels")
+    options = ("--label-topic", labels, "--label-wait", "1000", "--snapshot-interval", "600")
+    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"e%d"}' % (i % 7, i) for i in range(50)])
+    assert driftway(*stage.worker("--stop-at-end", *options)).code == 0
+    produce(kafka, labels, [b'{"id":"e%d","y":%d}' % (i, i % 2) for i in range(50)])
+    produce(kafka, stage.topic, [b'{"x":[%d,1],"id":"f%d"}' % (i % 7, i) for i in range(50)])
+    with Driftway(*stage.worker(*options)) as worker:
+        await_until(lambda: len(offsets(stage)) == 100, 60, "all rows are predicted")
+        worker.kill()
+    client = admin(kafka)  # a collected client never answers
+    for future in client.delete_records([TopicPartition(labels, 0, 25)]).values():
+        future.result(timeout=20)
+    ended = driftway(*stage.worker("--stop-at-end", *options))
+    assert ended.code == CANNOT_RESTORE, ended
+    for more, rows in ((EARLIEST, 50), ((), 50)):
+        produce(kafka, stage.topic, [b'{"x":[3,1],"id":"g%d"}' % i for i in range(rows)])
+        ended = driftway(*stage.worker("--stop-at-end", *options, *more))
+        assert ended.code == 0, ended
+    assert offsets(stage) == list(range(200))
+    audit = driftway("audit", "--input", stage.topic, "--group", stage.group, "--bootstrap", kafka)
+    assert audit.code == 0, audit
+
+
 @pytest.mark.slow
 def test_an_input_recreated_goes_on_with_the_labels_where_they_were(kafka: str) -> None:
     stage, labels, options = labelled(kafka)

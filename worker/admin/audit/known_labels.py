@@ -30,6 +30,8 @@ class KnownLabels:
 
     def __init__(self, settings: WorkerSettings, partition: int) -> None:
         self._topic, self._low, self._orders = settings.label_topic, 0, list[MergeOrder]()
+        self.gap = ""
+        """Why the last offset asked for was not reached."""
         if self._topic:
             with closing(reader_of(settings)) as reader:
                 deadline = Deadline(ASK_SECONDS)
@@ -38,10 +40,11 @@ class KnownLabels:
 
     def reach(self, offset: int) -> bool:
         """Whether all labels are there that were merged from an input offset on, at which a snapshot may stand."""
-        found = concatenated(self._orders, offset) if self._low else None
-        return found is None or found.begin.label >= min(self._low, found.end.label)
-
-    @property
-    def gap(self) -> str:
-        """What the label topic has lost."""
-        return f"labels before offset {self._low} are no longer in {self._topic}"
+        found = concatenated(self._orders, offset)
+        if found is None:
+            return True
+        if found.end.offset < self._orders[-1].end.offset:
+            self.gap = f"the order in which labels of {self._topic} were merged from there on is not recorded"
+            return False
+        self.gap = f"labels before offset {self._low} are no longer in {self._topic}"
+        return found.begin.label >= min(self._low, found.end.label)

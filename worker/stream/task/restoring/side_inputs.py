@@ -84,7 +84,8 @@ def with_labels(found: RestoreResult, plan: RestorePlan) -> RestoreResult:
         note = joined_notes(found.note, f"{lost}; --on-offset-out-of-range {EARLIEST} {outcome}")
         if found.history_start is None:
             found = replace(found, pointer=None, history_start=found.position, keeps_learned=True)
-        return replace(found, merger=LabelMerger(fresh), note=note, decided=True)
+        # The order that was recorded is given up, and with it what an audit could recompute before.
+        return replace(found, merger=LabelMerger(fresh), note=note, decided=True, new_topic=True)
     clocks = {} if record is None else record.clocks
     lines = clocks.get("event_time", NO_TIME), clocks.get("label_time", NO_TIME)
     return replace(found, merger=LabelMerger(order, known, lines))
