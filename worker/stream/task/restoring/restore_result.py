@@ -68,7 +68,8 @@ class RestoreResult:
         Whether the result follows a decision of the user, or a fallback: it is committed at once, so that it is taken
         only once.
     new_topic : bool
-        Whether outputs begin anew here: the input topic was recreated, or somebody has set the committed offset.
+        Whether outputs begin anew here: the input topic was recreated, somebody has set the committed offset, or the
+        label topic has lost labels.
     read : InputRead or None
         What the state at `position` has read of the input; None if that state is in memory, or not known.
     expected : InputRead or None
