@@ -1,7 +1,7 @@
-"""librdkafka commits a transaction whose messages are not there: `python aborted_sequences.py HOST:PORT`.
+"""librdkafka commits a transaction whose messages were never written: `python aborted_sequences.py HOST:PORT`.
 
-Needs confluent-kafka and one running broker, to which a small proxy leads that loses one Produce reply with its
-connection. Prints what readers of both isolation levels see; exit code 1: the committed messages are missing.
+Needs confluent-kafka and one running broker. A small proxy before it closes the connection instead of returning one
+Produce response. Prints what readers of both isolation levels see. Exit code 1: the committed messages are missing.
 """
 
 import contextlib

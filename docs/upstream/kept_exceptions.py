@@ -1,6 +1,6 @@
-"""confluent-kafka keeps an exception for ever if it raises while that one is handled: `python kept_exceptions.py`.
+"""confluent-kafka leaks the exception that is being handled while it raises another: `python kept_exceptions.py`.
 
-Needs confluent-kafka and no broker. Exit code 1: the exception is kept, and everything that its frames hold.
+Needs confluent-kafka and no broker. Exit code 1: the exception, and every object that its frames refer to, is never freed.
 """
 
 import contextlib

@@ -1,6 +1,6 @@
-"""A resumed partition is fetched up to a second late: `python sleeping_fetcher.py HOST:PORT`.
+"""Fetching of a resumed partition starts up to a second late: `python sleeping_fetcher.py HOST:PORT`.
 
-Needs confluent-kafka and a broker; creates one topic. Exit code 1: resuming does not wake the thread that fetches.
+Needs confluent-kafka and a broker; creates one topic. Exit code 1: a resume does not wake the broker thread.
 """
 
 import sys
