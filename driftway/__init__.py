@@ -5,8 +5,8 @@
 >>> model.predict_one({"amount": 12.5, "hour": 3})
 >>> model.learn_one({"amount": 12.5, "hour": 3}, True)
 
-`driftway.learners` are the learners, `driftway.worker` the daemon, `driftway.producers` streams and their replay,
-`driftway.library` what programs import, `driftway.workbench` what developers use, and `driftway.cli` the command line.
+`driftway.learners` has the learners, `driftway.worker` the worker, `driftway.producers` streams and their replay,
+`driftway.library` the library, `driftway.workbench` tools for developers, and `driftway.cli` the command line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m driftway`: the command line, whatever the current folder holds."""
+"""`python -m driftway`: the command line, whatever is in the current folder."""
 
 import os
 import sys

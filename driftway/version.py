@@ -1,4 +1,4 @@
-"""Which commit this is: of a checkout, or of the checkout that a package was built from. No command of git is run."""
+"""The commit of the checkout, or of the checkout that the package was built from, without running git."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Explain a score by the contribution of each feature.
 
-Only `Learner.predict` is called, so this works for any learner, behind any feature maps.
+Only `Learner.predict` is called, so this works for any learner and with any feature maps.
 """
 
 from typing import NamedTuple

@@ -1,6 +1,7 @@
 """confluent-kafka leaks the exception that is being handled while it raises another: `python kept_exceptions.py`.
 
-Needs confluent-kafka and no broker. Exit code 1: the exception, and every object that its frames refer to, is never freed.
+Needs confluent-kafka and no broker. Exit code 1: the exception, and every object that its frames refer to, is never
+freed.
 """
 
 import contextlib

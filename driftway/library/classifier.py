@@ -1,4 +1,4 @@
-"""Online classification in a program of one's own."""
+"""The classifier of the library."""
 
 from __future__ import annotations
 

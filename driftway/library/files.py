@@ -1,4 +1,4 @@
-"""Model files: what a program has learned for a worker, and the reverse."""
+"""Model files: save a program's model for a worker, and load a worker's model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A learner that gets single rows between batches, with the bits that it would have over all of them at once."""
+"""A learner that also gets single rows, with the same bits as if it had got all rows in one batch."""
 
 from __future__ import annotations
 

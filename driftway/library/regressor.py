@@ -1,4 +1,4 @@
-"""Online regression in a program of one's own."""
+"""The regressor of the library."""
 
 from __future__ import annotations
 

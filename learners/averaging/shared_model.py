@@ -2,8 +2,8 @@
 
 See docs/algorithms/averaging.md#averaging-between-partitions.
 
-A model is weights w, or for least squares the information R = P^-1 and b = R w. Weights behind a standardiser
-refer to its scaled features and are not translated: each partition keeps its own scaling (docs/decisions/0036).
+A model is weights w, or for least squares the information R = P^-1 and b = R w. With a standardiser, weights refer to
+scaled features and are not converted: each partition keeps its own scaling (docs/decisions/0036).
 """
 
 from typing import NamedTuple

@@ -1,1 +1,1 @@
-"""Intervals and sets that hold the label of a given share of rows, behind any learner (docs/decisions/0057)."""
+"""Intervals and sets that contain the label in a given share of rows, for any learner (docs/decisions/0057)."""

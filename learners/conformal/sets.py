@@ -1,4 +1,4 @@
-"""Sets of classes: those whose scores are less far behind than a threshold."""
+"""Sets of classes: those whose scores are below the best one by no more than a threshold."""
 
 import math
 

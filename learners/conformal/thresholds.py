@@ -1,9 +1,9 @@
 """The threshold of conformal scores that a given share of them does not exceed, tracked while they drift.
 
 A conformal score says how badly a label fits a prediction: the distance of a target from it, or how far the score of
-the label's class is behind. Experts follow the quantile of the scores with different steps, on a logarithmic axis where
-a step is a factor. Their mean, weighted by how well each one did, and a correction that sums up how often labels fell
-outside what was emitted, is the threshold.
+the label's class is below the best. Experts follow the quantile of the scores with different steps, on a logarithmic
+axis where a step is a factor. The threshold is their mean, weighted by their losses, plus a correction that depends on
+how many labels were outside what was emitted.
 """
 
 import math

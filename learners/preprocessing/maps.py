@@ -1,4 +1,4 @@
-"""The registry of feature maps by name, and the construction of learners behind them.
+"""The registry of feature maps by name, and the construction of learners with maps.
 
 Names map to ``module:Class``, as in `driftway.learners.registry`, so that importing this module compiles nothing.
 """

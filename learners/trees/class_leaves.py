@@ -1,6 +1,6 @@
-"""Leaves of classification trees: what they remember of their rows, and the opinion they have of a row.
+"""Leaves of classification trees: what they store about their rows, and how they predict a class.
 
-A leaf looks at m columns. It has the class counts of its rows, and for each of these columns and each class a Gaussian
+A leaf uses m columns. It has the class counts of its rows, and for each of these columns and each class a Gaussian
 (Welford), or the counts of each id if the column is nominal. It predicts by its counts or by naive Bayes, whichever has
 been right more often in this leaf (Holmes, Kirkby and Pfahringer, 2005).
 """

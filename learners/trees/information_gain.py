@@ -1,6 +1,6 @@
-"""The split of a leaf that tells most about the class: information gain, on thresholds and ids.
+"""The split of a leaf with the largest information gain, on thresholds and ids.
 
-Numeric columns: ten thresholds between the least and the largest value that the leaf has seen, within three deviations
+Numeric columns: ten thresholds between the lowest and the highest value that the leaf has seen, within three deviations
 of their mean, with the classes' shares on each side by their Gaussians. Nominal ones: each id against all others.
 """
 

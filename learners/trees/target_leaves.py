@@ -1,8 +1,8 @@
-"""Leaves of regression trees: what they remember of their rows, and how they predict a target.
+"""Leaves of regression trees: what they store about their rows, and how they predict a target.
 
 A leaf predicts the mean of its targets or a linear model of the row, whichever had the smaller fading squared error
-(Ikonomovska, Gama and Dzeroski, 2011). For each of the m columns that it looks at it has a histogram: the weight and
-the sum of targets in each bin. Bins are as wide as a power of two; when a value is outside, the width doubles.
+(Ikonomovska, Gama and Dzeroski, 2011). For each of the m columns that it uses, it has a histogram: the weight and the
+sum of targets in each bin. Bins are as wide as a power of two; when a value is outside, the width doubles.
 """
 
 import math

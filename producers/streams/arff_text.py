@@ -1,7 +1,7 @@
 """The text of ARFF files, read as Weka reads it: attributes, and rows as cells of text.
 
-Words stand between commas, or between blanks where a line has no comma. ``%`` outside quotes begins a comment, ``\\``
-in quotes keeps the next character, and an unquoted ``?`` is a missing value.
+Words are separated by commas, or by blanks if a line has no comma. ``%`` outside quotes begins a comment, ``\\`` in
+quotes keeps the next character, and an unquoted ``?`` is a missing value.
 """
 
 from __future__ import annotations

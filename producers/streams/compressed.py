@@ -1,4 +1,4 @@
-"""Files that may be compressed, told by the end of their names."""
+"""Files that may be compressed, recognised by the extension of their names."""
 
 from __future__ import annotations
 

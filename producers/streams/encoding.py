@@ -1,4 +1,4 @@
-"""The encoding of a text file: told by its first bytes, or by what they cannot be."""
+"""The encoding of a text file, recognised by its first bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hyperplane through the middle of the unit cube, drawn anew in every stage."""
+"""A hyperplane through the middle of the unit cube, drawn again in every stage."""
 
 from __future__ import annotations
 

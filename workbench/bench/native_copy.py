@@ -1,4 +1,4 @@
-"""Copier at the speed of the C library, the limit of throughput: nothing on this machine copies these messages faster.
+"""A program that copies messages with the C library: the upper limit of throughput on this machine.
 
 Runs as a separate process, ``python -m driftway.workbench.bench.native_copy ERRAND``, like
 `driftway.workbench.bench.python_copy`, with the same settings, batch size, commit interval and guarantee. librdkafka's

@@ -1,8 +1,8 @@
 """Java's cache of a started Kafka, with its classes parsed and linked: a start with it takes a third of the processor.
 
-Java 25 and newer write it when a broker ends cleanly, once per version of Kafka and Java: 67 MB beside Kafka's jars,
-and some seconds of that broker's end. At each start Java compares it with itself, its options and the jars, and does
-without it if anything differs.
+Java 25 and newer write it when a broker ends cleanly, once per version of Kafka and Java. It takes 67 MB in the folder
+of Kafka's jars, and some seconds at the end of that broker. At each start Java checks whether its version, its options
+and the jars are the same, and ignores the cache if not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How commands print tables, show progress, and check beforehand that they can write."""
+"""How commands print tables, show progress, and check in advance that they can write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that say how a file is read, where its own text does not."""
+"""Options that say how a file is read if the file itself does not."""
 
 from __future__ import annotations
 

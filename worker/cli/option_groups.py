@@ -1,4 +1,4 @@
-"""Help in groups: what a command's many options are about, the main ones first."""
+"""Groups of options in the help of commands that have many, the main ones first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`driftway warm`: compile kernels ahead of a worker's first start."""
+"""`driftway warm`: compile kernels before a worker's first start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`driftway worker`: the daemon."""
+"""`driftway worker`: run a worker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Evaluation protocols: which rows a learner learns from, and on which rows it is measured.
 
 `prequential` runs over the whole stream, `segments` from scratch over each of ten long pieces of it, `holdout` tests on
-fresh rows of the current concept. A `Job` is one learner on one stream; it and its `Outcome` travel between processes.
+fresh rows of the current concept. A `Job` is one learner on one stream; it and its `Outcome` are passed between
+processes.
 """
 
 from __future__ import annotations

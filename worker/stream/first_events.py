@@ -1,7 +1,7 @@
 """The first events of a new group: if none of them can be used, the worker stops before it commits anything.
 
 A wrong schema or format rejects every event. Once such rejections are committed, a worker with the right options would
-go on behind them.
+continue after them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why outputs could not be written: the cause behind a broken transaction, and settings that refuse records."""
+"""Why outputs could not be written: the cause of a broken transaction, and settings that refuse records."""
 
 from __future__ import annotations
 

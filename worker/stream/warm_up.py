@@ -1,8 +1,8 @@
 """Compile kernels before the first message, in child processes whose end frees the compiler's memory.
 
-A worker that compiled its kernels itself used 200 MB more until it ended. Two processes go through the same parts from
-both ends; more would take more memory than a small container has. A kernel that both need is compiled once
-(`driftway.learners.engine.kernel_cache`).
+A worker that compiles its kernels itself uses 200 MB more until it ends. Two processes compile the same list of parts,
+one from its beginning and one from its end; more processes would need more memory than a small container has. A kernel
+that both need is compiled once (`driftway.learners.engine.kernel_cache`).
 """
 
 from __future__ import annotations

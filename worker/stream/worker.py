@@ -9,9 +9,9 @@ One turn of the loop (`Worker.step`):
    next commit.
 
 Rebalances arrive inside step 1 as callbacks: assigned (start a restore), revoked (commit under one deadline, then
-close), lost (close). Nothing else may block a turn: restores and commits run beside the loop, and a batch is no larger
-than what is learned in about a second. All failures are handled alike: the partition is paused and restored, after
-growing pauses, and finally given up (`driftway.worker.stream.task.retries`).
+close), lost (close). Nothing else may block a turn: restores and commits run in the background, and a batch is no
+larger than what is learned in about a second. All failures are handled in the same way: the partition is paused and
+restored, after growing pauses, and finally given up (`driftway.worker.stream.task.retries`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Byte strings of a batch as a column: a list of objects, or slices of one buffer. Leaf module.
 
-The Python client works with objects, the C library with addresses; either column converts to both forms. What
-predictions say beside their scores is here, too, as columns that both output formats write.
+The Python client works with objects, the C library with addresses; either column converts to both forms. The other
+parts of predictions are here, too, as columns that both output formats write.
 """
 
 from __future__ import annotations

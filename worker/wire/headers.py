@@ -1,9 +1,9 @@
-"""Headers of a batch's records as a column, and those that predictions carry. Leaf module.
+"""Headers of a batch's records as a column, and headers of predictions. Leaf module.
 
 Normally headers are not read: the column is then a `LazyHeaders`, which reads only those of records that are rejected.
 
-A prediction carries those of its event that were asked for, and, if that was asked for, the attributes of a CloudEvent
-in binary mode: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md.
+A prediction has those headers of its event that the options name and, if requested, the attributes of a CloudEvent in
+binary mode: https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Headers and kinds of rejections, and the limit on their number: bad input is set aside, but reported and bounded.
 
---max-rejected counts events, not seconds: it trips at the same event however records are split into batches. It looks
-at the last events of a partition, which are kept in memory only: after a restart or a rebalance the window is empty.
+--max-rejected counts events, not seconds: it stops the worker at the same event however records are split into batches.
+It looks at the last events of a partition, which are kept in memory only: after a restart or a rebalance the window is
+empty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Random forests of incremental trees for classes: bagging, random features, Hoeffding's bound on the Gini index.
 
-As in adaptive random forests (Gomes et al., Machine Learning 106, 2017), a tree whose error rises far above its least
-begins anew, and trees are weighted by their accuracy. Unlike there, features are binned, so that a leaf keeps counts
-instead of normal distributions, and a leaf's classes fade.
+As in adaptive random forests (Gomes et al., Machine Learning 106, 2017), a tree whose error rises far above its lowest
+is reset, and trees are weighted by their accuracy. Two things differ: features are binned, so that a leaf has counts
+instead of normal distributions, and old rows of a leaf fade.
 """
 
 import math

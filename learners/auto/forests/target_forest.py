@@ -2,7 +2,7 @@
 
 The splits are those of FIMT-DD (Ikonomovska, Gama and Dzeroski, DMKD 23, 2011), from sums per bin instead of a search
 tree per feature. A leaf forecasts the fading mean of its targets, trees are weighted by the inverse of their recent
-squared error, and one whose error has risen to a multiple begins anew.
+squared error, and a tree whose error has multiplied is reset.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""When the forests are used: while they make the mixture better, and from time to time to find out whether they do.
+"""When the forests are used: while they improve the mixture, and from time to time to test whether they do.
 
 Forests cost more than all other experts together, and on most streams they gain nothing. They are tried at the start.
-If they have not made the error smaller by then, they are not used for a while, which doubles with every trial that
-fails, and ends early when the error of the other experts rises: they may do better behind a drift. What they have
-learned stays. The rule counts labelled rows and has no clock.
+If they do not reduce the error, they are not used for a while. This pause doubles with every trial that fails. It ends
+early when the error of the other experts rises, because the forests may be better after a drift. They keep what they
+have learned. The rule counts labelled rows and does not use a clock.
 """
 
 from typing import NamedTuple

@@ -1,9 +1,9 @@
-"""Where to begin in the outputs of a partition whose input offsets have begun anew.
+"""Where an audit begins in the outputs of a partition whose input offsets were moved or belong to a new topic.
 
-`driftway snapshot import` may move the committed offset: if it goes back, the same input offsets have outputs twice; if
-it goes on, some have none. So it is where somebody sets it, and a worker goes on as --on-restore-failure says. In an
-input topic that was recreated, offsets are those of other events. All of these leave a record among the snapshots that
-says where the outputs ended: what lies before belongs to the history that was given up.
+`driftway snapshot import` may move the committed offset: if it moves back, the same input offsets have outputs twice;
+if it moves forward, some have none. The same happens if somebody sets the offset and a worker continues according to
+--on-restore-failure. In a recreated input topic, the same offsets are other events. In each case, a record in the
+snapshot topic says where the outputs ended: earlier ones belong to the history that was given up.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What workers may have said otherwise at each start: the format of the predictions, and whose are written."""
+"""Options that may differ at each start of a worker: the format of the predictions, and which models' are written."""
 
 from __future__ import annotations
 

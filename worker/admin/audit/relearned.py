@@ -1,4 +1,4 @@
-"""The audit of models that were relearned where a partition took a plan."""
+"""The audit of models that were relearned for a plan."""
 
 from __future__ import annotations
 

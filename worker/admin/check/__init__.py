@@ -1,1 +1,1 @@
-"""Checks of a deployment before its first worker: each file judges one kind of thing; `run` joins them."""
+"""Checks of a deployment before its first worker: each file has the checks of one subject; `run` runs all."""

@@ -1,4 +1,4 @@
-"""Commands that mend what was found, to be copied into a shell: Kafka's own tools, and Driftway's. Leaf module."""
+"""Commands that fix what was found, to be copied into a shell: Kafka's own tools, and Driftway's. Leaf module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the worker can use the events and labels that there are."""
+"""Whether the worker can use the present events and labels."""
 
 from __future__ import annotations
 

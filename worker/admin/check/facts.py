@@ -1,4 +1,4 @@
-"""What the cluster says of itself, asked once: brokers, topics with their settings, and what this principal may do."""
+"""Facts about the cluster, requested once: brokers, topics with their settings, and the rights of this principal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check found: its status, one sentence, and the command that mends it. Leaf module."""
+"""What a check found: its status, one sentence, and the command that fixes it. Leaf module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long topics keep records, against what the worker needs again: to restore, and to meet labels."""
+"""Whether topics keep records as long as the worker needs them: for a restore, and until labels arrive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All checks, in the order in which a worker would meet what they find."""
+"""All checks, in the order in which a worker would find the same problems."""
 
 from __future__ import annotations
 

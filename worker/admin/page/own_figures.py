@@ -1,4 +1,4 @@
-"""What a worker's own metrics say of it and its partitions, for the page."""
+"""Figures for the page from a worker's own metrics: about itself and its partitions."""
 
 from __future__ import annotations
 

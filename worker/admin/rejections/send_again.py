@@ -1,8 +1,9 @@
-"""Send rejected events again to where they came from, each exactly once however often that is asked for.
+"""Send rejected events to their topic again, each exactly once, however often the command is run.
 
-A transaction holds up to BATCH_EVENTS events and, in a compacted topic of its own, up to where the rejections of each
-kind have now been sent: `Topics.sent_again`, a record for each partition of rejections. So a process that is killed has
-sent a batch and says so, or neither, and the next one, on whatever machine, goes on behind it (docs/decisions/0045).
+A transaction contains up to BATCH_EVENTS events. It also records up to which offset the rejections of each kind have
+been sent, in the compacted topic `Topics.sent_again`, with a record for each partition of rejections. So if the process
+is killed, a batch has been both sent and recorded, or neither. The next process, on any machine, continues after it
+(docs/decisions/0045).
 """
 
 from __future__ import annotations

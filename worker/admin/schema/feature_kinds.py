@@ -1,4 +1,4 @@
-"""Decide what becomes of a field: a feature, or the reason why it is left out."""
+"""Decide whether a field becomes a feature, and which kind, or why it is left out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Recognise labels that come later, in messages of their own among the events.
+"""Recognise labels that arrive later, as separate messages among the events.
 
-Such a message has the label and an id, and shares no other field with the events but some that are no features then.
+Such a message has the label and an id. It may share other fields with the events, which are then not features.
 """
 
 from __future__ import annotations

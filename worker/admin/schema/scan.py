@@ -1,4 +1,4 @@
-"""Scan events and count what stands at each path."""
+"""Scan events and count the values at each path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model file says of a model that is to begin with its champion's state, and whether a group can have it."""
+"""Read a model file with whose champion's state a model should begin, and check whether the group can use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a group's history can be replayed from, and how its own models replay it: for `driftway evaluate --topic`."""
+"""From where a group's history can be replayed, and how its own models replay it: for `driftway evaluate --topic`."""
 
 from __future__ import annotations
 

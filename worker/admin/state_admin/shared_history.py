@@ -1,7 +1,7 @@
-"""Whether a history of plans can be repeated where partitions share: only as it was, since exchanges are recorded.
+"""Whether a history of plans can be repeated if partitions share models: only unchanged, from the recorded exchanges.
 
 Each exchange of a partition is recorded with what its learners received from other partitions (decision 36). So the
-learners that the group had can be repeated from one partition's own log. Others would have received something else,
+learners of the group can be repeated from one partition's own log. Other learners would have received other models,
 which nobody knows.
 """
 

@@ -1,8 +1,8 @@
-"""What if: other learners over the rows that a group's workers saw, beside what the workers predicted.
+"""Other learners on the rows that a group's workers saw, compared with what the workers predicted.
 
-What the workers predicted is replayed, not read: their own models learn the same rows again, with the plans at their
-places and the labels in the recorded order. That gives the bits that they emitted, which the predictions' topic alone
-does not: it lacks late labels, and retention may have shortened it. A snapshot of the workers is compared on the way.
+The workers' predictions are replayed, not read: their own models learn the same rows again, with the plans at their
+offsets and the labels in the recorded order. This gives the emitted bits. The predictions topic would not be enough: it
+lacks late labels, and retention may have shortened it. The result is compared with a snapshot of the workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What accuracy points say of challengers: whether they are better or worse than the champion, and how surely."""
+"""What accuracy points say about challengers: whether they are better or worse than the champion, and with which p."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the clocks of a group's producers are apart, as its newest commits say."""
+"""How far the clocks of a group's producers differ, according to its newest commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`driftway evaluate --plan`: the models of a group change at the offsets where its partitions took plans."""
+"""`driftway evaluate --plan`: the models change at the offsets where the group's partitions applied plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say on standard error how many rows of a stream could not be used."""
+"""Report on standard error how many rows of a stream could not be used."""
 
 from __future__ import annotations
 

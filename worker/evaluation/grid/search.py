@@ -1,6 +1,6 @@
 """Evaluate a learner over a grid of parameters: every point, the best, and how much each parameter matters.
 
-`dfop:mu=0.001/0.01/0.1,delta=1/10` stands for six learners: all combinations of the values separated by / are tried.
+`dfop:mu=0.001/0.01/0.1,delta=1/10` means six learners: all combinations of the values separated by / are tried.
 """
 
 from __future__ import annotations

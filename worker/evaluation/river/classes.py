@@ -1,8 +1,8 @@
 """Models of River by name: find the class, and create the model with parameters given as text. Needs the extra `river`.
 
-A parameter is a number, true, false, none, or a text; where it is a model itself, an optimiser or the like, its class
-within River, with its own parameters behind slashes: ``model=tree.HoeffdingTreeClassifier/grace_period=50``. Several
-are separated by +.
+A parameter is a number, true, false, none, or a text. If it is a model, an optimiser or a similar object, it is written
+as its class in River, followed by its own parameters after slashes:
+``model=tree.HoeffdingTreeClassifier/grace_period=50``. Several are separated by +.
 """
 
 from __future__ import annotations

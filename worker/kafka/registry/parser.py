@@ -1,7 +1,7 @@
 """Parses events in Confluent's wire format to plain objects: a zero byte, the schema's id in 4 bytes, the value.
 
-Deterministic: an id stands for the same schema for ever, and only a definite answer of the registry rejects an event.
-Producers register a schema before they write with it, so an id that the registry does not know is not valid.
+Parsing is deterministic: an id always means the same schema, and only a definite answer of the registry rejects an
+event. Producers register a schema before they use it, so an id that the registry does not know is invalid.
 """
 
 from __future__ import annotations

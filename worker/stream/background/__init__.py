@@ -1,1 +1,1 @@
-"""What runs beside the loop: restores and commits, each on a thread of its own."""
+"""Work in the background: restores and commits, each in its own thread."""

@@ -1,4 +1,4 @@
-"""Blocking calls into a task's clients, each on a thread of its own beside the loop.
+"""Blocking calls of a task's clients, each in its own background thread.
 
 A call into the client may never return when a broker restarts meanwhile (librdkafka issue 5456). So no wait is
 unbounded: a stuck thread keeps its checkpoint, and the task continues with another one, whose first call fences the old

@@ -1,4 +1,4 @@
-"""Commits that run beside the loop, since they mostly wait for the broker.
+"""Commits that run in the background, because they mostly wait for the broker.
 
 `Task.begin_commit` and `Task.end_commit` run on the loop's thread; only `PendingCommit.run` runs on another.
 """

@@ -1,4 +1,4 @@
-"""What changes a group's models beside the loop: plans are read, models relearned, challengers promoted."""
+"""Background work that changes a group's models: plans are read, models relearned, challengers promoted."""
 
 from __future__ import annotations
 

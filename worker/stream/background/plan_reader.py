@@ -1,4 +1,4 @@
-"""Read the group's plans beside the loop, and prepare their models, so that no message waits for the compiler."""
+"""Read the group's plans in the background and prepare their models, so that no message waits for the compiler."""
 
 from __future__ import annotations
 

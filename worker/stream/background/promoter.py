@@ -1,7 +1,7 @@
-"""Promote a challenger that is better, beside the loop: read the committed points, decide, write the next plan.
+"""Promote a better challenger in the background: read the committed points, decide, write the next plan.
 
 One worker of a group decides, the owner of partition 0. What it decides is a function of the log, so if it dies, the
-next owner decides the same; a plan is written behind the one that the decision was about, or not at all.
+next owner decides the same. A plan is written directly after the one that the decision was about, or not at all.
 """
 
 from __future__ import annotations

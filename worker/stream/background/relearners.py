@@ -1,4 +1,4 @@
-"""Relearns models of plans beside the loop, at a bounded share of a processor, one partition after the other."""
+"""Relearns models of plans in the background, with a limited share of a processor, one partition after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Restores that run beside the loop: see `driftway.worker.stream.task.restoring.restore` for what one does."""
+"""Restores that run in the background: see `driftway.worker.stream.task.restoring.restore` for what one does."""
 
 from __future__ import annotations
 

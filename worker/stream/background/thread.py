@@ -1,4 +1,4 @@
-"""A thread of its own beside the loop, which works until the worker ends."""
+"""A background thread that works until the worker ends."""
 
 from __future__ import annotations
 

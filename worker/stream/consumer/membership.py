@@ -1,8 +1,8 @@
 """Membership in the consumer group: timeouts, and when to join again.
 
-In the classic protocol all members wait for all others, the dead ones included, until their sessions end. The newer one
-(`-X group.protocol=consumer`, Kafka 4) has no such barrier, but its coordinator may lose the group for good when its
-broker dies (docs/decisions/0019), so it is used only if asked for.
+In the classic protocol, members wait for all others, including dead ones, until their sessions end. In the newer one
+(`-X group.protocol=consumer`, Kafka 4) they do not wait, but its coordinator may lose the group permanently when its
+broker dies (docs/decisions/0019). So it is used only on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Monitor whether the cluster answers, the loop turns and commits succeed, on a thread that nothing else blocks.
+"""Monitor whether the cluster answers, the loop runs and commits succeed, in a thread that nothing else blocks.
 
 An outage is logged when it is noticed, every ten seconds after that, and when it ends. If the loop has not turned for
 `STUCK_SECONDS`, the stacks of all threads are logged.

@@ -1,7 +1,8 @@
 """Transactions of other producers that stay open in the input: rows behind them cannot be read until they end.
 
-A read_committed reader, and with it the worker's lag, stops at the last stable offset. So rows behind a producer that
-has died inside a transaction would wait unseen, until the broker aborts the transaction or for good.
+A read_committed consumer, and so the worker's lag, ends at the last stable offset. If a producer has died during a
+transaction, the rows after it wait, and the lag does not show them, until the broker aborts the transaction, or
+forever.
 """
 
 from __future__ import annotations

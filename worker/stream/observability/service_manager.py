@@ -1,4 +1,4 @@
-"""Tell a service manager how the worker does: the protocol of systemd's sd_notify(3), which is one datagram a message.
+"""Report the worker's state to a service manager by systemd's sd_notify(3): one datagram per message.
 
 Without the variable NOTIFY_SOCKET, which systemd sets for services of `Type=notify`, nothing is sent.
 """

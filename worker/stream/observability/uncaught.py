@@ -1,6 +1,6 @@
-"""What reaches nobody else is logged as JSON, too: uncaught exceptions, of threads as well, warnings and stacks.
+"""Uncaught exceptions, also those of threads, warnings and stacks are logged as JSON, too.
 
-With the text log all of this is as Python prints it, on several lines.
+In the text log, they are as Python prints them, on several lines.
 """
 
 from __future__ import annotations

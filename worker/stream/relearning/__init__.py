@@ -1,1 +1,1 @@
-"""Relearn the models of a plan from the log: beside a task, or once more where a restore or an audit passes it."""
+"""Relearn the models of a plan from the log: in the background, or again in a restore or an audit."""

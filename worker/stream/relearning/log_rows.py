@@ -1,7 +1,7 @@
-"""The rows of a partition as its workers took them, read from the log once more, also while workers go on.
+"""The rows of a partition as its workers processed them, read again from the log, also while workers run.
 
-With a label topic these are events and labels in the order in which the workers merged them. That order is in the
-snapshot topic up to the newest commit; a worker that goes on has the rest of it in memory, see `LabelMerger.order`.
+With a label topic, these are events and labels in the order in which the workers merged them. Up to the newest commit,
+that order is in the snapshot topic. A running worker has the rest in memory, see `LabelMerger.order`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A partition's events merged with labels from the label topic, in the order in which the workers took them."""
+"""A partition's events merged with labels from the label topic, in the order in which the workers processed them."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""The models of a partition's next plan while they are relearned beside the loop, up to the row where they join.
+"""The models of a partition's next plan while they are relearned in the background, up to the row where they join.
 
 Two threads use one `Relearner`: a background thread that reads the log, and the loop's. While it is far behind, it
-learns from the log alone. Once it is near, the loop hands it all rows that the partition's task takes from then on, so
-that it needs no more of the log than what came before them, and can stand at exactly the task's row when a commit asks.
-With a label topic the task's rows are events and labels, merged; the log is read in the order that the task's merger
-has recorded.
-What it has learned does not depend on any of this: only where it joins does, and that offset is recorded.
+learns from the log alone. Once it is near, the loop passes it all rows that the partition's task processes from then
+on. So it needs only the part of the log before them, and can reach exactly the task's row at a commit. With a label
+topic, the task's rows are merged events and labels; the log is read in the order that the task's merger has recorded.
+What it learns does not depend on any of this; only the offset where it joins does, and that is recorded.
 """
 
 from __future__ import annotations

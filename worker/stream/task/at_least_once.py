@@ -1,6 +1,6 @@
 """At-least-once, for brokers without transactions: outputs may repeat after a crash, learning may not.
 
-The offset commit carries the snapshot pointer here too, so a restored learner stands exactly at the committed
+Here, too, the metadata of the offset has the snapshot pointer. So a restored learner continues exactly at the committed
 offset and learns every row once; only the outputs between the last commit and the crash appear twice. None is missing:
 the offset is committed only after all outputs were delivered.
 """

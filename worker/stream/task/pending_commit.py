@@ -1,4 +1,4 @@
-"""A commit that has begun: it runs beside the loop and touches nothing of its task."""
+"""A commit that has begun: it runs in the background and changes nothing of its task."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Track failures per partition: when to retry, and when to give up.
 
 A partition whose commit or restore failed is restored: at once the first time, then after growing pauses, until a
-commit succeeds. A fenced partition waits until the group should have reassigned it; if it stays ours, it is restored.
+commit succeeds. A fenced partition waits until the group should have reassigned it; if this worker still owns it then,
+it is restored.
 """
 
 from __future__ import annotations

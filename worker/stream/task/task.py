@@ -8,9 +8,9 @@
                                                                         ▼
                                                                      CLOSED
 
-CREATED: the partition is paused while `driftway.worker.stream.task.restoring.restore` runs beside the loop. RESTORING:
-rows from the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted, learned and
-emitted; if the restore found outputs of committed rows missing, these are emitted first.
+CREATED: the partition is paused while `driftway.worker.stream.task.restoring.restore` runs in the background.
+RESTORING: rows from the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted,
+learned and emitted; if the restore found outputs of committed rows missing, these are emitted first.
 
 A failed commit leads back to CREATED too, and the log says whether it happened. If it did not, the task continues from
 the state of the previous commit, which it keeps in memory; otherwise from the snapshot.

@@ -1,7 +1,7 @@
-"""Numbers of JSON texts that float64 cannot hold: kept as they came, beside their nearest float64.
+"""Numbers in JSON texts that float64 cannot represent: their text is kept, together with the nearest float64.
 
-orjson reads integers beyond 64 bits as float64, and refuses numbers beyond its range. Here numbers are numbered before
-a text is parsed, and restored after it; so whoever parses decides what is JSON.
+orjson reads integers beyond 64 bits as float64, and refuses numbers beyond its range. Here numbers are replaced by 0,
+1, 2, .. before a text is parsed, and restored after it; so the parser decides what is JSON.
 """
 
 from __future__ import annotations

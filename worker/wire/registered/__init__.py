@@ -6,6 +6,6 @@
                 ``--output-format protobuf``: a zero byte, then the message, see `protobuf_schema`
                 ``--output-format json-schema``: the JSON text that ``--output-format json`` writes
 
-The sixth byte tells them apart: JSON begins with `{`, an Avro record with the `kind` of its model, a short text. So
-a reader can decode a record without the registry, as long as new fields of Avro are appended behind the present ones.
+The sixth byte distinguishes them: JSON begins with `{`, an Avro record with the `kind` of its model, a short text. So a
+reader can decode a record without the registry, as long as new fields of Avro are appended after the present ones.
 """

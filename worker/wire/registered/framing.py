@@ -1,4 +1,4 @@
-"""The bytes in front of a value whose schema is in a registry."""
+"""The bytes before a value whose schema is in a registry."""
 
 from __future__ import annotations
 

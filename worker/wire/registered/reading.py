@@ -1,6 +1,6 @@
 """Read predictions whose schema is in a registry, without the registry: what `driftway.worker.wire.registered` writes.
 
-Fields behind those that are known here are not read: a later version may have added them.
+Fields after those that are known here are not read: a later version may have added them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Count fields that no path of a schema leads to, on request: events are parsed separately for it."""
+"""Count fields that are on no path of a schema, if requested: events are parsed separately for this."""
 
 from __future__ import annotations
 

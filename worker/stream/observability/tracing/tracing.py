@@ -1,7 +1,7 @@
 """What the loop calls for spans: nothing here can raise, block or end it.
 
-Without an endpoint in the environment nothing of OpenTelemetry is imported, and a batch costs one look at an attribute.
-A fault in here ends the spans, with a line in the log, and not the worker.
+Without an endpoint in the environment, OpenTelemetry is not imported, and a batch only reads one attribute. An error
+here ends tracing, with a line in the log, and not the worker.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Find the last commits' outputs that readers cannot see, at a restore, and write them again before anything new.
 
-A commit is one transaction in several logs, each of which gets its own end marker. A transaction coordinator that comes
-back with incomplete state may commit the offset, the snapshot and the commit record, and abort the predictions
+A commit is one transaction in several logs, each of which gets its own end marker. A transaction coordinator that
+restarts with incomplete state may commit the offset, the snapshot and the commit record, and abort the predictions
 (docs/decisions/0018). So a restore looks for the records that the last commit claims to have written; missing ones are
 computed again from the rows, and written.
 
-The log of snapshots may also lose the last commit records alone, if its leader was elected uncleanly. Then outputs are
-visible for rows behind the last record: they are not written again, and only what is missing among them is.
+After an unclean leader election, only the log of snapshots may have lost the last commit records. Then outputs of rows
+after the last record are visible: these are not written again, and only missing ones are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A partition's inputs beside its events: labels of the label topic, and other partitions' models.
+"""A partition's other inputs: labels of the label topic, and models of other partitions.
 
 The input offsets at which they were merged are recorded, so that a replay merges them at the same places.
 """

@@ -1,4 +1,4 @@
-"""Read decimals in kernels: base64 whose scale stands beside it, or in the event's own Connect schema."""
+"""Read decimals in kernels: base64 with a scale next to it, or in the event's own Connect schema."""
 
 from __future__ import annotations
 

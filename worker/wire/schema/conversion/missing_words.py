@@ -1,4 +1,4 @@
-"""Texts that stand for a missing value."""
+"""Texts that mean a missing value."""
 
 from __future__ import annotations
 
