@@ -1,10 +1,11 @@
-"""Recursive least squares on wide rows: columns in blocks, each with a P of its own, and one error for all of them.
+"""Recursive least squares on wide rows: columns in blocks, each with its own P, and one error for all of them.
 
 Within a block it is `dfop`; correlations between columns of different blocks are left out of P, so that time and memory
 are O(d) times the width of a block. A row that fits in one block gives plain recursive least squares.
 
-Targets are in deviations, whose scale changes with every target. While there are not many more rows than columns, that
-would count like noise, and errors would double. So weights follow the scale: they say the same before and after.
+Targets are in deviations, whose scale changes with every target. While there are not many more rows than columns, these
+changes would act like noise, and errors would double. So weights follow the scale: the forecast is the same before and
+after.
 """
 
 from typing import NamedTuple

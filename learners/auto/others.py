@@ -1,4 +1,4 @@
-"""What a class is ahead of: all others, each as far as it is a rival."""
+"""The comparison of a class with all others, each weighted by its probability among them."""
 
 from driftway.learners.contract import Array, kernel
 from driftway.learners.multiclass.margins import best_wrong

@@ -1,9 +1,9 @@
 """The history of the targets: their scale, that of their changes, and the last few as inputs of experts.
 
 A single target a million deviations away, e.g. a sensor error, would spoil the scale for thousands of rows, and with it
-what the experts have learned. So a target too far away is wild: it updates neither the scale nor the experts. Five wild
-targets mean that the stream has moved. A trial scale counts all targets since the first of them and now replaces the
-old one; what the experts learned in deviations remains valid.
+what the experts have learned. So a target that is too far away is called wild and updates neither the scale nor the
+experts. Five wild targets mean that the level of the stream has changed. A trial scale, which includes all targets
+since the first wild one, then replaces the old one; what the experts learned in deviations remains valid.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What the loops of intervals and of sets take, and how both emit a row's threshold."""
+"""The arguments of the loops for intervals and for sets, and how both emit a row's threshold."""
 
 import math
 from typing import NamedTuple

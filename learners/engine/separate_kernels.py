@@ -1,7 +1,7 @@
-"""Kernels that other kernels call by their address: compiled by themselves, once, whichever kernels call them.
+"""Kernels that other kernels call by their address: compiled separately, once, whichever kernels call them.
 
-What a kernel calls is otherwise a part of it, and compiled with it by one process. A large learner that is made of
-separate kernels is compiled by several processes side by side, and shares them with other kernels that call them.
+Otherwise, what a kernel calls is a part of it, and one process compiles both. A large learner that consists of separate
+kernels is compiled by several processes in parallel, and shares them with other kernels that call them.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Benchmark the worker against two copiers, the bare Python client and the C library, on the same messages.
+"""Compare the worker with two programs that copy, with the Python client and with the C library, on the same messages.
 
 One module per concern: `cases` what is measured, `workload` rows and topics, `python_copy` and `native_copy` the
 copiers, `contender` a side's processes, `process_cost` their cost, `throughput` and `latency` the measurements,

@@ -1,4 +1,4 @@
-"""Copier with the bare client, the worker's yardstick: consume in batches, produce the same bytes in batches, commit.
+"""A copier to compare the worker with: consume in batches, produce the same bytes in batches, commit.
 
 Runs as a separate process, ``python -m driftway.workbench.bench.python_copy ERRAND`` (a JSON object, see `CopyJob`). It
 has the worker's client settings, batch size, commit interval and guarantee, but none of its duties: no keys, no

@@ -1,4 +1,4 @@
-"""Choice of the Kafka: the one that the environment names, a local one, or one in Docker."""
+"""Which Kafka is used: the one that the environment names, a local one, or one in Docker."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The link to Kafka: clients and their configuration, errors and what they mean, topics, and log readers."""
+"""Access to Kafka: clients and their configuration, errors and their meaning, topics, and log readers."""

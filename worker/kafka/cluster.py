@@ -1,4 +1,4 @@
-"""What a worker asks the cluster before it joins the group."""
+"""What a worker requests from the cluster before it joins the group."""
 
 from __future__ import annotations
 

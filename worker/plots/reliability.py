@@ -1,4 +1,4 @@
-"""A reliability diagram: how often predictions were right, by how probable they said that they were."""
+"""A reliability diagram: how often predictions were right, by their probability."""
 
 from __future__ import annotations
 

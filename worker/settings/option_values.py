@@ -1,4 +1,4 @@
-"""Values of options: how long a row waits for its label, how partitions share models, promotions, what is refused."""
+"""Values of options with a structure: `--label-wait`, `--share-models`, `--promote`, `--max-rejected`."""
 
 from __future__ import annotations
 

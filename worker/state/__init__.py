@@ -1,1 +1,1 @@
-"""A partition's state: the model, the same written down, and what the snapshot topic remembers of it."""
+"""A partition's state: the model, its snapshot, and its records in the snapshot topic."""

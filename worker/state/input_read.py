@@ -1,8 +1,8 @@
 """What a state has read of its input: how many records, and from which topics. Leaf module.
 
-Each commit and each snapshot says so. A relearning that reads another number of records is not the same state: some
-were compacted away, deleted or rewritten. Another topic id means that the topic was deleted and recreated, so its
-offsets are those of other records.
+Each commit and each snapshot contains this. If a restore reads another number of records, its state differs: some
+records were compacted away, deleted or rewritten. Another topic id means that the topic was deleted and recreated, so
+its offsets are those of other records.
 """
 
 from __future__ import annotations

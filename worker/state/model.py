@@ -1,6 +1,6 @@
 """The model of one partition: its schema, learners and metrics, and how a batch advances them.
 
-Pure computation: no Kafka, no clock. The same rows give the same bits, however they are cut into batches.
+Pure computation: no Kafka, no clock. The same rows give the same bits, however they are split into batches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model in a file (`*.driftway`): a snapshot that also says where it comes from.
 
 `driftway train` writes one, `driftway snapshot export` makes one from any snapshot, and `--warm-start` starts from the
-state of its champion. The format is that of `driftway.worker.state.snapshot`; the header's key `origin` holds the
+state of its champion. The format is that of `driftway.worker.state.snapshot`; the header's key `origin` has the
 provenance.
 """
 

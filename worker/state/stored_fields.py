@@ -1,7 +1,7 @@
-"""Reading of JSON that Driftway once wrote to a topic or a file, each field with its type and bounds.
+"""Reading of JSON that Driftway has written to a topic or a file, each field with its type and bounds.
 
-Anybody who may write there may have written something else. So no field is used before its type and size are checked:
-with 1e18 classes, a model would be allocated until the memory is full.
+Others who may write there may have written something else. So no field is used before its type and size are checked: a
+model with 1e18 classes would fill the memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory: collect garbage at set intervals, and give memory that the allocator keeps back to the system."""
+"""Memory: collect garbage at fixed intervals, and return memory that the allocator keeps to the system."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The forests of `auto` for classification, and the second mixture, which adds them to the score of all other experts.
 
-While the forests are not used, a mixture of that score alone takes its place: it calibrates the score, so that the
-forests are judged by what they add.
+While the forests are not used, a mixture of that score alone replaces it. It calibrates the score, so that the
+comparison shows only what the forests add.
 """
 
 import math

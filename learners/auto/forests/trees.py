@@ -1,9 +1,9 @@
 """The trees of a forest, in arrays of fixed size: routing a row to its leaf, and growing.
 
 Features are compared by their bin, a whole number, so that all statistics of a leaf are counts per bin. A leaf that may
-split observes a few features, drawn when it is made, in one of the tree's slots. When a leaf splits, its slot passes to
-the child with more rows; the other child takes a free slot or, if there is none, never splits. A tree whose nodes are
-all in use stops growing.
+split has statistics of a few features, drawn when it is created, in one of the tree's slots. When a leaf splits, the
+child with more rows gets its slot; the other child gets a free slot or, if there is none, never splits. A tree whose
+nodes are all in use stops growing.
 """
 
 from typing import Any, NamedTuple

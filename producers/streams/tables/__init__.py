@@ -1,1 +1,1 @@
-"""Files with columns, one reader per format; what their rows are used for is not known here."""
+"""Files with columns, one reader per format, independent of the use of their rows."""

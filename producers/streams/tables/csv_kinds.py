@@ -1,6 +1,6 @@
 """The kinds of CSV columns, which follow from all of their cells, and their cells as values that JSON has.
 
-Columns are looked at together, as one long array: with thousands of columns the calls would cost more than the work.
+Columns are examined together, as one long array: with thousands of columns, the calls would cost more than the work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of `--table auto`: `auto` and its rivals, each once on each available stream."""
+"""Runs of `--table auto`: `auto` and the other learners, each once on each available stream."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Streams of `--table auto`, and the learners that are strong on them.
 
-Nearly all learners of the registry were once measured on all of these streams behind the standardiser. Each stream has
+Nearly all learners of the registry were once measured on all of these streams with the standardiser. Each stream has
 its three best, without near duplicates, and `dfop`, `pa` and `weighted_majority`: running all again would take hours.
 """
 

@@ -1,4 +1,4 @@
-"""What readers see of a log: its end, how far its transactions are decided, and whether a record is visible."""
+"""What readers see of a log: its end, its last stable offset, and whether a record is visible."""
 
 from __future__ import annotations
 

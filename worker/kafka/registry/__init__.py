@@ -1,4 +1,4 @@
-"""Events in Avro, Protobuf and JSON Schema whose schemas a schema registry keeps: Confluent's wire format.
+"""Events in Avro, Protobuf and JSON Schema with schemas in a schema registry: Confluent's wire format.
 
 `event_format` names the format of events, one of these or another. `parser` is the entry point: it turns bytes into
 plain objects, as JSON would have them. `schemas` queries the registry through confluent-kafka's own client; `avro`,

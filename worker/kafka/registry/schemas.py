@@ -1,7 +1,7 @@
-"""Schemas from the registry, and what its answers mean.
+"""Schemas from the registry, and the meaning of its answers.
 
-An event is rejected only if the registry says for certain that it has no such schema. Any other failure between here
-and the registry stops the worker, because after an outage the same event could be read.
+An event is rejected only if the registry answers definitely that it has no such schema. Any other failure stops the
+worker, because the same event could be read after an outage.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The record about itself that each exactly-once commit writes in its own transaction.
+"""The record that each exactly-once commit writes about itself in its own transaction.
 
-It follows the state in the partition's log of the group's snapshot topic, once delivery reports have said where the
-outputs are. The same offset is sent to the group's coordinator in the same transaction; but the coordinator may answer
-from half-loaded state (docs/decisions/0018), and a log cannot.
+It is written to the partition's log in the group's snapshot topic, after delivery reports have said where the outputs
+are. The same offset is sent to the group's coordinator in the same transaction. But the coordinator may answer from
+partly loaded state (docs/decisions/0018), and a log cannot.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Whose predictions a partition's outputs hold: a record for each input offset from which on that is another answer.
+"""Which models' predictions a partition writes: a record for each input offset from which on this changes.
 
-`--emit` is no part of a state, so a group may start with another one than before. Each partition then changes where it
-goes on, and says so in the transaction of the first rows that it is about. The records stay, each under a key of its
-own: they are what an audit, and a restore that writes outputs again, know of rows that other workers have predicted.
-Without any record it is the champion's predictions alone.
+`--emit` is not part of the state, so a group may start with another value than before. Each partition then changes at
+the offset where it continues, and records this in the transaction of the first rows that it affects. Each record has
+its own key, so compaction keeps it. From these records, an audit, and a restore that writes outputs again, know what
+earlier workers wrote. Without a record, only the champion's predictions are written.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """End transactions of a partition that have no end marker and will not get one, before its logs are read.
 
-Kafka 4.3.1 and 4.4.0 write no marker to a partition without a leader, and so to none at the start of a single broker
-(KAFKA-20734); a coordinator that lost its state writes none either. The records then hang: the next marker of the same
-producer decides about them too, whatever their own transaction came to. A worker that went on would commit outputs of
-rows that it writes again, or abort outputs that it does not. So after a takeover, when no transaction of the partition
-can be open, what still hangs is ended on purpose:
+Kafka 4.3.1 and 4.4.0 write no marker to a partition without a leader, so a single broker writes none at its start
+(KAFKA-20734). A coordinator that lost its state writes none either. The records then remain open: the next marker of
+the same producer decides about them too, whatever the result of their own transaction was. A worker that continued
+would commit outputs of rows that it writes again, or abort outputs that it does not. So after a takeover, when no
+transaction of the partition can be in use, open ones are ended:
 
 1. If a commit record hangs, its transaction was complete: it is committed in the snapshot topic and in the group's
    offsets, by a transaction that repeats the record.

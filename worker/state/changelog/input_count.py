@@ -1,4 +1,4 @@
-"""Counting of the records that a task reads, to notice a log that no longer holds those of the committed state."""
+"""Counting of the records that a task reads, to notice a log that no longer has those of the committed state."""
 
 from __future__ import annotations
 

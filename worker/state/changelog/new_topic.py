@@ -1,7 +1,7 @@
-"""The record about outputs that begin anew: the input topic was recreated, or somebody has set the committed offset.
+"""The record that says where outputs start again: the input topic was recreated, or somebody set the committed offset.
 
-Then two records in the outputs may have the same input offset, or some have none; the ends of the outputs' logs tell
-where the present ones begin.
+Then two records in the outputs may have the same input offset, or some offsets have none. The recorded ends of the
+outputs' logs say where the present outputs begin.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which outputs stand in the log: the keys of visible records, and those of rows that no commit record covers.
+"""Which outputs are in the log: the keys of visible records, and those of rows that no commit record covers.
 
-A commit is one transaction in several logs. If the log of snapshots has lost its last commit records, as after an
-unclean election of a leader, the outputs of these commits are visible all the same: they must not be written again.
+A commit is one transaction in several logs. If the log of snapshots has lost its last commit records, for example by an
+unclean leader election, the outputs of these commits are still visible and must not be written again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ownership of the outputs: a claim at the start of the snapshot topic names the owner; other workers refuse to start.
 
-It is written before anything else, under a key of the claimant's own, so that compaction leaves it in place. If two
-claim at once, the one whose record comes first owns the outputs, and both see that. Default names contain the group and
-the input: only ``--output-prefix`` can lead two groups to the same topics.
+It is written before anything else, with the claimant's own key, so that compaction keeps it. If two claim at once, the
+one whose record is first owns the outputs, and both see this. Default names contain the group and the input, so only
+``--output-prefix`` can give two groups the same topics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keys of the records in the snapshot topic: chunks of snapshots, and what is committed or marked beside them."""
+"""Keys of the records in the snapshot topic: chunks of snapshots, commit records, and marks."""
 
 from __future__ import annotations
 

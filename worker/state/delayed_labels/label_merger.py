@@ -3,12 +3,12 @@
 The record with the earlier time comes first, events before labels of the same millisecond; but the order within each
 topic is kept. A label is delivered just before the first event with a later time; until that arrives, the label waits.
 
-A record whose stamp those around it contradict (`driftway.worker.state.delayed_labels.stamps`) holds up no other: an
-event that is ahead counts as no later than those before it, and a label that is ahead or behind goes with the next
-label whose stamp is in line. At the end of its topic, where none may follow, it goes once its row waits for it. That
-is known only after the model has processed the events, so the last of several is held back until the next call.
+A record whose timestamp is contradicted by those around it (`driftway.worker.state.delayed_labels.stamps`) delays no
+other: an event that is ahead gets the time of those before it, and a label that is ahead or behind is merged with the
+next label in order. At the end of its topic, where none may follow, it is merged once its row waits for it. This is
+known only after the model has processed the events, so the last of several waits until the next call.
 
-Which labels have arrived by then depends on timing, and so do conclusions about stamps. Hence the order is recorded
+Which labels have arrived by then depends on timing, and so do conclusions about timestamps. So the order is recorded
 (`driftway.worker.state.delayed_labels.merge_order`) and committed; a replay follows it and produces the same stream.
 """
 

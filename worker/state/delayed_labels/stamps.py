@@ -1,8 +1,8 @@
-"""Which records of a topic have a stamp that those around them contradict.
+"""Which records of a topic have a timestamp that is contradicted by those around them.
 
-A record is *ahead* if its stamp is later than those before it, and records behind it are earlier again; it is *behind*
-if its stamp is earlier than those before it. What is within a second is neither. Nothing is concluded from a single
-record at the end of what has arrived: it is *open* until others follow.
+A record is *ahead* if its timestamp is later than those before it, and records after it are earlier again. It is
+*behind* if its timestamp is earlier than those before it. Differences of up to a second are ignored. Nothing is
+concluded about the last record that has arrived: it is *open* until others follow.
 """
 
 from __future__ import annotations

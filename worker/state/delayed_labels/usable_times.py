@@ -1,4 +1,4 @@
-"""Times by which a worker merges the records that have arrived: their stamps, but for those that are wrong.
+"""Times by which a worker merges the records that have arrived: their timestamps, except wrong ones.
 
 A replay takes these times from the committed order instead, so whatever is concluded here may depend on timing.
 """

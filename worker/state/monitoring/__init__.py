@@ -1,1 +1,1 @@
-"""What watches the champion: drift detectors on its errors, and tests of its challengers."""
+"""Monitoring of the champion: drift detectors on its errors, and tests of its challengers."""

@@ -1,4 +1,4 @@
-"""A calibrator behind a classification learner, and how good it is."""
+"""The calibrator of a classification learner, and its metrics."""
 
 from __future__ import annotations
 

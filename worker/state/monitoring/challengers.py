@@ -1,4 +1,4 @@
-"""Tests of a partition's challengers against its champion, and what accuracy points say of them."""
+"""Tests of a partition's challengers against its champion, and what accuracy points say about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure a partition's predictions are: a calibrator, and intervals or sets, behind each learner."""
+"""How sure a partition's predictions are: a calibrator, and intervals or sets, for each learner."""
 
 from __future__ import annotations
 

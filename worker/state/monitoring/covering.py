@@ -1,4 +1,4 @@
-"""Intervals or sets behind one learner of a partition, and how many labels they covered."""
+"""Intervals or sets of one learner of a partition, and how many labels they covered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What accuracy points of several partitions say together of a challenger."""
+"""What accuracy points of several partitions together say about a challenger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What watches a partition's models: metrics, tests of challengers, how sure predictions are, drift detectors."""
+"""Monitoring of a partition's models: metrics, tests of challengers, confidence of predictions, drift detectors."""
 
 from __future__ import annotations
 

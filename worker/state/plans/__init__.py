@@ -1,1 +1,1 @@
-"""Plans: which models a group has, and at which offset each partition took them."""
+"""Plans: which models a group has, and from which offset on in each partition."""

@@ -1,4 +1,4 @@
-"""What a plan says of all its models: the features that they learn from, and what watches them.
+"""What a plan says about all its models: the features that they learn from, and how they are monitored.
 
 These are drift detectors, the rolling window, accuracy points, and the coverage of intervals and sets.
 """

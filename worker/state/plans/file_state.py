@@ -1,8 +1,9 @@
-"""The state of a model file with which a model begins, as it travels through the topic of plans.
+"""The state of a model file with which a model begins, as it is stored in the topic of plans.
 
-A plan names the state by its digest. The state itself is in chunks before the plan, in the same transaction, under keys
-that no other state has: so it stays in the compacted topic, and whoever reads the plan finds it, whatever became of the
-file. Layout of a stored state: length of the header (4 bytes, little-endian), header (JSON), the learner's memory.
+A plan names the state by its digest. The state itself is in chunks before the plan, in the same transaction, with keys
+that no other state has. So it remains in the compacted topic, and every reader of the plan finds it, even if the file
+was deleted. Layout of a stored state: length of the header (4 bytes, little-endian), header (JSON), the learner's
+memory.
 """
 
 from __future__ import annotations

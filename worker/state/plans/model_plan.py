@@ -1,8 +1,8 @@
-"""A plan: the models of a group, champion first, and how each begins where a partition takes the plan.
+"""A plan: the models of a group, champion first, and how each begins when a partition adopts the plan.
 
-Plans are numbered. The first holds the learners that the workers were started with; `driftway models` writes the next
-ones. A partition takes each plan at one offset, its place: the rows before it were predicted by the models of the plan
-before, the rows from it on by those of this one. Where a partition takes it, a model
+Plans are numbered. The first contains the learners that the workers were started with; `driftway models` writes the
+next ones. A partition adopts each plan at one offset, its place: the models of the previous plan predict the rows
+before it, and those of this plan the rows from it on. When a partition adopts a plan, a model
 
 1. keeps its state, if the partition has a model of that name, whether as champion or as challenger; with other
    features it keeps what it has learned of those that stay, or is marked as `anew` and begins as any other new one;
@@ -14,7 +14,7 @@ before, the rows from it on by those of this one. Where a partition takes it, a 
    or of the one that the workers were started with;
 5. or begins empty.
 
-Features, and what watches the models, belong to a plan too, see `driftway.worker.state.plans.configuration`.
+Features and monitoring belong to a plan, too, see `driftway.worker.state.plans.configuration`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A history of plans in a file, as `driftway models history --json` prints it: the plans, and where they were taken."""
+"""A history of plans in a file, as `driftway models history --json` prints it: the plans, and their offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model that takes plans at known places, as a replay passes them: of a state of the past, or of an evaluation."""
+"""A model that adopts plans at known offsets during a replay: for a state of the past, or for an evaluation."""
 
 from __future__ import annotations
 

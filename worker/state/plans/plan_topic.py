@@ -1,9 +1,9 @@
 """The topic of a group's plans, PREFIX.models: one record per plan, compacted, in one partition.
 
-Before a plan with models that begin from a file there are the chunks of their states, in the same transaction.
+If models begin from a file, the chunks of their states are before the plan, in the same transaction.
 
-Two that write at once are kept apart by a transactional id: the second fences the first, which is told so. A plan is
-written behind those that its writer has read, so no number is given twice.
+If two write at once, the transactional id decides: the second fences the first, which reports this. A plan is written
+after those that its writer has read, so no number is used twice.
 """
 
 from __future__ import annotations

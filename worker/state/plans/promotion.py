@@ -1,9 +1,9 @@
 """Whether a challenger is to be promoted: a function of the group's plans and of the accuracy points in the log.
 
 A plan begins the tests of those challengers that the plan before did not test against the same champion. The tests that
-begin with plan N share the probability alpha / (N (N + 1)) of ever finding one that is not better. Over all N that is
-alpha: so much for the whole stream, however many promotions, challengers and changes by hand there are. See
-docs/decisions/0052.
+begin with plan N share the probability alpha / (N (N + 1)) of ever finding a challenger that is not better. The sum
+over all N is alpha. This is the probability for the whole stream, for any number of promotions, challengers and changes
+by users. See docs/decisions/0052.
 """
 
 from __future__ import annotations

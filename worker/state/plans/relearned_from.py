@@ -1,4 +1,4 @@
-"""From which rows the new models of a plan were relearned, as the record of the plan's place says."""
+"""From which rows the new models of a plan were relearned, according to the record of the plan's place."""
 
 from __future__ import annotations
 

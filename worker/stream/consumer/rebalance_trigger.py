@@ -1,12 +1,12 @@
 """Trigger a rebalance in a `consumer` group that left partitions unassigned, from a child process.
 
-A coordinator that comes back with half of its log counts the group's epochs from an old number on, and Kafka 4.1
-computes no assignment before that passes the highest epoch in the log: the members stay healthy, but get no partitions
-(docs/decisions/0019). Each member that joins or leaves is an epoch. So while the group is stable and some partitions
-have no member, probe members join and leave.
+A coordinator that restarts with half of its log counts the group's epochs from an old number on. Kafka 4.1 computes no
+assignment before this number passes the highest epoch in the log: the members are healthy, but get no partitions
+(docs/decisions/0019). Each member that joins or leaves begins a new epoch. So while the group is stable and some
+partitions have no member, probe members join and leave.
 
-A child process, because the client (librdkafka 2.16) may abort it: describing a group while its broker goes away
-sometimes fails an assertion.
+A child process, because the client (librdkafka 2.16) may abort it: describing a group while its broker stops sometimes
+fails an assertion.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who may ask for predictions: whoever has the token, if there is one."""
+"""Who may request predictions: everyone with the token, if there is one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A second model of a partition, which predicts from the last committed state and never learns.
 
-A commit leaves a copy of the state with the task, so that this costs the loop nothing. The copy is loaded here when
-somebody asks, at most once for each commit.
+The task has a copy of the state from the last commit, so this costs the loop nothing. The copy is loaded here at a
+request, at most once for each commit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The OpenAPI description of the routes for asking, made from the routes and the group's settings."""
+"""The OpenAPI description of the routes for predictions, made from the routes and the group's settings."""
 
 from __future__ import annotations
 

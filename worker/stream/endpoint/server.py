@@ -1,6 +1,6 @@
-"""The HTTP server of a worker: a bounded number of connections, each for a bounded time, and what they ask for.
+"""The HTTP server of a worker: a limited number of connections, each for a limited time, and their requests.
 
-`/metrics` is for Prometheus, `/healthz` says whether it starts, or the loop turns, `/readyz` whether tasks run.
+`/metrics` is for Prometheus, `/healthz` says whether the worker starts or its loop runs, `/readyz` whether tasks run.
 """
 
 from __future__ import annotations

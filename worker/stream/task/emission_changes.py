@@ -1,4 +1,4 @@
-"""Whose predictions a task writes: as the options say, or as former owners did where their outputs are completed."""
+"""Which models' predictions a task writes: as the options say, or as earlier owners did for their missing outputs."""
 
 from __future__ import annotations
 
