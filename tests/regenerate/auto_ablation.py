@@ -35,24 +35,24 @@ WITH_CLASSES = tuple(name for name, n_classes in BESIDE_PEERS.items() if n_class
 HEAD = """# `auto` without one family of its experts
 
 Prequential accuracy in per cent over the first {rows:,} rows, defaults, the mean of {seeds} draws of the waves and
-forests. In each column the mixture does not hear one family, which is asked and learns all the same; *squashed inputs*
-are the second form in which the mixture hears every expert. Columns are differences to the whole; **bold**: more than
-0.3 points lost. Without the label history the figures of `usenet1`, `usenet2`, `powersupply_ampm`, `powersupply` and
-`movingSquares` are those that features alone can give: there the order of the labels tells the next one.
+forests. In each column the mixture does not use one family, although its experts predict and learn as usual; *squashed inputs*
+are the second form in which the mixture gets every score. Columns are differences to the whole; **bold**: more than 0.3
+points lost. Without the label history, the figures of `usenet1`, `usenet2`, `powersupply_ampm`, `powersupply` and
+`movingSquares` are those that features alone can give: there the next label follows from the order of the labels.
 
-*Forests* are those of the second mixture; [What sleeping costs](#what-sleeping-costs) is below.
+*Forests* are those of the second mixture; [what pausing them costs](#what-pausing-costs) is below.
 
 Made by `python -m tests.regenerate.auto_ablation` in {seconds:.0f} s of processor time on one process.
 
 """
 
 SLEEP_HEAD = """
-## What sleeping costs
+## What pausing costs
 
-`auto` uses its forests only while they make the error smaller. Here it is once more with forests that never pause, over
+`auto` uses its forests only while they make the error smaller. Here it is compared with forests that never pause, on
 the same rows: accuracy in per cent, or MSE. *In use*: the share of blocks of {block:,} rows that began with forests in
 use. *Time*: how many times as long a row takes with forests that never pause (processor time, one right after the
-other; good to a fifth on a busy machine). **Bold**: sleeping loses more than 0.3 points, or 3 % of the MSE.
+other; good to a fifth on a busy machine). **Bold**: pausing loses more than 0.3 points, or 3 % of the MSE.
 
 """
 BLOCK = 500
@@ -131,7 +131,7 @@ def sleeping(streams: tuple[str, ...] = tuple(BESIDE_PEERS), rows: int = ROWS) -
             text = f"{lost:+.1f} %"
             figures = [f"{asleep.figure:.4g}", f"{awake.figure:.4g}", f"**{text}**" if lost > 3.0 else text]
         lines.append([name, f"{asleep.used:.0%}", *figures, f"{awake.seconds / asleep.seconds:.1f}"])
-    return markdown(["stream", "in use", "auto", "never asleep", "difference", "time"], lines)
+    return markdown(["stream", "in use", "auto", "never paused", "difference", "time"], lines)
 
 
 def shown(gained: float) -> str:
