@@ -35,10 +35,11 @@ WITH_CLASSES = tuple(name for name, n_classes in BESIDE_PEERS.items() if n_class
 HEAD = """# `auto` without one family of its experts
 
 Prequential accuracy in per cent over the first {rows:,} rows, defaults, the mean of {seeds} draws of the waves and
-forests. In each column the mixture does not use one family, although its experts predict and learn as usual; *squashed inputs*
-are the second form in which the mixture gets every score. Columns are differences to the whole; **bold**: more than 0.3
-points lost. Without the label history, the figures of `usenet1`, `usenet2`, `powersupply_ampm`, `powersupply` and
-`movingSquares` are those that features alone can give: there the next label follows from the order of the labels.
+forests. In each column the mixture does not use one family, although its experts predict and learn as usual;
+*squashed inputs* are the second form in which the mixture gets every score. Columns are differences to the whole;
+**bold**: more than 0.3 points lost. Without the label history, the figures of `usenet1`, `usenet2`,
+`powersupply_ampm`, `powersupply` and `movingSquares` are those that features alone can give: there the next label
+follows from the order of the labels.
 
 *Forests* are those of the second mixture; [what pausing them costs](#what-pausing-costs) is below.
 
