@@ -75,9 +75,9 @@ EXPERIMENT = PaperExperiment(
     checked=("D-ODM",),
     differences=DIFFERENCES,
     standardize=True,
-    remarks="The mark of DWM on UG-2C-5D is garbled in print and restored from the row of wins, ties and losses. "
-    "Neither parameters nor scaling are printed; ours are the defaults, and without a standardiser a gradient method "
-    "is lost on raw rows (2CDT 58.3).",
+    remarks="The mark of DWM on UG-2C-5D is illegible in print and was restored from the row of wins, ties and losses. "
+    "The paper prints neither parameters nor scaling. We use the defaults with the standardiser, because a "
+    "gradient method fails on raw rows (2CDT 58.3).",
 )
 
 
