@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -77,7 +76,7 @@ class Classes:
         return self.known[0] if self.known else None
 
     def _first_seen(self, label: Any) -> int:
-        if label is None or (isinstance(label, float) and math.isnan(label)):
+        if is_missing(label):
             raise ValueError(f"the label is {label}: a model learns from rows with labels")
         if not self.known and self.n_classes == 2 and label in INDICES:
             # Truth values and 0 and 1 are their own indices, as on a topic.
@@ -95,6 +94,39 @@ class Classes:
     def _add(self, label: Any) -> None:
         self._index[label] = len(self.known)
         self.known.append(label)
+
+
+def is_missing(label: Any) -> bool:
+    """Return whether a label is none: None, NaN of any type, or NaT or NA of pandas."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - NaN
+    except TypeError:  # pandas' NA is neither equal nor different
+        return True
+
+
+def label_array(y: Any) -> NDArray[Any]:
+    """Return labels as an array.
+
+    Raises
+    ------
+    ValueError
+        One is missing, or a list mixes text with other values, which an array would turn into text.
+    """
+    labels = np.asarray(y)
+    if labels.dtype.kind == "U" and isinstance(y, list | tuple) and not all(isinstance(one, str) for one in y):
+        labels = np.array(y, np.object_)
+        if len(kinds := {type(one).__name__ for one in labels.flat if not is_missing(one)}) > 1:
+            raise ValueError(f"y mixes labels of the types {', '.join(sorted(kinds))}: give all as one type")
+    if labels.dtype.kind == "O":
+        missing = np.frompyfunc(is_missing, 1, 1)(labels).astype(np.bool_)
+    else:
+        missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else labels != labels  # noqa: PLR0124
+    if labels.ndim and missing.any():
+        raise ValueError(
+            f"the label of row {np.argwhere(missing)[0][0]} is missing (NaN or None): a model learns from rows with "
+            "labels, so leave out the others"
+        )
+    return labels
 
 
 def label_of(word: str) -> Any:

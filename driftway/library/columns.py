@@ -144,12 +144,22 @@ class Columns:
 
 
 def names_of(X: Any) -> tuple[str, ...] | None:
-    """Return the names of a data frame's columns, as pandas, polars or Arrow have them; None if they are no text."""
+    """Return the names of a data frame's columns, as pandas, polars or Arrow have them; None if they are no text.
+
+    Raises
+    ------
+    ValueError
+        Two columns have one name.
+    """
     found = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", None)
     if found is None:
         return None
     names = tuple(found)
-    return names if all(isinstance(name, str) for name in names) else None
+    if not all(isinstance(name, str) for name in names):
+        return None
+    if len(set(names)) < len(names):
+        raise ValueError(f"X has two columns named {next(name for name in names if names.count(name) > 1)!r}")
+    return names
 
 
 def matrix(X: Any) -> Array:
@@ -166,10 +176,14 @@ def matrix(X: Any) -> Array:
         raise TypeError(f"X is a {type(X).__name__}, not a table in memory: give X.{method}()")
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
         raise ValueError("X is a list of dicts: learn them one by one with learn_one")
+    if np.ma.is_masked(X):
+        raise ValueError("X has masked values: fill them in first, as X.filled(0) does")
     found = np.asarray(X)
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported: features are real numbers")
     try:
+        if found.dtype.kind in "mM":  # numpy would count nanoseconds
+            raise TypeError(f"{found.dtype} is a time")
         values = found.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise type(error)(f"X holds values that are not numbers, such as text or categories: {error}") from None

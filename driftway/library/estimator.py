@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.learners.spec import Spec
+from driftway.library.classes import label_array
 from driftway.library.columns import Array, Columns
 from driftway.library.online import OnlineLearner
 
@@ -252,7 +253,7 @@ class Estimator(ABC):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         columns = self._columns or Columns.of_table(X)
-        rows, labels = columns.table(X), np.asarray(y)
+        rows, labels = columns.table(X), label_array(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
             kind = _sklearn_exception("DataConversionWarning", UserWarning)
             warnings.warn("A column-vector y was passed when a 1d array was expected", kind, stacklevel=3)

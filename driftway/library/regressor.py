@@ -62,6 +62,8 @@ class Regressor(Estimator):
 
     def _targets(self, y: NDArray[Any]) -> Array:
         try:
+            if y.dtype.kind in "cmM":  # numpy would take the real part, or count nanoseconds
+                raise TypeError
             targets = y.astype(np.float64)
         except (TypeError, ValueError):
             raise ValueError("y holds labels that are not numbers") from None

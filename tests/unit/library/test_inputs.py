@@ -122,6 +122,42 @@ def test_classes() -> None:
             Classes(given)
 
 
+MISSING = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+
+
+@pytest.mark.parametrize("label", MISSING, ids=[f"{type(one).__name__} {one}" for one in MISSING])
+def test_a_missing_label_is_no_class(label: Any) -> None:
+    model = dw.create("arow")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="a model learns from rows with labels"):
+            model.learn_one(ROWS[0], label)
+    for labels in (["no", label, "no", "yes"], np.array(["no", label, "no", "yes"], object), [0, label, 0, 1]):
+        with pytest.raises(ValueError, match="the label of row 1 is missing"):
+            model.fit(ROWS, labels)
+        with pytest.raises(ValueError, match="the label of row 1 is missing"):
+            dw.create("auto").fit(ROWS, pd.Series(labels, dtype=object))
+    with pytest.raises(ValueError, match="the label of row 1 is missing"):
+        dw.Regressor("dfop").fit(ROWS, [0.5, label, 0.5, 1.0])
+
+
+def test_what_numpy_would_turn_into_other_numbers_or_labels_is_refused() -> None:
+    times = np.array(ROWS).astype("datetime64[s]")
+    masked = np.ma.masked_greater(np.array(ROWS), 2.5)
+    for X, sentence in ((times, "is a time"), (masked, "X has masked values"), (times - times[0], "is a time")):
+        with pytest.raises((TypeError, ValueError), match=sentence):
+            dw.create("arow").fit(X, Y)
+    assert dw.create("arow").fit(np.ma.array(ROWS), Y).n_features_in_ == 2
+    with pytest.raises(ValueError, match="the label of row 3 is missing"):
+        dw.create("arow").fit(ROWS, np.ma.array(Y, mask=[0, 0, 0, 1]))
+    with pytest.raises(ValueError, match="y mixes labels of the types int, str"):
+        dw.create("arow").fit(ROWS, [1, "1", 1, "1"])
+    for y in (times[:, 0], np.array(Y) * 1j):
+        with pytest.raises(ValueError, match="labels that are not numbers"):
+            dw.Regressor("dfop").fit(ROWS, y)
+    with pytest.raises(ValueError, match="X has two columns named 'a'"):
+        dw.create("arow").fit(pd.DataFrame(ROWS, columns=["a", "a"]), Y)
+
+
 def test_predictions_before_the_second_class() -> None:
     model = dw.create("pa1")
     assert (model.predict_one([1.0, 2.0]), model.predict_proba_one([1.0, 2.0])) == (None, {})
