@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from driftway.worker.wire.codec import exact_number
@@ -26,27 +27,79 @@ def is_json(kind: Any) -> bool:
             types.is_binary,
             types.is_large_binary,
             types.is_fixed_size_binary,
+            types.is_binary_view,
             types.is_duration,
+            types.is_interval,
             types.is_map,
         )
     )
 
 
 def values_of(column: Any) -> list[Any]:
-    """An arrow array as Python values: decimals and half floats become numbers, times are cut to microseconds."""
+    """An arrow array as Python values: decimals and half floats become numbers, times are cut to microseconds.
+
+    A time outside the years 1 to 9999, which is none to any reader of events, becomes text.
+    """
     import pyarrow as pa
     from pyarrow import types
 
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    kind = column.type
-    if types.is_decimal(kind) and kind.precision > EXACT_DIGITS:
-        return [None if one is None else exact_number(one) for one in column.to_pylist()]
-    if types.is_decimal(kind) or types.is_float16(kind):
-        column = column.cast(pa.float64())
-    elif types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    elif types.is_time64(kind):
-        column = column.cast(pa.time64("us"), safe=False)
-    found: list[Any] = column.to_pylist()
-    return found
+    if (kind := _plain(column.type)) != column.type:
+        column = column.cast(kind, safe=False)
+    try:
+        found: list[Any] = column.to_pylist()
+    except (OverflowError, ValueError):  # years, or a time zone that this machine does not know
+        if not types.is_temporal(kind):
+            raise
+        if types.is_timestamp(kind) and kind.tz is not None:
+            column = column.cast(pa.timestamp("us", "UTC"))
+        found = [_value_or_text(one) for one in column]
+    return [_exact(one) for one in found] if _has_decimals(kind) else found
+
+
+def _plain(kind: Any) -> Any:
+    """The type whose values JSON has, for those of a type, also inside of lists and structs."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if types.is_float16(kind) or (types.is_decimal(kind) and kind.precision <= EXACT_DIGITS):
+        return pa.float64()
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if types.is_time64(kind):
+        return pa.time64("us")
+    if types.is_struct(kind):
+        return pa.struct([one.with_type(_plain(one.type)) for one in kind])
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    if types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_plain(kind.value_type)))
+    if types.is_fixed_size_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)), kind.list_size)
+    return kind
+
+
+def _has_decimals(kind: Any) -> bool:
+    """Whether values of a type have decimals in them."""
+    from pyarrow import types
+
+    return bool(types.is_decimal(kind) or any(_has_decimals(kind.field(i).type) for i in range(kind.num_fields)))
+
+
+def _exact(value: Any) -> Any:
+    """A value with its decimals as numbers of all their digits."""
+    if isinstance(value, Decimal):
+        return exact_number(value)
+    if isinstance(value, list):
+        return [_exact(one) for one in value]
+    return {name: _exact(one) for name, one in value.items()} if isinstance(value, dict) else value
+
+
+def _value_or_text(one: Any) -> Any:
+    import pyarrow as pa
+
+    try:
+        return one.as_py()
+    except (OverflowError, ValueError):
+        return one.cast(pa.string()).as_py()

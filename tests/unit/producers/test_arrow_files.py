@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import json
 from pathlib import Path
 
@@ -68,3 +69,51 @@ def test_a_proposal_leaves_out_what_json_does_not_have_and_says_so(tmp_path: Pat
     assert '"a",' in done.stdout
     with pytest.raises(UsageFailure, match="--drop wait"):
         list(open_events(str(path)).blocks())
+
+
+def test_values_inside_of_lists_and_structs_are_those_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "x.arrow"
+    one, long, day = decimal.Decimal("1.10"), decimal.Decimal("12345678901234567890.12"), datetime.date(2024, 1, 2)
+    inner = pa.struct([("d", pa.decimal128(10, 2)), ("t", pa.timestamp("ns")), ("day", pa.date32())])
+    table = pa.table(
+        {
+            "items": pa.array([[{"d": one, "t": datetime.datetime(2024, 1, 2), "day": day}, None], None], pa.list_(inner)),
+            "long": pa.array([{"d": long}, None], pa.struct([("d", pa.decimal128(30, 2))])),
+            "pair": pa.array([[one, None], None], pa.list_(pa.decimal128(10, 2), 2)),
+        }
+    )
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table)
+    assert [row for block in open_events(str(path)).blocks() for row in block] == [
+        b'{"items":[{"d":1.1,"t":"2024-01-02T00:00:00","day":"2024-01-02"},null],"long":{"d":12345678901234567890.12},'
+        b'"pair":[1.1,null]}',
+        b'{"items":null,"long":null,"pair":null}',
+    ]
+
+
+def test_times_that_python_does_not_have_are_text_and_the_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    table = {
+        "at": pa.array([0, 253402300800, None], pa.timestamp("s")),
+        "day": pa.array([0, -2_000_000, None], pa.date32()),
+        "zone": pa.array([0, 3_600_000_000, None], pa.timestamp("us", "Nowhere/Land")),
+    }
+    parquet.write_table(pa.table(table), path)
+    assert [json.loads(row) for block in open_events(str(path)).blocks() for row in block] == [
+        {"at": "1970-01-01T00:00:00", "day": "1970-01-01", "zone": "1970-01-01T00:00:00+00:00"},
+        {"at": "10000-01-01 00:00:00.000000", "day": "-3506-03-09", "zone": "1970-01-01T01:00:00+00:00"},
+        {"at": None, "day": None, "zone": None},
+    ]
+
+
+def test_intervals_and_views_of_bytes_are_refused(tmp_path: Path) -> None:
+    for name, column in (
+        ("a", pa.array([pa.MonthDayNano([1, 2, 3])])),
+        ("b", pa.array([b"x"], pa.binary_view())),
+        ("c", pa.array([[b"x"]], pa.list_(pa.binary_view()))),
+    ):
+        path, table = tmp_path / f"{name}.arrow", pa.table({name: column, "y": [1]})
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+        with pytest.raises(UsageFailure, match=f"which JSON does not have: --drop {name}"):
+            list(open_events(str(path)).blocks())
