@@ -119,11 +119,16 @@ class ArffText:
         cells = [_left_out(attribute) for attribute in self.attributes]
         inner = text[1:].removesuffix("}").strip()
         # Commas part the pairs; a blank parts each index from its value.
+        seen = set[int]()
         for pair in _pairs(inner):
             index, value = pair
             if not (index.isdecimal() and int(index) < len(cells)):
                 raise UsageFailure(f"{self._path}: a sparse row names attribute {index[:20]!r}, of {len(cells)}")
-            cells[int(index)] = value
+            at = int(index)
+            if at in seen:
+                raise UsageFailure(f"{self._path}: a sparse row names attribute {at} twice: {text[:60]}")
+            seen.add(at)
+            cells[at] = value
         return cells
 
     def _read_header(self) -> tuple[Attribute, ...]:
@@ -165,7 +170,8 @@ def read_attribute(path: Path, line: str) -> Attribute:
     if kind.startswith("{"):
         if not kind.endswith("}"):
             raise UsageFailure(f"{path}: the values of attribute {name!r} do not end in }} on their line")
-        return Attribute(name, NOMINAL, tuple("?" if value is None else value for value in split(kind[1:-1].strip())))
+        values = ("?" if value is None else value for value in split(kind[1:-1].strip()))
+        return Attribute(name, NOMINAL, tuple(dict.fromkeys(values)))  # a value may be declared twice
     word, _, rest = kind.partition(" ")
     if word.lower() not in KINDS:
         raise UsageFailure(f"{path}: attribute {name!r} is {word or 'nothing'}, which cannot be read")

@@ -246,4 +246,4 @@ def _open_table(path: Path, base: str, options: FileOptions, missing: MissingWor
         return ArrowTable(path, missing)
     from driftway.producers.streams.tables.svmlight_table import SvmlightTable
 
-    return SvmlightTable(path, options)
+    return SvmlightTable(path, options, missing)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from driftway.producers.streams.compressed import UNREADABLE, cannot_read, open_text
+from driftway.producers.streams.cells import MissingWords
+from driftway.producers.streams.compressed import UNREADABLE, cannot_read, head_of, open_text
+from driftway.producers.streams.encoding import UTF8, encoding_of, in_words
 from driftway.producers.streams.file_options import FileOptions
 from driftway.producers.streams.labels import LabelReader
 from driftway.producers.streams.stream import BLOCK_ROWS, Block
@@ -24,6 +26,8 @@ BLOCK_CELLS = 1 << 20
 MOST_CLASSES = 1000
 MOST_INDEX = 10_000_000
 PAIR = re.compile(r"\d+:\S*")
+BLANKS_BEFORE_VALUE = re.compile(r":[ \t]+")
+"""LIBSVM reads them, and one of its own data sets has them."""
 
 
 class SvmlightTable(Table):
@@ -38,6 +42,8 @@ class SvmlightTable(Table):
         The file; compressed if its name ends in one of `compressed.PACKED`.
     options : FileOptions
         What the user says about it.
+    missing : MissingWords
+        Words for a missing label.
 
     Raises
     ------
@@ -51,12 +57,13 @@ class SvmlightTable(Table):
 
     label = LABEL
 
-    def __init__(self, path: Path, options: FileOptions) -> None:
-        self.path = path
+    def __init__(self, path: Path, options: FileOptions, missing: MissingWords) -> None:
+        self.path, self._unlabelled = path, missing.of(LABEL)
+        self._encoding = options.encoding or encoding_of(path, head_of(path))
         low, high, self.rows, labels = math.inf, -1, 0, set[str]()
         for label, pairs in self._lines():
             self.rows += 1
-            if len(labels) <= MOST_CLASSES:
+            if len(labels) <= MOST_CLASSES and label not in self._unlabelled:
                 labels.add(label)
             if pairs:
                 low, high = min(low, pairs[0][0]), max(high, pairs[-1][0])
@@ -73,7 +80,9 @@ class SvmlightTable(Table):
         self.columns = (*(str(index) for index in range(self._first, high + 1)), LABEL)
         names = _classes(labels)
         self.classes = {} if names is None else {LABEL: names}
-        self.notes = [] if self._first else ["its features are counted from 0"]
+        said = self._encoding == UTF8 or options.encoding
+        self.notes = [] if said else [f"its text is read as {in_words(self._encoding)}"]
+        self.notes += [] if self._first else ["its features are counted from 0"]
         if names is not None:
             self.notes.append(f"its classes are {', '.join(names[:12])}{', ..' if len(names) > 12 else ''}")
 
@@ -103,7 +112,7 @@ class SvmlightTable(Table):
         found: dict[str, list[Any]] = {FEATURES: [], LABEL: []}
         for label, pairs in self._lines():
             found[FEATURES].append({str(index): value for index, value in pairs})
-            found[LABEL].append(as_number(label))
+            found[LABEL].append(None if label in self._unlabelled else as_number(label))
             if len(found[LABEL]) == BLOCK_ROWS:
                 yield [found[name] for name in columns]
                 found = {FEATURES: [], LABEL: []}
@@ -113,9 +122,12 @@ class SvmlightTable(Table):
     def _lines(self) -> Iterator[tuple[str, list[tuple[int, float]]]]:
         """Label and pairs of each row, by index."""
         try:
-            with open_text(self.path, "utf-8-sig") as file:
+            with open_text(self.path, self._encoding) as file:
                 for number, line in enumerate(file, 1):
-                    words = line.partition("#")[0].split()
+                    text = line.partition("#")[0]
+                    if ": " in text or ":\t" in text:
+                        text = BLANKS_BEFORE_VALUE.sub(":", text)
+                    words = text.split()
                     if words and PAIR.fullmatch(words[0]):
                         raise UsageFailure(
                             f"{self.path}: line {number} begins with {words[0][:60]!r}, not with a label"

@@ -51,6 +51,17 @@ def test_rows_are_those_that_weka_reads(tmp_path: Path, header: str, data: str) 
     assert ("the weights of its rows are left out" in stream.notes) == ("{2}" in data)
 
 
+def test_what_is_declared_or_named_twice(tmp_path: Path) -> None:
+    path = tmp_path / "a.arff"
+    path.write_text("@relation r\n@attribute u {b,a,b}\n@attribute class {x,y,x}\n@data\nb,x\na,y\n")
+    stream = open_stream(str(path))
+    (block,) = stream.blocks()
+    assert (stream.labels, block.X.tolist(), block.y.tolist()) == (("x", "y"), [[0], [1]], [0, 1])
+    path.write_text(HEADER + "{0 1.5, 2 neg, 0 2.5}\n")
+    with pytest.raises(UsageFailure, match="a sparse row names attribute 0 twice"):
+        list(open_stream(str(path)).blocks())
+
+
 def test_truth_values_mean_the_declared_ones(tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text("@relation r\n@attribute u {TRUE,FALSE}\n@attribute c {no,yes}\n@data\ntrue,Yes\nFalse,no\n")

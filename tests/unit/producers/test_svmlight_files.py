@@ -46,6 +46,28 @@ def test_classes_are_known_by_their_labels(tmp_path: Path, labels: str, classes:
         assert next(stream.blocks()).y.tolist() == [classes.index(label.split(".")[0]) for label in labels.split()]
 
 
+@pytest.mark.parametrize("word", ["?", "nan", "NA"])
+def test_a_missing_label_is_no_class(tmp_path: Path, word: str) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text(f"{word} 1:1\n-1 1:2\n1 1:3\n")
+    stream = open_stream(str(path))
+    assert stream.labels == ("-1", "1")
+    np.testing.assert_array_equal(next(stream.blocks()).y, [np.nan, 0, 1])
+    rows = [json.loads(row)["y"] for block in open_events(str(path)).blocks() for row in block]
+    assert rows == [None, -1, 1]
+    assert open_stream(str(path), labels=(word, "-1", "1")).labels == (word, "-1", "1")
+
+
+def test_blanks_before_a_value_and_other_encodings_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.svm"
+    path.write_text("0 1:1.00 2: .50 # r\u00e9sum\u00e9\n1 2:\t 3\n", encoding="utf-16")
+    assert next(open_stream(str(path)).blocks()).X.tolist() == [[1, 0.5], [0, 3]]
+    assert "its text is read as UTF-16" in open_stream(str(path)).notes
+    path.write_text("0 1:1 # r\u00e9sum\u00e9\n1 2:3\n", encoding="latin-1")
+    for reading in ({}, {"encoding": "latin-1"}):
+        assert next(open_stream(str(path), reading=reading).blocks()).X.tolist() == [[1, 0], [0, 3]]
+
+
 def test_rows_are_the_same_in_blocks_of_any_size(tmp_path: Path) -> None:
     path = tmp_path / "a.svmlight"
     path.write_text("".join(f"{i % 2} {i % 400 + 1}:{i}\n" for i in range(7000)))
