@@ -1,12 +1,14 @@
-"""Text whose cells are separated by blanks: each run of blanks and tabs outside quotes counts as one separator.
+"""Text with blanks beside its cells, which the parser would keep.
 
-So columns may be aligned, as statistical programs and the repositories of data sets write them.
+Each run of blanks and tabs outside quotes may count as one separator, so that columns may be aligned, as statistical
+programs and the repositories of data sets write them. Blanks may also stand between a separator and a quote.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,12 @@ def with_single_blanks(lines: str, quote: str) -> str:
         cell = re.compile(rf"{quote}[^{quote}\n]*{quote}|[ \t]+")
         found = cell.sub(lambda part: BLANK if part[0][0] in " \t" else part[0], lines)
     return found.replace(" \n", "\n").replace("\n ", "\n").removeprefix(BLANK).removesuffix(BLANK)
+
+
+def without_blanks_before_quotes(lines: str, separator: str, quote: str) -> str:
+    """Whole lines without the blanks between a separator, or the beginning of a line, and a quote."""
+    cell = re.compile(rf"{quote}[^{quote}\n]*{quote}|(^|{re.escape(separator)})[ \t]+(?={quote})", re.MULTILINE)
+    return cell.sub(lambda part: part[0] if part[1] is None else part[1], lines)
 
 
 class Utf8File(io.RawIOBase):
@@ -66,8 +74,8 @@ class Utf8File(io.RawIOBase):
         return self._file.read(CHUNK_CHARACTERS) or None
 
 
-class SingleBlankFile(Utf8File):
-    """A text file, decompressed, as UTF-8 with single blanks between cells.
+class ChangedFile(Utf8File):
+    """A text file, decompressed, as UTF-8, with its lines changed.
 
     Parameters
     ----------
@@ -75,15 +83,15 @@ class SingleBlankFile(Utf8File):
         The file; compressed if its name ends in one of `compressed.PACKED`.
     encoding : str
         Its encoding, as Python names it.
-    quote : str
-        Around cells with blanks.
+    change : callable
+        Whole lines -> what they become.
     """
 
-    def __init__(self, path: Path, encoding: str, quote: str) -> None:
+    def __init__(self, path: Path, encoding: str, change: Callable[[str], str]) -> None:
         super().__init__(path, encoding, None)
-        self._quote, self._rest = quote, ""
+        self._change, self._rest = change, ""
 
     def _text(self) -> str | None:
         text = self._file.read(CHUNK_CHARACTERS)
         lines, newline, self._rest = (self._rest + text).rpartition("\n") if text else (self._rest, "", "")
-        return with_single_blanks(lines, self._quote) + newline if text or lines else None
+        return self._change(lines) + newline if text or lines else None

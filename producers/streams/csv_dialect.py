@@ -61,6 +61,8 @@ class Dialect:
         Before quotes inside of quotes; empty: they are doubled.
     blanks : bool
         Whether blanks follow the separators, which are no part of the cells.
+    blanks_before_quotes : bool
+        Whether some of these blanks stand before quotes.
     newlines : bool
         Whether the sample has a newline in quotes.
     line_bytes : int
@@ -78,6 +80,7 @@ class Dialect:
     quote: str = DOUBLE
     escape: str = ""
     blanks: bool = False
+    blanks_before_quotes: bool = False
     newlines: bool = False
     line_bytes: int = 0
     notes: tuple[str, ...] = field(default=(), compare=False)
@@ -143,6 +146,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         sample.quote,
         sample.escape,
         sample.blanks,
+        sample.blanks_before_quotes,
         sample.newlines,
         max(map(len, kept)),
         tuple(notes),
@@ -179,6 +183,7 @@ class _Sample:
         widths = Counter(len(row) for row in self.rows[1:])
         self.width = widths.most_common(1)[0][0] if widths else len(self.rows[0]) if self.rows else 0
         body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
+        self.blanks_before_quotes = separator != BLANK and f"{separator} {quote}" in body
         self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
 
     def _reader(self, lines: Sequence[str], escape: str, strict: bool = False) -> Any:
@@ -253,17 +258,19 @@ def _is_table(rows: Sequence[Sequence[str]]) -> bool:
 def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:
     """Whether numbers have a decimal comma rather than a point.
 
-    A number with both marks tells, such as ``1.234,5``, else how many have the one or the other. Between commas,
-    ``"1,234"`` has a mark between thousands.
+    Numbers with both marks tell, such as ``1.234,5``; else those whose mark cannot stand between thousands, such as
+    ``2,5``; else how many have the one or the other. Between commas, ``1.234`` is no thousand and ``"1,234"`` is one.
     """
-    counts, sure = Counter[str](), Counter[str]()
+    both, alone, either = Counter[str](), Counter[str](), Counter[str]()
     for text in (cell.strip() for row in rows for cell in row):
         for mark, other in (",.", ".,"):
             if mark not in text or math.isnan(cells.number(text, mark)):
                 continue
-            sure[mark] += other in text
-            counts[mark] += other not in text and (separator != "," or math.isnan(cells.number(text, other)))
-    found = sure if sure.total() else counts
+            both[mark] += other in text
+            thousands = cells.GROUPED[other].fullmatch(text) and not text.lstrip("+-").startswith("0")
+            alone[mark] += not thousands or (mark == "." and separator == ",")
+            either[mark] += separator != ","
+    found = next((counts for counts in (both, alone) if counts.total()), either)
     return found[","] > found["."]
 
 

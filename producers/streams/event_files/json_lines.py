@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from driftway.producers.streams.compressed import UNREADABLE, cannot_read, open_binary
+from driftway.producers.streams.blanks import Utf8File
+from driftway.producers.streams.compressed import UNREADABLE, cannot_read, head_of, open_binary
+from driftway.producers.streams.encoding import UTF8, WINDOWS, encoding_of, in_words
 from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.worker.errors import UsageFailure
 
@@ -17,7 +21,7 @@ CHUNK_BYTES = 1 << 20
 class JsonLines(EventFile):
     """A .jsonl, .ndjson or .json file, plain or compressed; each line is an event, unchanged even if it is not JSON.
 
-    Blank lines are skipped.
+    Blank lines are skipped. Only text in UTF-16, as shells of Windows write it, is converted.
 
     Parameters
     ----------
@@ -37,6 +41,9 @@ class JsonLines(EventFile):
             raise UsageFailure(f"{path} contains events, which have no columns: remove --drop")
         self._path = path
         self.name = str(path)
+        found = encoding_of(path, head_of(path))
+        self._encoding = None if found in (UTF8, WINDOWS) else found
+        self.notes = () if self._encoding is None else (f"its text is read as {in_words(found)}",)
         first = next(self.chunks(), None)
         if first is None:
             raise UsageFailure(f"{path} is empty")
@@ -45,7 +52,7 @@ class JsonLines(EventFile):
 
     def chunks(self) -> Iterator[list[bytes]]:
         try:
-            with open_binary(self._path) as file:
+            with self._open() as file:
                 if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
                     file.read(len(codecs.BOM_UTF8))
                 while lines := file.readlines(CHUNK_BYTES):
@@ -54,3 +61,10 @@ class JsonLines(EventFile):
                         yield events
         except UNREADABLE as error:
             raise cannot_read(self._path, error) from None
+
+    def _open(self) -> Any:
+        return (
+            open_binary(self._path)
+            if self._encoding is None
+            else io.BufferedReader(Utf8File(self._path, self._encoding))
+        )

@@ -10,8 +10,9 @@ from driftway.producers.streams.event_files.event_file import EventFile
 from driftway.producers.streams.stream import BLOCK_ROWS, Block, Stream, reblock
 from driftway.worker.errors import UsageFailure
 from driftway.worker.wire.decoder import Decoder
-from driftway.worker.wire.events import CLASSIFICATION, REGRESSION, Records, Target
+from driftway.worker.wire.events import CLASSIFICATION, NOT_JSON, NOT_OBJECT, REGRESSION, Records, Target
 
+LONGEST_SHOWN = 60
 LOOKED_AT = 100
 """Events among which one must be in the plain form."""
 
@@ -50,9 +51,12 @@ class PlainEvents(Stream):
         first = next(file.blocks(LOOKED_AT), None)
         if first is None:
             raise UsageFailure(f"{file.name} has no rows")
-        decoder.decode(Records.of_values(first))
+        rejected = decoder.decode(Records.of_values(first)).rejected
         self._schema = decoder.schema
         if self._schema is None:
+            if all(one.reason.startswith((NOT_JSON, NOT_OBJECT)) for one in rejected):
+                shown = first[0][:LONGEST_SHOWN].decode(errors="replace")
+                raise UsageFailure(f"{file.name} must have a JSON object per line; its first line is {shown!r}")
             raise UsageFailure(how_else)
         self.name, self.notes, self.source = file.name, file.notes, f"file {file.name}"
         names = self._schema.names

@@ -73,7 +73,9 @@ class ColumnKinds:
             numbers = [word for word in words if word not in self._missing(i)]
             self._possible[SPELLED][i] = not any(math.isnan(cells.number(word, self._decimal)) for word in numbers)
             self._with_number[i] |= bool(numbers)
-            self._with_spelling[i] |= len(numbers) < len(words) or not all(map(cells.NUMBER.fullmatch, words))
+            thousands = self._decimal == "," and any("." in word for word in words)
+            other = thousands or not all(map(cells.NUMBER.fullmatch, words))
+            self._with_spelling[i] |= other or len(numbers) < len(words)
 
     def found(self) -> list[str]:
         """The kind of each column."""

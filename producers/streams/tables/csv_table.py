@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftway.producers.streams.arrow import coded, read_labels, require_pyarrow, to_floats, wait_until_released
-from driftway.producers.streams.blanks import BLANK, SingleBlankFile, Utf8File
+from driftway.producers.streams.blanks import (
+    BLANK,
+    ChangedFile,
+    Utf8File,
+    with_single_blanks,
+    without_blanks_before_quotes,
+)
 from driftway.producers.streams.cells import MissingWords
 from driftway.producers.streams.compressed import COMPRESSIONS, ONLY_HERE, UNREADABLE
 from driftway.producers.streams.csv_dialect import COMMENT, dialect_of
@@ -165,7 +172,10 @@ class CsvTable(Table):
         types = {name: pa.float64() if name in plain else pa.string() for name in columns}
         held: list[Any] = [_RefusedRows(self)]  # what the parser's threads hold of Python; no other name may hold it
         if dialect.separator == BLANK:
-            held.append(SingleBlankFile(self.path, dialect.encoding, dialect.quote))
+            held.append(ChangedFile(self.path, dialect.encoding, partial(with_single_blanks, quote=dialect.quote)))
+        elif dialect.blanks_before_quotes:
+            change = partial(without_blanks_before_quotes, separator=dialect.separator, quote=dialect.quote)
+            held.append(ChangedFile(self.path, dialect.encoding, change))
         elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix.lower() in ONLY_HERE:
             held.append(Utf8File(self.path, dialect.encoding))
         batches = None

@@ -73,11 +73,12 @@ def test_a_proposal_leaves_out_what_json_does_not_have_and_says_so(tmp_path: Pat
 
 def test_values_inside_of_lists_and_structs_are_those_of_columns(tmp_path: Path) -> None:
     path = tmp_path / "x.arrow"
+    at = datetime.datetime(2024, 1, 2)  # noqa: DTZ001
     one, long, day = decimal.Decimal("1.10"), decimal.Decimal("12345678901234567890.12"), datetime.date(2024, 1, 2)
     inner = pa.struct([("d", pa.decimal128(10, 2)), ("t", pa.timestamp("ns")), ("day", pa.date32())])
     table = pa.table(
         {
-            "items": pa.array([[{"d": one, "t": datetime.datetime(2024, 1, 2), "day": day}, None], None], pa.list_(inner)),
+            "items": pa.array([[{"d": one, "t": at, "day": day}, None], None], pa.list_(inner)),
             "long": pa.array([{"d": long}, None], pa.struct([("d", pa.decimal128(30, 2))])),
             "pair": pa.array([[one, None], None], pa.list_(pa.decimal128(10, 2), 2)),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import weakref
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ def both(path: Path, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
         ("# made by x\n# v2\n" + PLAIN, "lines that begin with # are left out"),
         ("a,b,y\n" + body("{a},{b},{y}\n# page {i}\n"), "lines that begin with # are left out"),
         (PLAIN.replace("\n", "\n \n") + "\t\n\x1a", None),
+        ("a, b, y\n" + body('{a}, {b}, "{y}"\n'), None),
+        ('"a", "b", "y"\n' + body('"{a}", "{b}",\t"{y}"\n'), None),
         (PLAIN.replace(",", ";"), "its cells are separated by semicolons"),
         (PLAIN.replace(",", "\t"), "its cells are separated by tabs"),
         (PLAIN.replace(",", "|"), "its cells are separated by bars"),
@@ -200,6 +203,15 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, text: str, sentence: str) 
     assert sentence in str(failure.value)
 
 
+def test_blanks_may_stand_before_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('t, u, y\n "a, b",  "c ""d"", e", 0\n"f, "" g", "h" , 1\n i, "", 0\n')
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [(row["t"], row["u"] and row["u"].strip()) for row in rows] == [
+        ("a, b", 'c "d", e'), ('f, " g', "h"), ("i", None),
+    ]  # fmt: skip
+
+
 def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     for text, values in (
@@ -207,10 +219,13 @@ def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
         ('a,y\n"1,234.5",0\n"1,000",1\n2000,0\n', [1234.5, 1000, 2000]),
         ('a,y\n"1,000",0\n"2,500",1\n"3,125",0\n', [1000, 2500, 3125]),
         ("a;y\n1,000;0\n2,500;1\n3,125;0\n", [1, 2.5, 3.125]),
+        ("a;b;y\n1.234;2,5;0\n12.500;3,5;1\n1.000;4;0\n", [1234, 12500, 1000]),
+        ("a;b;y\n0.234;2,5;0\n1.500;3;1\n0.125;4;0\n", [0.234, 1.5, 0.125]),
+        ('a,b,y\n1.234,"3,4",0\n2.500,"5,6",1\n3.125,"7,8",1\n', [1.234, 2.5, 3.125]),
     ):
         path.write_text(text)
         assert [json.loads(row)["a"] for block in open_events(str(path)).blocks() for row in block] == values, text
-        assert next(open_stream(str(path)).blocks()).X[:, 0].tolist() == values, text
+        assert next(open_stream(str(path), drop=["b"] if "b" in text else []).blocks()).X[:, 0].tolist() == values, text
 
 
 @pytest.mark.parametrize(
@@ -326,7 +341,7 @@ def test_runs_of_blanks_are_one_separator_wherever_a_chunk_ends(
     monkeypatch.setattr(blanks, "CHUNK_CHARACTERS", chunk)
     path = tmp_path / "cars.data"
     path.write_text(' 18.0   8  "chevrolet  chevelle"\t1\n\n15.5\t 8  "buick"   0 \n9  4 "vw  1"  1', newline="")
-    with blanks.SingleBlankFile(path, "utf8", '"') as file:
+    with blanks.ChangedFile(path, "utf8", partial(blanks.with_single_blanks, quote='"')) as file:
         assert file.read() == b'18.0 8 "chevrolet  chevelle" 1\n\n15.5 8 "buick" 0\n9 4 "vw  1" 1'
 
 
@@ -336,12 +351,12 @@ def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser
     """A thread that comes for one while the interpreter ends aborts the process."""
     made = list[weakref.ref[Any]]()
 
-    class Watched(blanks.SingleBlankFile):
+    class Watched(blanks.ChangedFile):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             made.append(weakref.ref(self))
 
-    monkeypatch.setattr(csv_table, "SingleBlankFile", Watched)
+    monkeypatch.setattr(csv_table, "ChangedFile", Watched)
     path = tmp_path / "x.dat"
     path.write_text("a b y\n" + "".join(f"{i}   {i}.5 {i % 2}\n" for i in range(300_000)))
     for _ in range(5):

@@ -68,3 +68,19 @@ def test_other_events_are_refused_with_the_way_on(tmp_path: Path) -> None:
     path.write_text('{"amount":3,"y":1}\n' * 200)
     with pytest.raises(UsageFailure, match="give the features to learn from with --feature; driftway schema infer"):
         open_stream(str(path))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-8-sig"])
+def test_text_of_windows_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes('{"x":[1,2],"y":0}\r\n{"x":[1,3],"y":1}\r\n'.encode(encoding))
+    (block,) = open_stream(str(path)).blocks()
+    assert (block.X.tolist(), block.y.tolist()) == ([[1, 2], [1, 3]], [0, 1])
+
+
+@pytest.mark.parametrize("text", ['{\n "x": [1,2],\n "y": 0\n}\n', '{"x":[1],"y":0},\n', "\x1e{}\n", "[[1,2],[3,4]]\n"])
+def test_lines_that_are_no_events_are_shown(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(text)
+    with pytest.raises(UsageFailure, match="must have a JSON object per line; its first line is "):
+        open_stream(str(path))
