@@ -55,7 +55,7 @@ class PlainEvents(Stream):
         self._schema = decoder.schema
         if self._schema is None:
             if all(one.reason.startswith((NOT_JSON, NOT_OBJECT)) for one in rejected):
-                shown = first[0][:LONGEST_SHOWN].decode(errors="replace")
+                shown = (first[0] or b"")[:LONGEST_SHOWN].decode(errors="replace")
                 raise UsageFailure(f"{file.name} must have a JSON object per line; its first line is {shown!r}")
             raise UsageFailure(how_else)
         self.name, self.notes, self.source = file.name, file.notes, f"file {file.name}"
