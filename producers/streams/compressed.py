@@ -8,6 +8,7 @@ import io
 import lzma
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,10 +18,10 @@ HEAD_BYTES, MOST_HEAD_BYTES, HEAD_LINES = 1 << 18, 1 << 28, 8
 """A beginning is so long, or longer until it has so many lines."""
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, UnicodeError)
 """What reading a file raises that is missing, damaged or in another encoding."""
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """End of the name -> compression, as pyarrow names it."""
-ONLY_HERE = (".xz", ".zip")
-"""Ends of the names of files that pyarrow cannot decompress."""
+ONLY_HERE = (".bz2", ".xz", ".zip")
+"""Ends of the names of files that pyarrow cannot decompress, or not if a part is empty."""
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 RESOURCE_FORKS = "__MACOSX/"
 """What archives made on a Mac have beside each file."""
@@ -35,7 +36,7 @@ def open_binary(path: Path) -> Any:
         An archive holds another number of files or is encrypted, or a package is missing.
     """
     openers: dict[str, Any] = {
-        ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zstd, ".zip": _open_zip,
+        ".gz": gzip.open, ".bz2": _open_bz2, ".xz": _open_xz, ".zst": _open_zstd, ".zip": _open_zip,
     }  # fmt: skip
     return openers.get(path.suffix.lower(), open)(path, "rb")
 
@@ -43,6 +44,58 @@ def open_binary(path: Path) -> Any:
 def open_text(path: Path, encoding: str, newline: str | None = None) -> IO[str]:
     """Open a file as text, decompressed; `newline` as for Python's `open`."""
     return io.TextIOWrapper(open_binary(path), encoding, newline=newline)
+
+
+class _Parts(io.RawIOBase):
+    """The parts of a file that are compressed one after another, decompressed.
+
+    Python's own readers take a damaged part, and all after it, for the end of the file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    make : callable
+        Makes a decompressor, as of `bz2` and `lzma`.
+    """
+
+    def __init__(self, path: Path, make: Callable[[], Any]) -> None:
+        super().__init__()
+        self._file, self._make, self._part = path.open("rb"), make, make()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            data = b""
+            if self._part.eof:
+                data = self._part.unused_data.lstrip(b"\0")  # zeros may fill up a block
+                if not data and not (data := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                    return 0
+                if not (data := data.lstrip(b"\0")):
+                    continue
+                self._part = self._make()
+            elif self._part.needs_input and not (data := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+                if not self._file.tell():
+                    return 0
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            found = self._part.decompress(data, len(buffer))
+            if found:
+                buffer[: len(found)] = found
+                return len(found)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _open_bz2(path: Path, _mode: str) -> IO[bytes]:
+    return io.BufferedReader(_Parts(path, bz2.BZ2Decompressor))
+
+
+def _open_xz(path: Path, _mode: str) -> IO[bytes]:
+    return io.BufferedReader(_Parts(path, lzma.LZMADecompressor))
 
 
 def _open_zstd(path: Path, _mode: str) -> IO[bytes]:

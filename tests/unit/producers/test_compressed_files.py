@@ -72,6 +72,22 @@ def test_a_file_that_is_cut_is_refused(tmp_path: Path, kind: str, way: str) -> N
     assert str(failure.value).startswith(f"cannot read {path}: ")
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "zip"])
+@pytest.mark.parametrize("kind", TEXTS)
+def test_files_of_several_parts_are_read_to_their_end(tmp_path: Path, kind: str, way: str) -> None:
+    """As parallel compressors make them, or `cat` of compressed files."""
+    path, data = tmp_path / f"x.{kind}.{way}", TEXTS[kind].encode()
+    parts = []
+    for part in (data[:9000], b"", data[9000:9001], data[9001:]):
+        WAYS[way](path, part)
+        parts.append(path.read_bytes())
+    path.write_bytes(b"".join(parts))
+    assert sum(len(block) for block in open_events(str(path)).blocks()) == ROWS
+    path.write_bytes(b"".join(parts[:3]) + b"\1" + parts[3][1:])
+    with pytest.raises(UsageFailure, match="cannot read "):
+        list(open_events(str(path)).blocks())
+
+
 def test_an_archive_of_several_files_or_none_names_them(tmp_path: Path) -> None:
     path = tmp_path / "x.csv.zip"
     for names, sentence in (
