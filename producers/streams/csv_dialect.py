@@ -296,6 +296,14 @@ def _columns(
         )
         return tuple(f"c{i}" for i in range(sample.width)), frozenset()
     left_out = set[str]()
+    if len(header) == sample.width + 1 and not header[-1]:
+        header.pop()  # a comma at the end of the header only
+    widths = {len(row) for row in sample.rows[1:] if len(row) > 1}
+    if widths and widths.isdisjoint((len(header), len(header) + 1)):
+        raise UsageFailure(
+            f"{path} has {len(header)} names in its header, {header[0]!r} the first, but {min(widths)} cells in its "
+            "rows: correct its header, or remove what stands before it"
+        )
     if sample.width == len(header) + 1:
         if all(not row[-1].strip() for row in sample.rows[1:] if len(row) == sample.width):
             header.append("")  # a comma at the end of each row
