@@ -12,6 +12,7 @@ import click
 
 from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, flag, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
+from driftway.worker.cli.console import require_other_file
 from driftway.worker.cli.file_options import given_file_options, tell_notes
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
@@ -101,6 +102,7 @@ def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
         opened = WithGroundTruth(opened) if given["truth"] else opened
         opened = DelayColumn(opened, late.column) if late is not None and late.column is not None else opened
         opened = Shuffled(opened, given["seed"]) if given["shuffle"] else opened
+    require_other_file(given["dry_run"], [opened.name])
     if not given["quiet"]:
         tell_notes(opened)
     encoding = Encoding(given["format"], given["named"], given["key"], labels)

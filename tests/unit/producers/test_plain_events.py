@@ -84,3 +84,21 @@ def test_lines_that_are_no_events_are_shown(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(UsageFailure, match="must have a JSON object per line; its first line is "):
         open_stream(str(path))
+
+
+def test_no_result_overwrites_the_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    before = path.read_bytes()
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    for command in (
+        ("replay", path, "--dry-run", link),
+        ("replay", path, "--raw", "--dry-run", path),
+        ("evaluate", path, "--learner", "pa1", "--scores", link),
+        ("evaluate", link, "--learner", "pa1", "--csv", path),
+    ):
+        done = run(*command)
+        assert done.exit_code == 2
+        assert "the rows are read from this file" in done.stderr
+        assert path.read_bytes() == before

@@ -227,7 +227,7 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
         return write_a_table(obj, given)
     if given["grids"]:
         return run_the_grids(obj["open_stream"], streams, given)
-    _check_files(given)
+    _check_files(given, streams)
     if given["plan"] is not None:
         from driftway.worker.evaluation.cli.planned import evaluate_planned
 
@@ -257,11 +257,13 @@ def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any], replay
         (show_replay if replayed else show)(results)
 
 
-def _check_files(given: dict[str, Any]) -> None:
+def _check_files(given: dict[str, Any], streams: tuple[str, ...]) -> None:
     """Fail on files that cannot be written before hours of learning."""
-    if given["csv"] or given["parquet"]:
-        from driftway.worker.cli.console import check_file
+    from driftway.worker.cli.console import check_file, require_other_file
 
+    for name in ("csv", "parquet", "curves", "scores", "points"):
+        require_other_file(given[name], streams)
+    if given["csv"] or given["parquet"]:
         if given["csv"]:
             check_file(given["csv"])
         if given["parquet"]:
