@@ -24,6 +24,9 @@ from driftway.worker.wire.codec import write_json
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import REGRESSION, Records, Schema, Target
 
+LABELS, TEXT = "labels", "text"
+"""Key and value of a file's origin if all labels are text in the program: ``"1"`` is then not read as a number."""
+
 
 class EventColumns(Columns):
     """The features of events as they are on a topic, read by a model file's schema.
@@ -84,8 +87,9 @@ def load(path: str | Path) -> Classifier | Regressor:
     if target.task == REGRESSION:
         estimator = Regressor(**given)
     else:
-        labels = [label_of(word) for word in target.labels] or list(range(target.n_classes))
-        estimator = Classifier(**given, classes=labels)
+        words = target.labels or tuple(map(str, range(target.n_classes)))
+        text = (file.origin or {}).get(LABELS) == TEXT
+        estimator = Classifier(**given, classes=list(words) if text else list(map(label_of, words)))
     reads_events = settings.events is not None or model.imputer is not None
     columns = EventColumns(model) if reads_events else Columns(model.schema.names, model.schema.n_features)
     online = OnlineLearner(model.champion)
@@ -121,4 +125,7 @@ def save(estimator: Estimator, path: str | Path) -> None:
     if calibration:
         model.monitors.confidence.models[0].begin_with(calibration)
     saved = replace(model.save(), schema=Schema(columns.n_features, columns.names))
-    model_file.save(path, model_file.pack(model, saved, 0, {"made_by": f"driftway {__version__}"}))
+    origin = {"made_by": f"driftway {__version__}"}
+    if labels and all(isinstance(label, str) for label in labels):
+        origin[LABELS] = TEXT
+    model_file.save(path, model_file.pack(model, saved, 0, origin))

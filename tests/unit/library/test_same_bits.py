@@ -99,6 +99,20 @@ def test_copies_and_files_go_on(copied: Callable[[Any], Any] | str, tmp_path: Pa
         other.learn_one(x, y), model.learn_one(x, y)
 
 
+@pytest.mark.parametrize(
+    "names", [("0", "1"), ("1", "2"), ("01", "1e3"), ("false", "true"), (False, True), (-1, 1), (0, 1)]
+)
+def test_labels_of_a_loaded_model_are_those_that_were_learned(names: tuple[Any, Any], tmp_path: Path) -> None:
+    labels = [names[int(y)] for y in Y.tolist()]
+    model = dw.create("arow").partial_fit(X[:400], labels[:400])
+    model.save(tmp_path / "a.driftway")
+    other = dw.load(tmp_path / "a.driftway")
+    predicted = other.predict(X).tolist()
+    assert predicted == model.predict(X).tolist()
+    assert {type(one) for one in predicted} == {type(names[0])}
+    assert other.partial_fit(X[400:], labels[400:]).classes_.tolist() == list(names)
+
+
 def test_a_worker_starts_from_a_saved_model(tmp_path: Path) -> None:
     score, sure = whole("arow")
     model = dw.create("arow").partial_fit(X[:400], Y[:400])
