@@ -12,8 +12,7 @@ import click
 
 from driftway.producers.cli.replay_options import FOREVER, HOW, TOLD, WHEN, WHERE, WHICH, flag, options
 from driftway.producers.cli.replay_report import as_object, closing, progress
-from driftway.worker.cli.console import require_other_file
-from driftway.worker.cli.file_options import given_file_options, tell_notes
+from driftway.worker.cli.file_options import given_file_options, require_other_file, tell_notes
 from driftway.worker.errors import UsageFailure
 from driftway.worker.kafka.client_config import parse_properties
 

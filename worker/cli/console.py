@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,11 +65,3 @@ def check_file(path: str, *, needs: str | None = None, extra: str = "") -> None:
         raise UsageFailure(f"cannot write {path}: it is a directory")
     if needs and importlib.util.find_spec(needs) is None:
         raise Failure(f"writing {path} needs {needs}: pip install 'driftway[{extra}]'")
-
-
-def require_other_file(path: str | None, read: Iterable[str]) -> None:
-    """Raise `UsageFailure` if a result would overwrite one of the files that are read."""
-    if path is not None and Path(path).is_file():
-        for name in read:
-            if Path(name).is_file() and Path(name).samefile(path):
-                raise UsageFailure(f"cannot write {path}: the rows are read from this file")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from driftway.worker.cli.options import Command, with_options
+from driftway.worker.errors import UsageFailure
 
 NAMES = ("missing_values", "columns", "separator", "decimal", "encoding", "width")
 
@@ -52,3 +54,11 @@ def tell_notes(opened: Any) -> None:
     """Say what was guessed about a file or left out, on standard error."""
     for note in getattr(opened, "notes", ()):
         click.echo(f"driftway: {opened.name}: {note}", err=True)
+
+
+def require_other_file(path: str | None, read: Iterable[str]) -> None:
+    """Raise `UsageFailure` if a result would overwrite one of the files that are read."""
+    if path is not None and Path(path).is_file():
+        for name in read:
+            if Path(name).is_file() and Path(name).samefile(path):
+                raise UsageFailure(f"cannot write {path}: the rows are read from this file")

@@ -10,7 +10,7 @@ import click
 
 from driftway.worker.cli.console import bar
 from driftway.worker.cli.event_options import schema_options
-from driftway.worker.cli.file_options import file_options
+from driftway.worker.cli.file_options import file_options, require_other_file
 from driftway.worker.cli.model_options import COVERING, SHARING, target_options
 from driftway.worker.cli.option_groups import GroupedCommand
 from driftway.worker.cli.start_options import warm_options
@@ -259,7 +259,7 @@ def _write_and_show(results: list[dict[str, Any]], given: dict[str, Any], replay
 
 def _check_files(given: dict[str, Any], streams: tuple[str, ...]) -> None:
     """Fail on files that cannot be written before hours of learning."""
-    from driftway.worker.cli.console import check_file, require_other_file
+    from driftway.worker.cli.console import check_file
 
     for name in ("csv", "parquet", "curves", "scores", "points"):
         require_other_file(given[name], streams)
