@@ -79,8 +79,10 @@ def _keep_code() -> bool:
     try:
         FOLDER.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         FOLDER.mkdir(mode=0o700, exist_ok=True)
-        _require_private(FOLDER.parent.stat(), stat.S_IWOTH)
-        _require_private(FOLDER.lstat(), stat.S_IWGRP | stat.S_IWOTH)
+        above, own = FOLDER.parent.stat(), FOLDER.lstat()
+        # With the sticky bit, nobody can exchange another user's folder. But they can put files into it.
+        _require_private(above, 0 if above.st_mode & stat.S_ISVTX else stat.S_IWOTH)
+        _require_private(own, stat.S_IWGRP | stat.S_IWOTH)
         # One that cannot be written, as in an image whose files are read-only, serves for what is in it.
         if next(FOLDER.glob("*.kernel"), None) is None:
             tempfile.TemporaryFile(dir=FOLDER).close()
@@ -96,10 +98,10 @@ def _require_private(folder: os.stat_result, others: int) -> None:
     Raises
     ------
     PermissionError
-        It is a link, belongs to somebody else, or has one of the permissions `others`, without the sticky bit.
+        It is a link, belongs to somebody else, or has one of the permissions `others`.
     """
     ours = stat.S_ISDIR(folder.st_mode) and folder.st_uid in (os.geteuid(), 0)
-    if not ours or (folder.st_mode & others and not folder.st_mode & stat.S_ISVTX):
+    if not ours or folder.st_mode & others:
         raise PermissionError(errno.EPERM, "somebody else could write there")
 
 

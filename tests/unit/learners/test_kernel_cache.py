@@ -302,7 +302,7 @@ def refuses(caplog, folder):
     ]
 
 
-@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o722])
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o722, 0o1777, 0o1770])
 def test_a_folder_that_others_may_write_to_is_refused(folder, caplog, mode):
     folder.chmod(mode)
     assert refuses(caplog, folder)
