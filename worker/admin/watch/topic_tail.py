@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
@@ -16,7 +16,7 @@ from driftway.worker.kafka.error_handling import UNREADABLE, explained
 from driftway.worker.kafka.interface import NO_BROKERS
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.rejections import is_set_aside, kind_of
+from driftway.worker.wire.rejections import is_set_aside, kind_of, shown
 
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
 """Timeouts for end offsets: in `LogEnds.of`, which requires an answer, and in `LogEnds.lately`, which does not."""
@@ -30,6 +30,52 @@ TUNING: Properties = {
     "queued.max.messages.kbytes": 16_384,
     "statistics.interval.ms": 5_000,  # how late it is noticed that the client knows no broker any more
 }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return _is_number(value) and isinstance(value, int) and 0 <= value < MOST_COUNTED
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value.isprintable()
+
+
+def _are_counts(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and all(map(_is_count, value.values())))
+
+
+def _are_bins(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == BIN_FIGURES and all(map(_is_count, one)) for one in value
+    )
+
+
+OF_POINTS, OF_ALARMS = ("partition", "offset", "learner", "labels", "window"), ("partition", "offset", "detector")
+"""Fields that a point, and an alarm, must have."""
+MOST_COUNTED = 1 << 63
+BIN_FIGURES = 4
+MOST_SHOWN = 100
+"""Characters of a wrong value in a message."""
+Forms = Mapping[str, Callable[[Any], bool]]
+FORMS: Forms = {
+    **dict.fromkeys(("partition", "offset", "labels", "window", "plan"), _is_count),
+    **dict.fromkeys(("learner", "detector", "group", "model_digest", "model"), _is_text),
+    "drift": _are_counts,
+    "reliability": _are_bins,
+    **dict.fromkeys(("id", "experts", "delay_rows", "delay_ms"), lambda _: True),
+}
+"""Field of a point or an alarm -> whether a value is one of it; fields that are not listed are metrics."""
+OF_PREDICTIONS: Forms = {
+    **dict.fromkeys(("partition", "offset"), _is_count),
+    **dict.fromkeys(("probability", "low", "high"), lambda value: value is None or _is_number(value)),
+    "prediction": lambda value: not isinstance(value, list | dict),
+    "set": lambda value: isinstance(value, list),
+}
+"""The same for predictions."""
 
 
 class LogEnds:
@@ -163,24 +209,53 @@ def near(ends: Mapping[PartitionId, int], back: int) -> dict[PartitionId, int]:
     return {place: max(0, end - back) for place, end in ends.items()}
 
 
-def readings(messages: list[Any]) -> Iterator[tuple[dict[str, Any], float]]:
-    """Decode accuracy points or drift alarms, each with the time at which it was written, in s since 1970.
+def readings(messages: list[Any], needed: Collection[str] = OF_POINTS) -> Iterator[tuple[dict[str, Any], float]]:
+    """Decode accuracy points (or drift alarms: OF_ALARMS), each with the time at which it was written, in s since 1970.
+
+    A later version's fields that are no numbers are left out.
 
     Raises
     ------
     Failure
-        A record is neither: somebody else wrote it.
+        A record is something else, because somebody else has written it.
     """
     for message in messages:
-        if message.value() is None:
-            continue
-        try:
-            found = read_json(message.value())
-            int(found["partition"]), int(found["offset"]), found["learner"]
-        except (ValueError, KeyError, TypeError):
-            where = f"{message.topic()}/{message.partition()} at {message.offset()}"
-            raise Failure(f"{where} was not written by a worker: it is no accuracy point and no drift alarm") from None
-        yield found, message.timestamp()[1] / 1000
+        if message.value() is not None:
+            try:
+                found = _reading(message.value(), needed)
+            except ValueError as error:
+                what = "a drift alarm" if needed is OF_ALARMS else "an accuracy point"
+                raise Failure(f"{_place(message)} is not {what}: {error}") from None
+            yield found, message.timestamp()[1] / 1000
+
+
+def _reading(value: bytes, needed: Collection[str]) -> dict[str, Any]:
+    """Decode a point or an alarm.
+
+    Raises
+    ------
+    ValueError
+        It is none.
+    """
+    found = read_json(value)
+    if not isinstance(found, dict):
+        raise ValueError("not a JSON object")
+    for name in needed:
+        if name not in found:
+            raise ValueError(f"it has no {name}")
+    _require_forms(found, FORMS)
+    return {name: one for name, one in found.items() if name in FORMS or one is None or _is_number(one)}
+
+
+def _require_forms(found: Mapping[str, Any], forms: Forms) -> None:
+    """Raise ValueError if a value is not what its field has."""
+    for name, one in found.items():
+        if name in forms and not forms[name](one):
+            raise ValueError(f"{name} is {shown(str(one)[:MOST_SHOWN])}")
+
+
+def _place(message: Any) -> str:
+    return f"{message.topic()}/{message.partition()} at {message.offset()}"
 
 
 class Rejection(NamedTuple):
@@ -207,8 +282,7 @@ def read_rejection(message: Any) -> Rejection:
         kind = kind_of(headers["reason"].decode(errors="replace"), set_aside)
         return Rejection(int(headers["partition"]), None if set_aside else int(headers["offset"]), kind)
     except (KeyError, ValueError, TypeError, AttributeError):
-        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
-        raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
+        raise Failure(f"{_place(message)} is not a rejection: it lacks the headers of one") from None
 
 
 class NewestPrediction(NamedTuple):
@@ -237,8 +311,7 @@ def read_prediction(message: Any) -> NewestPrediction:
     try:
         found = fields(value)
         said = {"prediction": found.get("prediction"), **confidence_of(found)}
-        place = int(found["partition"]), int(found["offset"])
-        return NewestPrediction(*place, said, found.get("score"), found.get("y"))
+        _require_forms({"partition": found["partition"], "offset": found["offset"], **said}, OF_PREDICTIONS)
+        return NewestPrediction(found["partition"], found["offset"], said, found.get("score"), found.get("y"))
     except (ValueError, KeyError, TypeError) as error:
-        where = f"{message.topic()}/{message.partition()} at {message.offset()}"
-        raise Failure(f"cannot read the prediction in {where}: {error}") from None
+        raise Failure(f"cannot read the prediction in {_place(message)}: {error}") from None

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from driftway.worker.admin.watch.challengers import of_group, verdict
 from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
 from driftway.worker.admin.watch.recent_predictions import COMPUTED, OF_POINTS
-from driftway.worker.wire.rejections import format_counts
+from driftway.worker.wire.rejections import format_counts, shown
 
 SPARKLINE_WIDTH = 24
 LEAST_NAME = 8
@@ -62,11 +63,11 @@ def table(
         metrics.pop()
     result = _table(rows, metrics, width)
     notes = rejected(rows), *clocks(rows), *together(rows), note
-    result.title, result.caption = title, "\n".join(text for text in notes if text) or None
+    result.title, result.caption = title, escape("\n".join(text for text in notes if text)) or None
     return result
 
 
-def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
+def _table(rows: list[DashboardRow], metrics: list[str], width: int) -> Table:
     wide = width >= WIDE_COLUMNS
     result = Table(
         box=None, header_style="bold", title_justify="left", caption_justify="left", padding=(0, 1 + wide, 0, 0)
@@ -75,7 +76,7 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
     result.add_column("learner", overflow="fold", min_width=LEAST_NAME)
     drifting = ("drift, rows\nago (all)",) if any(row.last_drift for row in rows) else ()
     tested = ("against\nchampion",) if any(verdict(row.point) for row in rows) else ()
-    for title in ("offsets", "offsets/s", "lag", *drifting, *tested, *(heading(metric) for metric in shown)):
+    for title in ("offsets", "offsets/s", "lag", *drifting, *tested, *(heading(metric) for metric in metrics)):
         result.add_column(title, justify="right", no_wrap=True)
     drawn = [grouped(row.history, SPARKLINE_WIDTH) for row in rows]
     bounds = scale(drawn)
@@ -84,7 +85,7 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
         result.add_column(title, no_wrap=True)
     trend = wide and any(len(row.history) > 1 for row in rows)
     if trend:
-        ends = " to ".join(cell(shown[0], bound) for bound in bounds) if shown else ""
+        ends = " to ".join(cell(metrics[0], bound) for bound in bounds) if metrics else ""
         result.add_column(f"window, lately\n{ends}", no_wrap=True)
     before = None
     for row, means in zip(rows, drawn, strict=True):
@@ -92,12 +93,12 @@ def _table(rows: list[DashboardRow], shown: list[str], width: int) -> Table:
         before = row.partition
         result.add_row(
             str(row.partition) if first else "",
-            row.learner or "-",
+            escape(row.learner or "-"),
             *(place_cells(row) if first else ("", "", "")),
-            *([drift_cell(row) if first else ""] * len(drifting)),
+            *([escape(drift_cell(row)) if first else ""] * len(drifting)),
             *([verdict_cell(row)] * len(tested)),
-            *(cell(metric, row.point.get(metric)) for metric in shown),
-            *([newest_text(row)] * len(newest)),
+            *(cell(metric, row.point.get(metric)) for metric in metrics),
+            *([escape(newest_text(row))] * len(newest)),
             *([sparkline(means, bounds)] * trend),
         )
     if not rows:
@@ -147,8 +148,8 @@ def lines(rows: list[DashboardRow], note: str | None = None, asked: Sequence[str
     texts = [text for text in (rejected(rows), *clocks(rows), *together(rows), note) if text]
     for row in rows:
         done, rate, lag = place_cells(row)
-        shown = [metric for metric in columns(rows, asked) if metric in row.point]
-        metrics = [f"{name(metric)} {cell(metric, row.point[metric])}" for metric in shown]
+        there = [metric for metric in columns(rows, asked) if metric in row.point]
+        metrics = [f"{name(metric)} {cell(metric, row.point[metric])}" for metric in there]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         newest = [f"newest {text}"] if (text := newest_text(row)) else []
         texts.append(
@@ -182,8 +183,8 @@ def newest_text(row: DashboardRow) -> str:
         low, high = ("none" if said[end] is None else f"{said[end]:.4g}" for end in ("low", "high"))
         parts.append(f"{low} to {high}")
     predicted = said.get("prediction")
-    shown = f"{predicted:.4g}" if isinstance(predicted, float) else str(predicted)
-    return f"{shown}: {', '.join(parts)}" if parts else ""
+    label = f"{predicted:.4g}" if isinstance(predicted, float) else str(predicted)
+    return shown(f"{label}: {', '.join(parts)}") if parts else ""
 
 
 def verdict_cell(row: DashboardRow) -> str:

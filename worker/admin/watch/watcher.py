@@ -9,7 +9,15 @@ from typing import Any
 from driftway.worker.admin.watch.clocks import ClockReader
 from driftway.worker.admin.watch.dashboard import Dashboard, DashboardRow
 from driftway.worker.admin.watch.recent_predictions import WINDOW
-from driftway.worker.admin.watch.topic_tail import LogEnds, TopicTail, near, read_prediction, read_rejection, readings
+from driftway.worker.admin.watch.topic_tail import (
+    OF_ALARMS,
+    LogEnds,
+    TopicTail,
+    near,
+    read_prediction,
+    read_rejection,
+    readings,
+)
 from driftway.worker.errors import Failure, with_file_shortage
 from driftway.worker.kafka.client_config import require_broker
 from driftway.worker.kafka.topics import Topics, partition_counts, written_for
@@ -136,7 +144,7 @@ class Watcher:
             self.dashboard.predict(partition, offset, said)
             if self.dashboard.recent is not None:
                 self.dashboard.recent.add(partition, offset, score, said["prediction"], label)
-        for alarm, written_at in readings(self._alarms.poll(0.0)):
+        for alarm, written_at in readings(self._alarms.poll(0.0), OF_ALARMS):
             self.dashboard.alarm(alarm, written_at)
         for message in self._rejected.poll(0.0):
             found = read_rejection(message)

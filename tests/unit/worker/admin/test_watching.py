@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from rich.console import Console
 
 from driftway.worker.admin.watch.completeness import OutcomeCounter
 from driftway.worker.admin.watch.dashboard import BLOCKS, Dashboard, DashboardRow, grouped, scale, sparkline
-from driftway.worker.admin.watch.topic_tail import read_prediction, read_rejection
+from driftway.worker.admin.watch.topic_tail import OF_ALARMS, read_prediction, read_rejection, readings
 from driftway.worker.admin.watch.view import lines, silence, table
 from driftway.worker.errors import Failure
 from tests.support.clock import Clock
@@ -40,7 +41,8 @@ def board(clock: Clock) -> Dashboard:
 
 
 def told(value: bytes, *headers: tuple[str, bytes]) -> Any:
-    return SimpleNamespace(value=lambda: value, headers=lambda: list(headers))
+    place = {"topic": lambda: "E.g", "partition": lambda: 0, "offset": lambda: 4, "timestamp": lambda: (1, 5000)}
+    return SimpleNamespace(value=lambda: value, headers=lambda: list(headers), **place)
 
 
 def test_headers_that_a_prediction_has_from_its_event_say_nothing_of_its_place() -> None:
@@ -67,6 +69,59 @@ def test_record_that_is_no_rejection_is_named() -> None:
     message = SimpleNamespace(headers=lambda: None, topic=lambda: "E.g.rejected", partition=lambda: 0, offset=lambda: 4)
     with pytest.raises(Failure, match=r"E\.g\.rejected/0 at 4 is not a rejection"):
         read_rejection(message)
+
+
+WRONG_POINTS = {
+    "learner": (5, None, ["x"], "\x1b[31mx", "a\nb"),
+    "partition": ("x", -1, 10**30, 1.5, None, True),
+    "offset": ("x", -5, 1e300, None, [1]),
+    "labels": ("x", -1), "window": ("x", None), "plan": ("x", 1.5),
+    "drift": ("x", [{}], True, {"adwin": "x"}, {"adwin": 1e300}),
+    "reliability": ("x", [1], [[1, 2]], [["x", 1, 1, 1]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, one) for name, some in WRONG_POINTS.items() for one in some])
+def test_record_that_is_no_accuracy_point_is_named(name: str, value: object) -> None:
+    """Else it would end `watch` and `plot` in a traceback, and the page of a worker for good."""
+    crafted = json.dumps(point(9) | {name: value}).encode()
+    with pytest.raises(Failure, match=rf"^E\.g/0 at 4 is not an accuracy point: {name} is "):
+        list(readings([told(crafted)]))
+
+
+@pytest.mark.parametrize("value", [b"[1]", b"", b"null", b"{}", b"\xff", b"[" * 50_000])
+def test_record_that_is_no_object_is_named(value: bytes) -> None:
+    with pytest.raises(Failure, match=r"^E\.g/0 at 4 is not an accuracy point: "):
+        list(readings([told(value)]))
+    with pytest.raises(Failure, match=r"^E\.g/0 at 4 is not a drift alarm: "):
+        list(readings([told(value)], OF_ALARMS))
+
+
+def test_fields_that_are_no_numbers_are_no_metrics() -> None:
+    later = point(9, window_accuracy="high", kind="x", sure=True, more={"a": 1}, mae=0.5, mse=None)
+    ((read, at),) = readings([told(json.dumps(later).encode())])
+    assert {name for name in later if name not in read} == {"window_accuracy", "kind", "sure", "more"}
+    assert (read["mae"], read["mse"], at) == (0.5, None, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("partition", "x"), ("offset", -1), ("offset", 1.5), ("probability", "x"), ("low", []), ("prediction", [1])],
+)
+def test_record_that_is_no_prediction_is_named(name: str, value: object) -> None:
+    crafted = {"partition": 0, "offset": 7, "prediction": "A", name: value}
+    with pytest.raises(Failure, match=rf"^cannot read the prediction in E\.g/0 at 4: {name} is "):
+        read_prediction(told(json.dumps(crafted).encode()))
+
+
+@pytest.mark.parametrize("label", ["[/high]", "[red]", "\x1b[31mA"])
+def test_a_label_is_shown_as_it_is_but_moves_no_terminal(board: Dashboard, label: str) -> None:
+    board.add_point(point(99, learner="a:b=[/x]"))
+    board.predict(0, 99, {"prediction": label, "probability": 0.5})
+    for text in (drawn(board.rows(), 200), "\n".join(lines(board.rows()))):
+        assert label.replace("\x1b", "?") + ": 50.0 %" in text
+        assert "a:b=[/x]" in text
+        assert "\x1b" not in text
 
 
 def test_newest_point_of_each_learner_and_partition_makes_a_row(board: Dashboard) -> None:
