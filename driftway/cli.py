@@ -21,7 +21,7 @@ from driftway import __version__
 from driftway.commands import COMMANDS, load
 from driftway.config import read_config, require_compiler, require_known_variables
 from driftway.renamed import present_words
-from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure
+from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure, shown
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
@@ -162,7 +162,8 @@ def open_standard_streams() -> None:
 
 def _say(sentence: str, _code: int) -> None:
     try:
-        click.echo(f"driftway: {sentence}", err=True)
+        # It may quote a file or a record, whose control characters must not reach a terminal.
+        click.echo("\n".join(shown(line) for line in f"driftway: {sentence}".splitlines()), err=True)
     except OSError:
         sys.stderr = None  # else Python retries at exit, and exits with 120
 

@@ -49,6 +49,11 @@ def with_file_shortage(sentence: str) -> str:
     return f"{sentence}; {cause}" if cause and cause not in sentence else sentence
 
 
+def shown(text: str) -> str:
+    """Make text safe for a terminal and a log: what it quotes from records and files may have control characters."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 class Failure(Exception):
     """An error that one sentence explains to the user."""
 

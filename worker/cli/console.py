@@ -19,10 +19,14 @@ WIDTH = 200
 
 
 def wide_console(stderr: bool = False) -> Console:
-    """Return a console on standard output (or error) that is at least WIDTH columns wide."""
+    """Return a console on standard output (or error) that is at least WIDTH columns wide.
+
+    Text is printed as it is: rich would leave out `[name]`, and write `:name:` as a picture.
+    """
     from rich.console import Console
 
-    return Console(stderr=stderr, width=max(WIDTH, Console(stderr=stderr).width), highlight=False)
+    width = max(WIDTH, Console(stderr=stderr).width)
+    return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 @contextlib.contextmanager

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, shown
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.factory import make_imputer
 from driftway.worker.wire.columns import BytesColumn
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Records, Schema, Target
-from driftway.worker.wire.rejections import kind_of, shown
+from driftway.worker.wire.rejections import kind_of
 from driftway.worker.wire.schema.feature import AGE
 from driftway.worker.wire.schema.paths import HEADER, KEY, ROW, TIMESTAMP, Path
 from driftway.worker.wire.schema.schema import EventSchema

@@ -10,13 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 
-from driftway.worker.errors import Failure
+from driftway.worker.errors import Failure, shown
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.stream.observability.progress_log import example
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import RejectedEvent
-from driftway.worker.wire.rejections import format_counts, kind_of, shown
+from driftway.worker.wire.rejections import format_counts, kind_of
 
 FIRST_EVENTS = 1000
 """Rejected events, over all partitions of the worker, after which it stops if no event before them could be used."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, shown
 from driftway.worker.wire.events import MAX_KEY, NOT_JSON, RejectedEvent
 from driftway.worker.wire.headers import Header
 
@@ -336,8 +336,3 @@ class RejectionWindow:
     def load(self, recent: Flags | None) -> None:
         """Restore a saved window; None empties it."""
         self._recent = np.zeros(0, np.bool_) if recent is None else recent.copy()
-
-
-def shown(reason: str) -> str:
-    """Make `reason` safe for a terminal: names of features may contain control characters."""
-    return "".join(c if c.isprintable() else "?" for c in reason)

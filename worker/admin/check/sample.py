@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from driftway.worker.admin.check.access import Position
+from driftway.worker.errors import shown
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.log_reader.reader import ASK_SECONDS, open_reader, watermarks
 from driftway.worker.kafka.log_reader.records import RecordStream
@@ -17,7 +18,7 @@ from driftway.worker.settings import LATEST, WorkerSettings
 from driftway.worker.state.factory import make_decoder
 from driftway.worker.wire.codec import NULL
 from driftway.worker.wire.events import Batch, Records, RejectedEvent, Schema
-from driftway.worker.wire.rejections import kind_of, shown
+from driftway.worker.wire.rejections import kind_of
 from driftway.worker.wire.scanner import NO_TIME
 from driftway.worker.wire.writer import Column
 

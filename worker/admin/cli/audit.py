@@ -139,10 +139,10 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
         if len(one.orphans) > ORPHANS_SHOWN:
             console.print(f"... and {len(one.orphans) - ORPHANS_SHOWN} more of partition {one.partition}")
     for sentence in (sentence for one in accounts for sentence in one.unchecked):
-        console.print(f"Not checked: {sentence}", soft_wrap=True, markup=False)
+        console.print(f"Not checked: {sentence}", soft_wrap=True)
     kinds = sum((Counter(one.rejected) for one in accounts), Counter[str]())
     if kinds:
-        console.print(f"Rejected: {format_counts(kinds)}; driftway rejected shows them.", soft_wrap=True, markup=False)
+        console.print(f"Rejected: {format_counts(kinds)}; driftway rejected shows them.", soft_wrap=True)
     if kinds and not any(one.predictions for one in accounts):
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
     events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)
@@ -152,7 +152,6 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
         + (f"{labels:,} labels were set aside, " if labels else "")
         + f"and {snapshots:,} snapshots are the recomputed state.",
         soft_wrap=True,
-        markup=False,
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from driftway.worker.admin.cli.group_options import group_options
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, shown
 from driftway.worker.kafka.client_config import parse_properties
 
 if TYPE_CHECKING:
@@ -118,15 +118,15 @@ def parsed_places(given: tuple[str, ...], option: str = "--at") -> dict[int, int
 def print_plan(plan: ModelPlan) -> None:
     """Print a plan's number, when it was written and what was changed, and a line for each model."""
     when = datetime.fromtimestamp(plan.made_at / 1000, UTC).strftime(" · %Y-%m-%d %H:%M:%S UTC") if plan.made_at else ""
-    click.echo(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}")
+    click.echo(shown(f"plan {plan.number}{when}{f' · {plan.change}' if plan.change else ''}"))
     for i, model in enumerate(plan.models):
         begins = f"from {model.origin}" if model.origin else "relearned" if model.relearned else ""
         begins = begins or ("" if model.file is None else f"from file {model.file.name}")
         origin = f"  ({begins})" if begins else ""
-        click.echo(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}")
+        click.echo(shown(f"  {'challenger' if i else 'champion  '}  {model.name}{origin}"))
     watching = plan.configuration
     if watching.features is not None:
-        click.echo(f"  features    {', '.join(watching.features)}")
+        click.echo(shown(f"  features    {', '.join(watching.features)}"))
     if watching.detectors is not None:
         click.echo(f"  detectors   {', '.join(spec.text for spec in watching.detectors) or 'none'}")
     if watching.window is not None and watching.accuracy_every is not None:

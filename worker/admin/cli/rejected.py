@@ -81,8 +81,8 @@ def _as_object(group: RejectionGroup) -> dict[str, Any]:
 
 def _show(groups: dict[str, RejectionGroup]) -> None:
     """Print how many rejections there are of each kind, and the samples."""
+    from driftway.worker.errors import shown
     from driftway.worker.stream.observability.progress_log import example
-    from driftway.worker.wire.rejections import shown
 
     for kind, group in groups.items():
         labels = f" ({group.set_aside:,} labels set aside)" if group.set_aside else ""

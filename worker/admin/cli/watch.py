@@ -113,7 +113,7 @@ def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, nam
 
     from driftway.worker.admin.watch.view import silence, table
 
-    console = Console()
+    console = Console(emoji=False)
     if given["once"]:
         console.print(table(observation.dashboard.rows(), console.width, name, asked=asked))
         return

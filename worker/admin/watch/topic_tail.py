@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
 
 from driftway.worker.admin.audit.diff import confidence_of, fields
-from driftway.worker.errors import Failure, Unreachable
+from driftway.worker.errors import Failure, Unreachable, shown
 from driftway.worker.kafka.client_config import Properties, base_properties
 from driftway.worker.kafka.error_handling import UNREADABLE, explained
 from driftway.worker.kafka.interface import NO_BROKERS
 from driftway.worker.kafka.log_reader.reader import MessageReader, PartitionId, standalone_consumer
 from driftway.worker.wire.codec import read_json
-from driftway.worker.wire.rejections import is_set_aside, kind_of, shown
+from driftway.worker.wire.rejections import is_set_aside, kind_of
 
 REQUEST_SECONDS, LATELY_SECONDS = 10.0, 1.0
 """Timeouts for end offsets: in `LogEnds.of`, which requires an answer, and in `LogEnds.lately`, which does not."""

@@ -14,7 +14,8 @@ from rich.table import Table
 from driftway.worker.admin.watch.challengers import of_group, verdict
 from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
 from driftway.worker.admin.watch.recent_predictions import COMPUTED, OF_POINTS
-from driftway.worker.wire.rejections import format_counts, shown
+from driftway.worker.errors import shown
+from driftway.worker.wire.rejections import format_counts
 
 SPARKLINE_WIDTH = 24
 LEAST_NAME = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from driftway.worker.cli.console import wide_console
+from driftway.worker.errors import shown
 
 COLUMNS = {
     "accuracy": "accuracy",
@@ -59,18 +60,18 @@ def show(results: list[dict[str, Any]]) -> None:
     columns = PART_COLUMNS if protocol in PARTS else COLUMNS
     table = Table(box=None, header_style="bold")
     partitioned = any("partition" in result for result in results)
-    shown = [metric for metric in columns if any(metric in result for result in results)]
+    present = [metric for metric in columns if any(metric in result for result in results)]
     for heading in ("stream", "learner", *(["partition"] * partitioned)):
         table.add_column(heading)
     counts = ["rows", *(name for name in COUNTS if any(is_telling(name, result) for result in results))]
     parts = ["parts"] if protocol in PARTS else []
-    for heading in (*counts, *(PARTS[protocol] for _ in parts), *(columns[metric] for metric in shown), "rows/s"):
+    for heading in (*counts, *(PARTS[protocol] for _ in parts), *(columns[metric] for metric in present), "rows/s"):
         table.add_column(heading, justify="right")
     for result in results:
         place = [str(result["partition"])] if partitioned else []
         numbers = [f"{result[name]:,}" for name in (*counts, *parts)]
-        values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in shown]
-        table.add_row(result["stream"], result["learner"], *place, *numbers, *values, rate(result, results))
+        values = [cell(metric, result.get(metric), result.get(f"{metric}_sd")) for metric in present]
+        table.add_row(shown(result["stream"]), result["learner"], *place, *numbers, *values, rate(result, results))
     console = wide_console()
     console.print(table)
     show_detectors(results, console)
@@ -79,7 +80,7 @@ def show(results: list[dict[str, Any]]) -> None:
     from driftway.worker.evaluation.comparison import comparison
 
     for sentence in comparison(results):
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        console.print(sentence, soft_wrap=True)
 
 
 DETECTOR_COLUMNS = {
@@ -103,12 +104,12 @@ def show_detectors(results: list[dict[str, Any]], console: Any) -> None:
     table = Table(box=None, header_style="bold")
     for heading in ("stream", "learner", "detector"):
         table.add_column(heading)
-    shown = {key: text for key, text in DETECTOR_COLUMNS.items() if any(key in numbers for _, _, numbers in watched)}
-    for heading in shown.values():
+    present = {key: text for key, text in DETECTOR_COLUMNS.items() if any(key in numbers for _, _, numbers in watched)}
+    for heading in present.values():
         table.add_column(heading, justify="right")
     for result, name, numbers in watched:
-        values = ["-" if numbers.get(key) is None else f"{numbers[key]:,g}" for key in shown]
-        table.add_row(result["stream"], result["learner"], name, *values)
+        values = ["-" if numbers.get(key) is None else f"{numbers[key]:,g}" for key in present]
+        table.add_row(shown(result["stream"]), result["learner"], name, *values)
     console.print(table)
 
 

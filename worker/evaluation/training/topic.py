@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from driftway.worker.errors import Failure, Unreachable, UsageFailure
+from driftway.worker.errors import Failure, Unreachable, UsageFailure, shown
 from driftway.worker.evaluation.rows import MISSING, NO_LABEL, MissingValueFillers, RowCounts
 from driftway.worker.evaluation.training.bounds import OffsetBound
 from driftway.worker.evaluation.training.rows import Blocks
@@ -38,7 +38,7 @@ from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings
 from driftway.worker.wire.decoder import Decoder
 from driftway.worker.wire.events import Batch, Records, Target
-from driftway.worker.wire.rejections import kind_of, shown
+from driftway.worker.wire.rejections import kind_of
 from driftway.worker.wire.schema.feature import REJECT
 
 

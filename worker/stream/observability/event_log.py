@@ -11,6 +11,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from driftway.worker.errors import shown
+
 TEXT, JSON = "text", "json"
 INFO, WARNING, ERROR = "info", "warning", "error"
 LOGGER = "driftway.worker"
@@ -64,7 +66,7 @@ class EventLog:
             return json.dumps(_plain(entry), allow_nan=False) + "\n"
         clock = time.strftime("%H:%M:%S", time.localtime())
         line = " ".join([clock, what, *(f"{key}={value}" for key, value in facts.items())])
-        return " ".join(line.splitlines()) + "\n"  # errors of the broker may have line breaks
+        return shown(" ".join(line.splitlines())) + "\n"  # errors of the broker may have line breaks
 
     def _write(self, line: str) -> bool:
         """Write a line at once; return False if it was not written completely.

@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from driftway.worker.errors import shown
 from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import lags
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import RejectedEvent
-from driftway.worker.wire.rejections import format_counts, kind_of, shown
+from driftway.worker.wire.rejections import format_counts, kind_of
 
 PROGRESS_SECONDS = 60.0
 REJECTED_SECONDS = 5.0

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
+from driftway.worker.errors import shown
 from driftway.worker.wire.events import Records, Reject
-from driftway.worker.wire.rejections import shown
 from driftway.worker.wire.schema.decoder import row_of
 from driftway.worker.wire.schema.paths import ENVELOPE, ROW, Path, look_up
 from driftway.worker.wire.schema.schema import PAYLOAD, EventSchema

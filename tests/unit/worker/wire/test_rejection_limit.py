@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftway import cli
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, shown
 from driftway.worker.state.model import Model
 from driftway.worker.wire.events import Records
-from driftway.worker.wire.rejections import RejectionLimit, TooManyRejected, shown
+from driftway.worker.wire.rejections import RejectionLimit, TooManyRejected
 from tests.support.examples import examples
 from tests.unit.worker.rows import events, model_settings, pieces, records
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from driftway.worker.cli.console import wide_console
-from driftway.worker.wire.rejections import shown
+from driftway.worker.errors import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +90,7 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
         if one["kind"] == "plan":
             models = ", ".join(model["learner"] for model in one["models"])
             line = f"-- plan {one['plan']} was taken at offset {one['taken_at']}: {models} --"
-            table.add_row("", "", "", "", _plain(line), "")
+            table.add_row("", "", "", "", shown(line), "")
             continue
         written = _time(one["written"])
         if one["kind"] == "history":
@@ -98,13 +98,13 @@ def print_list(source: GroupPartition, listing: SnapshotList) -> None:
             table.add_row("", "", "", written, f"-- a new history began {began} --", "")
             continue
         rows = "-" if one["rows"] is None else f"{one['rows']:,}"
-        learners = _plain(one["problem"] or ", ".join(one["learners"]))
+        learners = shown(one["problem"] or ", ".join(one["learners"]))
         table.add_row(
             str(one["offset"]), rows, f"{one['bytes']:,}", written, learners, "<- committed" if one["committed"] else ""
         )
     console = wide_console()
     where = "nothing committed" if source.committed is None else f"committed up to offset {source.committed}"
-    console.print(f"{source}: {where}, the log holds {source.low} to {source.high}", markup=False, soft_wrap=True)
+    _say(console, f"{source}: {where}, the log holds {source.low} to {source.high}")
     if listing.found:
         console.print(table)
     else:
@@ -118,17 +118,17 @@ def print_state(state: dict[str, Any]) -> None:
     console = wide_console()
     for key in ("file", "digest", "bytes", "input", "group", "rebuilt_from"):
         if state.get(key) is not None:
-            console.print(f"{key.replace('_', ' ')}: {state[key]}", markup=False, soft_wrap=True)
+            _say(console, f"{key.replace('_', ' ')}: {state[key]}")
     for note in state.get("notes", ()):
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        _say(console, f"note: {note}")
     for line in _origin(state.get("origin") or {}, ""):
-        console.print(f"origin: {line}", markup=False, soft_wrap=True)
+        _say(console, f"origin: {line}")
     classes = f", {state['n_classes']} classes" if state["n_classes"] else ""
     labels = f" ({', '.join(state['labels'])})" if state["labels"] else ""
     where = f"partition {state['partition']} at offset {state['offset']}: {state['rows']:,} rows"
-    console.print(f"{where}; {state['task']}{classes}{labels}", markup=False, soft_wrap=True)
+    _say(console, f"{where}; {state['task']}{classes}{labels}")
     if state["maps"]:
-        console.print(f"feature maps: {', '.join(state['maps'])}", markup=False, soft_wrap=True)
+        _say(console, f"feature maps: {', '.join(state['maps'])}")
     if state["features"] is None:
         console.print("no good event yet, so that there are no learners")
     for learner in state["learners"]:
@@ -148,29 +148,29 @@ def _origin(given: dict[str, Any], before: str) -> Iterator[str]:
 
 def _print_learner(console: Console, learner: dict[str, Any]) -> None:
     console.print()
-    console.print(learner["learner"], style="bold", markup=False)
+    _say(console, learner["learner"], style="bold")
     for what in ("parameters", "counters"):
         values = ", ".join(f"{name} = {_short(value)}" for name, value in learner[what].items())
-        console.print(f"{what}: {values or 'none'}", markup=False, soft_wrap=True)
+        _say(console, f"{what}: {values or 'none'}")
     if "experts" in learner:
         shares = sorted(learner["experts"].items(), key=lambda expert: -expert[1])
         experts = ", ".join(f"{name} {share:.1%}" for name, share in shares)
-        console.print(f"experts: {experts}", markup=False, soft_wrap=True)
+        _say(console, f"experts: {experts}")
     columns = list(learner["by_feature"].items())
     for start in range(0, len(columns), MOST_COLUMNS):
         some = columns[start : start + MOST_COLUMNS]
         table = _table(tuple(name for name, _ in some), (), first="feature")
         for j, name in enumerate(learner["rows"][:MOST_FEATURES]):
-            table.add_row(_plain(name), *(f"{array[j]:.6g}" if j < len(array) else "" for _, array in some))
+            table.add_row(shown(name), *(f"{array[j]:.6g}" if j < len(array) else "" for _, array in some))
         console.print(table)
     if columns and len(learner["rows"]) > MOST_FEATURES:
         console.print(f"... and {len(learner['rows']) - MOST_FEATURES:,} more features; --json has them all")
     for name, array in learner["arrays"].items():
         shape = " x ".join(map(str, array["shape"]))
         span = f"{_short(array['least'])} to {_short(array['largest'])}, mean {_short(array['mean'])}"
-        console.print(f"{name}: {shape} numbers, {array['nonzero']:,} not 0, {span}", markup=False, soft_wrap=True)
+        _say(console, f"{name}: {shape} numbers, {array['nonzero']:,} not 0, {span}")
     metrics = ", ".join(f"{name} = {_short(value)}" for name, value in learner["metrics"].items())
-    console.print(f"metrics: {metrics}", markup=False, soft_wrap=True)
+    _say(console, f"metrics: {metrics}")
 
 
 def print_why(why: Why) -> None:
@@ -178,21 +178,21 @@ def print_why(why: Why) -> None:
     console, e = wide_console(), why.explanation
     sure = f", {confidence_text(why.confidence)}" if why.confidence else ""
     label = "not known" if why.y is None else why.y
-    console.print(f"{why.learner} predicted {why.prediction}{sure}; label {label}", markup=False)
+    _say(console, f"{why.learner} predicted {why.prediction}{sure}; label {label}")
     about = "" if why.about is None else f" for class {why.about}"
     table = _table(("value", "baseline", "contribution"), (), first="feature")
     order = sorted(range(len(why.names)), key=lambda j: -abs(e.contributions[j]))
     for j in order[:MOST_FEATURES]:
-        table.add_row(_plain(why.names[j]), f"{why.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
+        table.add_row(shown(why.names[j]), f"{why.x[j]:.6g}", f"{e.baseline[j]:.6g}", f"{e.contributions[j]:+.6g}")
     rest = order[MOST_FEATURES:]
     if rest:
         table.add_row(f"{len(rest):,} others", "", "", f"{sum(e.contributions[j] for j in rest):+.6g}")
     table.add_section()
     table.add_row("all features at their baseline", "", "", f"{e.baseline_score:+.6g}")
     table.add_row("features together (remainder)", "", "", f"{e.remainder:+.6g}")
-    table.add_row(_plain(f"score{about}"), "", "", f"{e.score:+.6g}")
+    table.add_row(shown(f"score{about}"), "", "", f"{e.score:+.6g}")
     console.print(table)
-    console.print(f"rebuilt from {why.way}; {SAID[why.emitted.verdict]}", markup=False, soft_wrap=True)
+    _say(console, f"rebuilt from {why.way}; {SAID[why.emitted.verdict]}")
 
 
 def confidence_text(said: Mapping[str, Any]) -> str:
@@ -222,17 +222,15 @@ def _table(right: tuple[str, ...], left: tuple[str, ...], first: str | None = No
     if first is not None:
         table.add_column(first)
     for heading in right:
-        table.add_column(_plain(heading), justify="right")
+        table.add_column(shown(heading), justify="right")
     for heading in left:
         table.add_column(heading)
     return table
 
 
-def _plain(text: str) -> str:
-    """Escape text for a table cell: names may hold control characters, and brackets that rich would read as markup."""
-    from rich.markup import escape
-
-    return escape(shown(text))
+def _say(console: Console, text: str, style: str | None = None) -> None:
+    """Print a line as it is, without control characters: names of features and labels may come from strangers."""
+    console.print(shown(text), style=style, soft_wrap=True)
 
 
 def _short(value: Any) -> str:
