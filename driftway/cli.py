@@ -160,6 +160,22 @@ def open_standard_streams() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
+def require_folder() -> None:
+    """Fail if the working folder has been deleted: the compiler needs one.
+
+    Raises
+    ------
+    UsageFailure
+        It has.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise UsageFailure(
+            "the folder in which this process was started does not exist any more: cd to another one"
+        ) from None
+
+
 def _say(sentence: str, _code: int) -> None:
     try:
         # It may quote a file or a record, whose control characters must not reach a terminal.
@@ -244,6 +260,7 @@ def main(ctx: click.Context, config: str | None) -> None:
       driftway evaluate sea --learner auto --learner arow
     """
     open_standard_streams()
+    require_folder()
     require_compiler(os.environ)
     require_known_variables(os.environ)
     told = ctx.meta.setdefault(RENAMED, [])

@@ -16,6 +16,8 @@ EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_
 """Keys of a config file's table `event`: how events are read, for every command that has all of these options."""
 EVENT_KEYS_OF_SOME = ("unknown_fields",)
 """Further keys of that table, for those of these commands that have the option."""
+MOST_CHARACTERS = 1 << 20
+"""Most characters of a config file: a wrong name may be that of a large file, or of a device without an end."""
 OTHER_VARIABLES = (
     "DRIFTWAY_CONFIG",
     "DRIFTWAY_BENCH",
@@ -62,10 +64,15 @@ def read_config(
 
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
-            given = tomllib.loads(file.read())
+            text = file.read(MOST_CHARACTERS + 1)
+        if len(text) > MOST_CHARACTERS:
+            raise UsageFailure(f"config {path} has more than {MOST_CHARACTERS:,} characters: give another file")
+        given = tomllib.loads(text)
     except OSError as error:
         raise UsageFailure(f"cannot read config {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise UsageFailure(f"config {path} is not TOML that can be read: its lists are nested too deeply") from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise UsageFailure(f"config {path} is not TOML: {error}") from None
     given = present_keys(given, f"config {path}", told)
     event, inside = _parted(given.pop(EVENT, {})) if isinstance(given.get(EVENT, {}), dict) else ({}, {})

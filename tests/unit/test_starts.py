@@ -85,6 +85,18 @@ def test_start_from_a_folder_with_such_files(arguments: tuple[str, ...], said: s
     assert said in done.stdout
 
 
+@pytest.mark.parametrize("start_by", [("-m", "driftway"), ("-c", "from driftway.cli import main; main()")])
+def test_a_working_folder_that_was_deleted_is_named(tmp_path: Path, start_by: tuple[str, ...]) -> None:
+    """As a release's folder is, while a service manager starts its program again."""
+    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"'
+    argv = ["sh", "-c", script, sys.executable, "-P", *start_by, *EVALUATE]
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=clean_environment(), capture_output=True, check=False, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "does not exist any more: cd to another one" in done.stderr
+
+
 def test_every_child_of_ours_is_started_past_the_current_folder() -> None:
     argvs = [(place(path), argv) for path in files_that_name_it() for argv in lists_that_start_python(tree(path))]
     assert argvs

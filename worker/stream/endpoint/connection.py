@@ -171,8 +171,12 @@ class Connection(asyncio.Protocol):
         for name, value in event.headers:
             key, text = name.decode().title(), value.decode("latin-1")
             headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        if {"Content-Length", "Transfer-Encoding"} <= headers.keys():
+            # Somebody before this port may have gone by the other one, and taken the rest for the next request.
+            raise Refused(400, "a request has Content-Length or Transfer-Encoding, not both")
         self._with_body = event.method != b"HEAD"
-        route, query = find(self._server.routes, event.method.decode(), event.target.decode("latin-1"))
+        method = event.method.decode() if self._with_body else "GET"
+        route, query = find(self._server.routes, method, event.target.decode("latin-1"))
         require_short(int(headers.get("Content-Length", "0")), route.most_bytes)
         self._asked = route, query, headers
         if self._http.they_are_waiting_for_100_continue:

@@ -143,6 +143,7 @@ def http_answers(client: socket.socket, count: int) -> list[tuple[int, bytes]]:
         (b"POST /echo HTTP/1.1\r\nHost: w\r\nTransfer-Encoding: chunked\r\n\r\nnumber", 400),
         (b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: 3\r\nContent-Length: 4", 400),
         (b"POST /echo HTTP/1.1\r\nHost: w\r\nTransfer-Encoding: gzip", 501),
+        (b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0", 400),
         (b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: -3", 400),
         (b"POST /echo HTTP/1.1\r\nHost: w\r\nContent-Length: 40001", 413),
         (b"DELETE /echo HTTP/1.1\r\nHost: w", 405),
@@ -153,6 +154,15 @@ def test_what_is_no_request_is_refused_and_ends_the_connection(port: Port, head:
     """Nothing that follows is taken for a request."""
     assert port.statuses(head + b"\r\n\r\n" + ASK) == [status]
     assert port.batches == []
+
+
+def test_head_has_the_headers_of_get_and_no_body(port: Port) -> None:
+    """As probes and load balancers ask."""
+    answer = port.exchange(b"HEAD /plain HTTP/1.1\r\nHost: w\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"\r\nContent-Length: 5\r\n" in answer
+    assert answer.endswith(b"\r\n\r\n")
+    assert port.statuses(b"HEAD /echo HTTP/1.1\r\nHost: w\r\n\r\n") == [405]
 
 
 def test_a_head_without_an_end_is_refused(port: Port) -> None:
