@@ -25,6 +25,8 @@ from driftway.worker.errors import TOO_MANY_FILES, Failure, UsageFailure, shown
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
+NOT_ALLOWED = errno.EACCES, errno.EPERM, errno.EROFS
+"""The user, or the file system, does not allow what is done with a file."""
 BAD_NAME = errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR
 """What is wrong with a name that was given, wherever it is used."""
 MOST_SHOWN = 200
@@ -95,6 +97,8 @@ class LazyGroup(click.Group):
                 say(f"cannot write{what}: {error.strerror}", 1)
             elif error.errno in TOO_MANY_FILES:
                 say(f"cannot open{what}: this process cannot open more files: raise its limit (ulimit -n)", 1)
+            elif error.errno in NOT_ALLOWED and error.filename:
+                say(f"cannot use{what}: {error.strerror}", 1)
             elif error.errno in BAD_NAME:
                 say(f"cannot open{what}: {error.strerror}", UsageFailure.exit_code)
                 ctx.exit(UsageFailure.exit_code)

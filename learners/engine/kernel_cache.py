@@ -68,7 +68,11 @@ def _parent() -> Path:
     home = os.path.expanduser("~")
     if os.path.isabs(home):
         return Path(home, ".cache", "driftway")
-    return Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")  # a user without a home, as in some containers
+    try:  # a user without a home, as in some containers
+        above = tempfile.gettempdir()
+    except FileNotFoundError:  # nor a folder that can be written, as `_keep_code` then says
+        above = "/tmp"  # noqa: S108
+    return Path(above, f"driftway-{os.getuid()}")
 
 
 FOLDER = _parent() / "kernels"

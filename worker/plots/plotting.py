@@ -89,9 +89,18 @@ def check_output(path: str, suffixes: Sequence[str] = SUFFIXES) -> None:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """Return an empty figure of so many inches, without a display or global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    """Return an empty figure of so many inches, without a display or global state.
+
+    Raises
+    ------
+    Failure
+        matplotlib finds no folder for its cache.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except OSError:
+        raise Failure("matplotlib finds no folder that it can write to: name one in MPLCONFIGDIR") from None
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)

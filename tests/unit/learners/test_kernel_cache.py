@@ -289,6 +289,16 @@ def test_a_user_without_a_home_gets_a_folder_of_their_own(monkeypatch, tmp_path)
     assert kernel_cache._parent() == Path(tempfile.gettempdir(), f"driftway-{os.getuid()}")
 
 
+def test_without_any_folder_that_can_be_written_a_place_is_named_nevertheless(monkeypatch):
+    """As in a container whose root file system is read-only: every start compiles, but it starts."""
+    for variable in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/absent"])
+    assert kernel_cache._parent() == Path(f"/tmp/driftway-{os.getuid()}")
+
+
 def refuses(caplog, folder):
     """Whether the cache is refused with one warning that names the folder and says why."""
     kernel_cache._warn.cache_clear()
