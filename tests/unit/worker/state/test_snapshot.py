@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,7 +102,7 @@ def test_a_model_that_has_seen_no_good_event_has_a_snapshot_too() -> None:
         (model_settings("dfop:mu=0.01", "pa1", accuracy_every=41), "made with accuracy_every 40, this worker has 41"),
         (model_settings("dfop:mu=0.01", "pa1", standardize=False), "made with standardize True, this worker has False"),
         (model_settings("dfop:mu=0.01", "pa1", target=Target("classification", 2, ("a", "b"))), "made with labels []"),
-        (model_settings("dfop:mu=0.01", "pa1", n_features=5), "other"),
+        (model_settings("dfop:mu=0.01", "pa1", n_features=5), "x has 4 features, expected 5"),
     ],
 )
 def test_snapshot_of_another_model_is_refused_with_the_difference(other: ModelSettings, words: str) -> None:
@@ -110,7 +111,30 @@ def test_snapshot_of_another_model_is_refused_with_the_difference(other: ModelSe
 
 def test_other_number_of_features_is_noticed_even_if_the_states_have_the_same_size() -> None:
     blob = blob_of(learned(model_settings("no_change")))
-    assert "other parameters or another state layout" in refusal(blob, model_settings("no_change", n_features=5))
+    assert "x has 4 features, expected 5" in refusal(blob, model_settings("no_change", n_features=5))
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        (("a", "b", "d"), "x lacks d and has unknown c"),
+        (3, "x is an object, expected a list of 3 features"),
+        (("a", "b", "c"), None),
+        (None, None),
+    ],
+)
+def test_a_state_of_features_with_other_names_is_refused(features: Any, words: str | None) -> None:
+    """Else what was learned of one feature would be taken for another's, or every event would be rejected."""
+    settings, named = model_settings("pa1"), isinstance(features, tuple)
+    model = Model(settings, 3)
+    model.advance(records([write_json({"x": {"a": i, "b": -i, "c": 1}, "y": i % 2}) for i in range(9)]))
+    other = replace(settings, n_features=3 if features else None, feature_names=features if named else None)
+    if words is not None:
+        assert words in refusal(blob_of(model), other)
+    else:
+        restored = Model(other, 3)
+        snapshot.read(blob_of(model), restored)
+        assert restored.schema == model.schema
 
 
 def test_changed_default_of_a_parameter_is_noticed() -> None:
