@@ -366,8 +366,10 @@ class WorkerMetrics:
 
 
 def lags(tasks: Collection[Task], ends: Mapping[int, int]) -> dict[int, int]:
-    """Return partition -> offsets between the committed one and the log's end, where that is known."""
-    return {task.partition: max(0, ends[task.partition] - task.committed) for task in tasks if task.partition in ends}
+    """Return partition -> offsets between the committed one and the log's end, where both are known."""
+    # What is committed is not known before the first restore; from 0 on it would be the whole log.
+    known = (task for task in tasks if task.partition in ends and (task.committed or task.state is not State.CREATED))
+    return {task.partition: max(0, ends[task.partition] - task.committed) for task in known}
 
 
 def version() -> str:

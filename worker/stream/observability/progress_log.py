@@ -106,6 +106,8 @@ class ProgressLog:
         if self._unreported and now - self._rejections_at >= REJECTED_SECONDS:
             self._report_rejected(now)
         if now - self._progress_at >= PROGRESS_SECONDS:
+            own = {task.partition for task in tasks}
+            self._clocks = {p: clocks for p, clocks in self._clocks.items() if p in own}  # not of what has moved away
             rate = (self.rows - self._rows_before) / (now - self._progress_at)
             known = lags(tasks, ends)
             self.event_log.event(

@@ -17,6 +17,7 @@ from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.progress_log import ProgressLog
 from driftway.worker.stream.observability.service_manager import ServiceManager
 from driftway.worker.stream.observability.tracing.tracing import Tracing
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.codec import parse_json
@@ -156,4 +157,8 @@ class Reporter:
 
     def refresh(self) -> None:
         """Update what the endpoint shows; called from its thread."""
-        self.metrics.refresh(list(self._tasks.values()), self.health)
+        tasks = list(self._tasks.values())
+        self.metrics.refresh(tasks, self.health)
+        for task in tasks:  # what the loop has closed meanwhile would be shown for good
+            if task.state is State.CLOSED and self._tasks.get(task.partition) in (None, task):
+                self.metrics.state(task)

@@ -17,11 +17,14 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from driftway.worker.kafka.error_handling import ErrorAction
+from driftway.worker.settings import WorkerSettings
 from driftway.worker.settings.option_values import LabelWait, SharingOption
 from driftway.worker.state.model import Model
 from driftway.worker.state.monitoring.alarms import DriftAlarm
 from driftway.worker.state.outputs import Outputs
+from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import STATES, WorkerMetrics
+from driftway.worker.stream.observability.reporter import Reporter
 from driftway.worker.stream.observability.task_figures import FIGURES
 from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
@@ -159,6 +162,33 @@ def test_lag_goes_from_what_is_committed_to_the_logs_end() -> None:
     assert found["driftway_consumer_lag_offsets"] == {("3",): 7.0}, "where partition 5 ends has not been asked yet"
     assert found["driftway_cluster_reachable"] == {(): 1.0}
     assert found["driftway_poll_loop_age_seconds"] == {(): 0.25}
+
+
+def test_lag_is_not_known_before_the_first_restore() -> None:
+    metrics, created = worker_metrics(), a_task(state=State.CREATED)
+    created.committed = 0
+    metrics.refresh([created], HEALTH)
+    assert "driftway_consumer_lag_offsets" not in shown(metrics)
+    created.committed = 50  # a failed commit is to be restored
+    metrics.refresh([created], HEALTH)
+    assert shown(metrics)["driftway_consumer_lag_offsets"] == {("3",): 7}
+
+
+def test_what_moves_away_while_somebody_looks_is_shown_no_more() -> None:
+    settings = WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("arow"))
+    metrics, task = worker_metrics(), a_task()
+    tasks: dict[int, Any] = {3: task}
+    reporter = Reporter(settings, EventLog("text"), metrics, tasks)
+
+    def close() -> dict[str, Any]:
+        task.state = State.CLOSED
+        metrics.state(task)
+        del tasks[3]
+        return {"auto": {"arow": 1.0}}
+
+    task.model.experts = close  # the loop's thread closes it while the endpoint's asks
+    reporter.refresh()
+    assert not any(("3" in labels) for series in shown(metrics).values() for labels in series)
 
 
 def test_what_moved_away_is_shown_no_more() -> None:

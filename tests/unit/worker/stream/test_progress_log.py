@@ -12,6 +12,7 @@ import pytest
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.progress_log import REJECTED_SECONDS, SHOWN_BYTES, ProgressLog, example
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.task import Task
 from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.rejections import BY_END, KINDS, OTHER, kind_of
@@ -83,6 +84,7 @@ def test_every_minute_has_a_line_with_rows_lag_and_accuracy() -> None:
     log = Told()
     task = Task(WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1")), 0, None)  # type: ignore[arg-type]
     task.model.advance(records(events(200)))
+    task.move(State.RESTORING)
     log.progress_log.count(0, 200, [])
     log.progress_log.tick([task], {0: 7, 1: 100})
     assert log.lines() == []
@@ -124,3 +126,12 @@ def test_stamps_ahead_are_told_at_once_and_then_with_the_progress() -> None:
     stamps, summary = log.lines()
     assert stamps == "timestamps ahead or behind partition=2 records=5 furthest_seconds=3000"
     assert "labels_waiting=2 labels_ahead_seconds=4" in summary
+
+
+def test_labels_that_wait_in_partitions_that_moved_away_are_not_told() -> None:
+    log = Told()
+    task: Any = SimpleNamespace(partition=2, clocks={"labels_waiting": 2, "labels_ahead_ms": 4000})
+    log.progress_log.note_clocks(task)
+    log.now += 60
+    log.progress_log.tick([], {})
+    assert log.lines() == ["working rows=0 rows_per_second=0 rejected=0"]
