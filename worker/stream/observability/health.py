@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import Consumer, KafkaException
 
-from driftway.worker.errors import Unreachable, file_shortage
+from driftway.worker.errors import Failure, Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
+from driftway.worker.kafka.error_handling import message_of
 from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import WorkerSettings
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 CHECK_SECONDS, ENDS_SECONDS, ANSWER_SECONDS = 0.5, 2.0, 3.0
 """Intervals between two requests for the cluster's brokers and between two for the ends of logs, and their timeout: an
 outage is noticed after 5 s at most."""
+ASKING_ERRORS = KafkaException, Failure
+"""The cluster does not answer; or no client can be made, as while files are short or certificates are replaced."""
 REPEAT_SECONDS = 10.0
 """Interval between two lines about the same outage."""
 SHORTAGE_SECONDS = 5.0
@@ -178,7 +181,7 @@ class HealthMonitor:
         self._ended.set()
         if self._thread is not None and self.settings.stop_at_end and self.reachable:
             self._thread.join(ANSWER_SECONDS)
-            with contextlib.suppress(KafkaException):
+            with contextlib.suppress(*ASKING_ERRORS):
                 self._ask_for_ends(self._make_reader(), 0.0)
 
     def _run(self) -> None:
@@ -186,16 +189,17 @@ class HealthMonitor:
 
         A client may know no broker any more, and so not ask at all: after an error another one asks.
         """
-        reader = self._make_reader()
+        reader: Consumer | None = None
         while not self._ended.wait(CHECK_SECONDS):
             try:
+                reader = reader or self._make_reader()
                 found = reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
                 self.record_brokers(found.brokers)
                 self.input_partitions = partition_counts(found).get(self.settings.input, 0)
-            except KafkaException as error:
-                self.record_unreachable(error.args[0].str())
-                reader.close()
-                reader = self._make_reader()
+            except ASKING_ERRORS as error:
+                self.record_unreachable(message_of(error))
+                _close(reader)
+                reader = None
             else:
                 self.record_answer()
             self.check_loop()
@@ -205,19 +209,20 @@ class HealthMonitor:
 
         A client may ask the old leader of a partition for as long as that is dead, so after an error another one asks.
         """
-        reader = self._make_reader()
+        reader: Consumer | None = None
         while not self._ended.wait(ENDS_SECONDS):
             try:
+                reader = reader or self._make_reader()
                 self._ask_for_ends(reader)
                 if self.settings.topics.shared:
                     shares = self.settings.topics.shares
                     found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
                     self.shares_partitions = partition_counts(found).get(shares, 0)
-            except KafkaException as error:
-                self.ends_error = error.args[0].str()
+            except ASKING_ERRORS as error:
+                self.ends_error = message_of(error)
                 self.open_transactions.close()
-                reader.close()
-                reader = self._make_reader()
+                _close(reader)
+                reader = None
             else:
                 self.ends_error = None
 
@@ -292,6 +297,12 @@ class HealthMonitor:
         else:
             self.event_log.error("the loop is stuck, stacks of all threads follow", seconds=seconds)
             dump_stacks()
+
+
+def _close(reader: Consumer | None) -> None:
+    """Close a client, if there is one."""
+    if reader is not None:
+        reader.close()
 
 
 def dump_stacks() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import certifi
 import pytest
 
 from driftway.worker.settings import WorkerSettings
@@ -23,6 +26,7 @@ from driftway.worker.stream.observability.health import (
     HealthMonitor,
 )
 from driftway.worker.stream.task.lifecycle import State
+from tests.support.kafka import await_until
 from tests.unit.worker.rows import model_settings
 
 
@@ -187,6 +191,24 @@ def test_a_client_that_can_open_no_files_counts_as_an_outage(monkeypatch: pytest
     watched.now += health.SHORTAGE_SECONDS
     watched.health.record_answer()
     assert watched.health.reachable
+
+
+def test_a_client_that_cannot_be_made_ends_no_monitoring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As while certificates are replaced during an outage: both threads ask again once they are there."""
+    for name in ("CHECK_SECONDS", "ENDS_SECONDS", "ANSWER_SECONDS", "REPEAT_SECONDS"):
+        monkeypatch.setattr(health, name, 0.1)
+    authority, out = tmp_path / "ca.pem", io.StringIO()
+    secured = {"security.protocol": "ssl", "ssl.ca.location": str(authority)}
+    settings = WorkerSettings("127.0.0.1:1", "EVENTS", "g", model_settings("pa1"), passthrough=secured)
+    monitor = HealthMonitor(settings, EventLog(TEXT, out), lambda: [0])
+    monitor.begin()
+    await_until(lambda: "ssl.ca.location" in out.getvalue(), 20, "the outage is logged")
+    await_until(lambda: "ssl.ca.location" in (monitor.ends_error or ""), 20, "the ends are not known")
+    shutil.copy(certifi.where(), authority)
+    await_until(lambda: "ssl.ca.location" not in out.getvalue().splitlines()[-1], 20, "the cluster is asked again")
+    await_until(lambda: "ssl.ca.location" not in (monitor.ends_error or ""), 20, "the ends are asked for again")
+    assert not monitor.reachable
+    monitor.end()
 
 
 @pytest.mark.parametrize(
