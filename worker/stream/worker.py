@@ -32,6 +32,7 @@ from driftway.worker.stream.background.commits import PendingCommits
 from driftway.worker.stream.background.model_changes import ModelChanges
 from driftway.worker.stream.background.restores import PendingRestores
 from driftway.worker.stream.consumer.assignment_watchdog import AssignmentWatchdog
+from driftway.worker.stream.consumer.backpressure import Backpressure
 from driftway.worker.stream.consumer.input_watch import InputWatch
 from driftway.worker.stream.consumer.label_consumer import LabelConsumer
 from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
@@ -59,8 +60,6 @@ dead broker after 9 s by default, and then a partition has a new leader. Commits
 get the longer budget, which is below the transaction timeout."""
 REVOKE_SECONDS, REVOKE_FRACTION = 12.0, 0.4
 """Budget for everything inside a revoke callback, and its largest share of `max.poll.interval.ms`."""
-PAUSE_AFTER_SECONDS = 0.1
-"""How long the loop waits for the commit of a partition with too many buffered outputs before pausing it."""
 
 
 class Worker:
@@ -93,8 +92,7 @@ class Worker:
         self._restores = PendingRestores(settings, ids)
         self._commits = PendingCommits(ids)
         self._retries = RetryPolicy(settings.unavailable_timeout)
-        self._paused: set[int] = set()
-        """Partitions paused until their commit in flight succeeds."""
+        self._backpressure = Backpressure(self.tasks)
         self.stopping = False
         self._leaving = False
         self._memory = MemoryManager()
@@ -152,7 +150,7 @@ class Worker:
         self._collect_restores()
         self._collect_commits()
         self._retry_restores()
-        self._apply_backpressure()
+        self._backpressure.apply(self.consumer, self._await_commits)
         self._model_changes.follow()
         if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
             # All at once, even those not due yet: a commit mostly waits for the broker, and they wait in parallel.
@@ -162,7 +160,8 @@ class Worker:
     def _poll_timeout(self) -> float:
         """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
         due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
-        idle = IDLE_SECONDS / 10 if self._restores or self._commits else IDLE_SECONDS
+        busy = self._restores or self._commits or self._backpressure.for_labels
+        idle = IDLE_SECONDS / 10 if busy else IDLE_SECONDS
         return min(idle, max(0.0, due - time.monotonic()))
 
     # 2. Advancing.
@@ -185,14 +184,6 @@ class Worker:
         self._first.count(task, outputs)
         if not was_running and task.running:
             self.reporter.running(task)
-
-    def _apply_backpressure(self) -> None:
-        """Wait for commits of partitions with too many buffered outputs, then pause them, which drops fetched rows."""
-        if slow := [p for p, task in self.tasks.items() if task.holds_too_much and p not in self._paused]:
-            self._await_commits(slow, Deadline(PAUSE_AFTER_SECONDS))
-        for partition in [p for p in slow if self.tasks[p].holds_too_much]:
-            self._paused.add(partition)
-            self.consumer.pause(partition)
 
     # 3. Restoring.
 
@@ -280,9 +271,7 @@ class Worker:
             self.reporter.commit_ended(task, call.seconds, error)
             if error is None:
                 self._retries.succeeded(partition)
-                if partition in self._paused:
-                    self._paused.remove(partition)
-                    self.consumer.resume(partition)
+                self._backpressure.committed(self.consumer, partition)
             elif partition in leaving:
                 # The next owner starts from the last commit, whatever became of this one.
                 self.event_log.warning("last commit failed", partition=partition, error=str(error))
@@ -321,7 +310,7 @@ class Worker:
     def _restore_again(self, task: Task, action: ErrorAction, sentence: str) -> None:
         """Pause the partition, abandon its commit, reset the task and schedule a restore."""
         self.consumer.pause(task.partition)
-        self._paused.discard(task.partition)
+        self._backpressure.forget(task.partition)
         for call in self._commits.cancel([task.partition]):
             self._abandon(call)
         self.metrics.aborted(task)
@@ -373,7 +362,7 @@ class Worker:
             self._abandon(call)
         for partition in partitions:
             self._retries.reset(partition)
-            self._paused.discard(partition)
+            self._backpressure.forget(partition)
             task = self.tasks.pop(partition, None)
             if task is not None and task.state is not State.CLOSED:
                 self._close(task)

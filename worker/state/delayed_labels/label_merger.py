@@ -143,6 +143,11 @@ class LabelMerger:
         return len(self._events)
 
     @property
+    def waiting_event_bytes(self) -> int:
+        """Bytes of the events that wait for labels."""
+        return self._events.nbytes
+
+    @property
     def waiting_labels(self) -> int:
         """Number of labels that wait for events."""
         return len(self._labels)

@@ -1,0 +1,55 @@
+"""A backlog of events whose labels take longer to read: memory is bounded, and the bytes are those of one partition."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from confluent_kafka import Producer
+
+from driftway.learners import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.stream.consumer import backpressure, label_consumer
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.metrics import WorkerMetrics
+from driftway.worker.stream.worker import Worker
+from tests.support.kafka import create_topic, read_all, unique
+from tests.support.process import driftway
+
+EVENTS, EACH, MOST, PIECE = 2000, 4, 300, 100
+"""Events, labels of each, events that may wait, and labels that a turn of the loop reads."""
+TIME = 1_700_000_000_000
+
+
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_events_that_wait_for_labels_are_bounded(kafka: str, monkeypatch: pytest.MonkeyPatch, client: str) -> None:
+    topic, labels, group = unique("events"), unique("labels"), unique("group")
+    create_topic(kafka, topic)
+    create_topic(kafka, labels)
+    producer = Producer(quiet({"bootstrap.servers": kafka}))
+    for i in range(EVENTS):
+        event = json.dumps({"id": i, "x": [i % 7, i % 3]})
+        producer.produce(topic, event, partition=0, timestamp=TIME + i)
+        for _ in range(EACH):
+            producer.produce(labels, json.dumps({"id": i, "y": i % 2}), partition=0, timestamp=TIME + i)
+    assert producer.flush(30) == 0
+    monkeypatch.setattr(backpressure, "MAX_WAITING_EVENTS", MOST)
+    monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", PIECE)
+    model = ModelSettings((Spec.parse("pa1"),), wait=LabelWait.parse("100"))
+    settings = WorkerSettings(kafka, topic, group, model, label_topic=labels, stop_at_end=True, client=client)
+    worker, waiting, largest = Worker(settings, EventLog(), WorkerMetrics(group, topic)), [0], [0]
+    step = worker.step
+
+    def watched() -> None:
+        step()
+        waiting.extend(task.merger.waiting_events for task in worker.tasks.values() if task.merger is not None)
+        largest.append(worker.consumer._batch)
+
+    worker.step = watched  # type: ignore[method-assign]
+    worker.run()
+    assert MOST <= max(waiting) < MOST + max(largest)
+    assert len(read_all(kafka, f"{topic}.{group}.predictions")) == EVENTS
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels
+    assert driftway("audit", *place, "--learner", "pa1", "--label-wait", "100").code == 0
