@@ -9,8 +9,10 @@ from confluent_kafka import Producer
 
 from driftway.learners import Spec
 from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
+from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.stream.consumer import backpressure, label_consumer
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
@@ -23,8 +25,11 @@ EVENTS, EACH, MOST, PIECE = 2000, 4, 300, 100
 TIME = 1_700_000_000_000
 
 
-@pytest.mark.parametrize("client", [NATIVE, PYTHON])
-def test_events_that_wait_for_labels_are_bounded(kafka: str, monkeypatch: pytest.MonkeyPatch, client: str) -> None:
+@pytest.mark.parametrize(("client", "begins_late"), [(NATIVE, False), (PYTHON, True)])
+def test_events_that_wait_for_labels_are_bounded(
+    kafka: str, monkeypatch: pytest.MonkeyPatch, client: str, begins_late: bool
+) -> None:
+    """Also if all that have waited become ready at once, because the label topic's reader begins late."""
     topic, labels, group = unique("events"), unique("labels"), unique("group")
     create_topic(kafka, topic)
     create_topic(kafka, labels)
@@ -36,18 +41,25 @@ def test_events_that_wait_for_labels_are_bounded(kafka: str, monkeypatch: pytest
             producer.produce(labels, json.dumps({"id": i, "y": i % 2}), partition=0, timestamp=TIME + i)
     assert producer.flush(30) == 0
     monkeypatch.setattr(backpressure, "MAX_WAITING_EVENTS", MOST)
-    monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", PIECE)
+    monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", BATCH_MESSAGES if begins_late else PIECE)
     model = ModelSettings((Spec.parse("pa1"),), wait=LabelWait.parse("100"))
     settings = WorkerSettings(kafka, topic, group, model, label_topic=labels, stop_at_end=True, client=client)
     worker, waiting, largest = Worker(settings, EventLog(), WorkerMetrics(group, topic)), [0], [0]
-    step = worker.step
+    step, fetch = worker.step, worker._labels._fetch
+
+    def fetch_late(wanted: dict[int, LabelMerger]) -> None:
+        if not begins_late or max(waiting) >= MOST:
+            fetch(wanted)
 
     def watched() -> None:
+        before, size = sum(task.position for task in worker.tasks.values()), worker.consumer.batch_size
         step()
+        taken = sum(task.position for task in worker.tasks.values()) - before
+        assert taken <= size, "all that have waited would keep the loop from polling in time"
         waiting.extend(task.merger.waiting_events for task in worker.tasks.values() if task.merger is not None)
-        largest.append(worker.consumer._batch)
+        largest.append(size)
 
-    worker.step = watched  # type: ignore[method-assign]
+    worker.step, worker._labels._fetch = watched, fetch_late  # type: ignore[method-assign]
     worker.run()
     assert MOST <= max(waiting) < MOST + max(largest)
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == EVENTS

@@ -141,12 +141,12 @@ class Worker:
         arrived = self.consumer.poll(self._poll_timeout())
         self._shares.poll()
         if batches := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:
-            started = time.monotonic()
-            for partition, records in batches:
-                self._advance(partition, records)
+            started, most = time.monotonic(), max(1, self.consumer.batch_size // len(batches))
+            taken = [self._advance(partition, records, most) for partition, records in batches]
             seconds = time.monotonic() - started
             self.metrics.worker_metric(self.metrics.batch_duration).observe(seconds)
-            self.consumer.adapt_batch_size(seconds, sum(map(len, arrived)))
+            full = bool(self.settings.label_topic) and max(taken) >= most
+            self.consumer.adapt_batch_size(seconds, sum(taken), full)
         self._collect_restores()
         self._collect_commits()
         self._retry_restores()
@@ -160,30 +160,34 @@ class Worker:
     def _poll_timeout(self) -> float:
         """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
         due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
-        busy = self._restores or self._commits or self._backpressure.for_labels
+        busy = self._restores or self._commits or any(task.awaits_labels for task in self.tasks.values())
         idle = IDLE_SECONDS / 10 if busy else IDLE_SECONDS
         return min(idle, max(0.0, due - time.monotonic()))
 
     # 2. Advancing.
 
-    def _advance(self, partition: int, records: Records | None) -> None:
-        """Let a task process records, if it is restored; None continues with events that waited for labels."""
-        task = self.tasks.get(partition)
+    def _advance(self, partition: int, records: Records | None, most: int) -> int:
+        """Let a task process records, if it is restored; return how many it took.
+
+        None continues with events that waited for labels, of which it takes at most `most`.
+        """
+        task, arrived = self.tasks.get(partition), 0 if records is None else len(records)
         if task is None or not task.accepts_records:
-            return
-        was_running = task.running
+            return arrived
+        was_running, waited = task.running, _waiting(task)
         try:
             with self.reporter.tracing.batch(task, records):
-                outputs = task.advance(records)
+                outputs = task.advance(records, most)
         except (KafkaException, TaskError) as error:
             self._handle_failure(task, error)
-            return
+            return arrived
         self.reporter.advanced(task, records, outputs, self.consumer.skipped_offsets.pop(partition, 0), was_running)
         if outputs is not None and outputs.excess is not None:
             raise outputs.excess
         self._first.count(task, outputs)
         if not was_running and task.running:
             self.reporter.running(task)
+        return max(0, arrived + waited - _waiting(task))
 
     # 3. Restoring.
 
@@ -386,3 +390,8 @@ class Worker:
         for clients in (self._labels, self._shares, self._model_changes, self.consumer):
             clients.close()
         self.event_log.event("left", group=self.settings.group)
+
+
+def _waiting(task: Task) -> int:
+    """Number of events that wait for labels."""
+    return 0 if task.merger is None else task.merger.waiting_events

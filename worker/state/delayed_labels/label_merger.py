@@ -199,7 +199,11 @@ class LabelMerger:
             self._latest_event_time = None
 
     def take(
-        self, events: Records | None, now: float, count_awaited: CountAwaited = lambda _labels: 0
+        self,
+        events: Records | None,
+        now: float,
+        count_awaited: CountAwaited = lambda _labels: 0,
+        most: int | None = None,
     ) -> Records | None:
         """Merge the records that need not wait; return None if there are none.
 
@@ -211,20 +215,24 @@ class LabelMerger:
             Seconds of a monotonic clock.
         count_awaited : callable
             Returns how many of the first of these labels are awaited by rows.
+        most : int or None
+            Number of events to take at most: all that have waited may become ready at once. None: all.
         """
         if events is not None:
             self._events.add(events)
-        parts = list[Records]()
-        while self._replay and not self.needs_labels:
+        parts, left = list[Records](), max(1, len(self._events)) if most is None else most
+        while left > 0 and self._replay and not self.needs_labels:
             end = self._replay[0]
             if (ready := self._events.before(end.offset)) is not None:
+                ready = ready.before(left)
+                left -= len(ready)
                 labels, (of_events, of_labels) = self._labels.before(end.label), self._corrections
                 label_due = None if labels is None else replayed_times(labels, of_labels)
                 parts.append(self._merge(ready, labels, replayed_times(ready, of_events), label_due))
-            if self._events.next < end.offset:
+            if self._events.next < end.offset or self._events.before(end.offset) is not None:
                 break
             self._replay.popleft()
-        if not self._replay and (merged := self._merge_live(now, count_awaited)) is not None:
+        if left > 0 and not self._replay and (merged := self._merge_live(now, count_awaited, left)) is not None:
             parts.append(merged)
         self._events.own()
         self._labels.own()
@@ -232,8 +240,8 @@ class LabelMerger:
             return parts[0] if parts else None
         return concatenated(parts)
 
-    def _merge_live(self, now: float, count_awaited: CountAwaited) -> Records | None:
-        """Merge the events that need not wait any longer for earlier labels; None if there are none."""
+    def _merge_live(self, now: float, count_awaited: CountAwaited, most: int) -> Records | None:
+        """Merge at most `most` events that need not wait any longer for earlier labels; None if there are none."""
         events, labels = self._events.before(None), self._labels.before(None)
         if events is None:
             self._waits_since = None
@@ -255,7 +263,8 @@ class LabelMerger:
         if n == len(events) > 1 and of_labels is not None and self._at_end:
             # The last label may have to wait for its row, which these events may bring.
             n -= int(of_labels.unconfirmed[-1] or of_labels.wrong[-1])
-        self._waits_since = None if n == len(events) else since if n == 0 else now
+        self._waits_since = since if n == 0 or n > most else None if n == len(events) else now
+        n = min(n, most)
         return self._merge_judged(events.before(n), labels, of_events, of_labels) if n else None
 
     def _merge_judged(

@@ -34,7 +34,7 @@ class Backpressure:
         self._tasks = tasks
         self._for_commits: set[int] = set()
         """Paused until their commit in flight succeeds."""
-        self.for_labels: set[int] = set()
+        self._for_labels: set[int] = set()
         """Paused until labels have come for the events that wait."""
 
     def apply(self, consumer: PartitionConsumer, await_commits: Callable[[Collection[int], Deadline], object]) -> None:
@@ -45,14 +45,14 @@ class Backpressure:
             self._for_commits.add(partition)
             consumer.pause(partition)
         for partition, task in self._tasks.items():
-            paused = partition in self.for_labels
+            paused = partition in self._for_labels
             if paused == _is_ahead(task, paused):
                 continue
             if not paused:
-                self.for_labels.add(partition)
+                self._for_labels.add(partition)
                 consumer.pause(partition)
             else:
-                self.for_labels.remove(partition)
+                self._for_labels.remove(partition)
                 self._resume(consumer, partition)
 
     def committed(self, consumer: PartitionConsumer, partition: int) -> None:
@@ -64,10 +64,10 @@ class Backpressure:
     def forget(self, partition: int) -> None:
         """Forget a partition: it is restored, and resumed then, or it has moved away."""
         self._for_commits.discard(partition)
-        self.for_labels.discard(partition)
+        self._for_labels.discard(partition)
 
     def _resume(self, consumer: PartitionConsumer, partition: int) -> None:
-        if partition not in self._for_commits | self.for_labels:
+        if partition not in self._for_commits | self._for_labels:
             consumer.resume(partition)
 
 

@@ -80,7 +80,8 @@ class PartitionConsumer:
         """Partition -> why it must be restored: a log does not hold the next offset; paused since then."""
         self.skipped_offsets: Counter[int] = Counter()
         """Partition -> number of offsets without a row: markers, and aborted or compacted records."""
-        self._batch = FIRST_BATCH
+        self.batch_size = FIRST_BATCH
+        """Rows that a turn of the loop takes at most."""
         self._few = False
         """Whether the last poll returned few rows, and all there were."""
         self._in_poll = False
@@ -122,20 +123,20 @@ class PartitionConsumer:
                 self._handle_error(problem)
         return [batch for batch in self._drop_moved(records) if self._starts_at_seek(batch)]
 
-    def adapt_batch_size(self, seconds: float, rows: int) -> None:
-        """Choose the size of the next batch by how long the last one, of `rows` rows, took."""
+    def adapt_batch_size(self, seconds: float, rows: int, full: bool = False) -> None:
+        """Choose the size of the next batch by how long the last one, of `rows` rows, took; `full`: it left some."""
         if seconds > TURN_SECONDS:
-            self._batch = max(1, int(rows * TURN_SECONDS / seconds))
-        elif rows >= self._batch and seconds < TURN_SECONDS / 2:
-            self._batch = min(2 * self._batch, BATCH_MESSAGES)
+            self.batch_size = max(1, int(rows * TURN_SECONDS / seconds)) if rows else self.batch_size
+        elif (full or rows >= self.batch_size) and seconds < TURN_SECONDS / 2:
+            self.batch_size = min(2 * self.batch_size, BATCH_MESSAGES)
 
     def _drain(self, wait: float) -> PollResult:
         """Poll the client, then do what its callbacks had to defer."""
         wait -= self._gather(wait)
         self._in_poll = True
-        polled = self.member.poll(self._batch, wait)
+        polled = self.member.poll(self.batch_size, wait)
         self._in_poll = False
-        self._few = 0 < sum(map(len, polled.records)) < min(FEW_ROWS, self._batch)
+        self._few = 0 < sum(map(len, polled.records)) < min(FEW_ROWS, self.batch_size)
         deferred, self._deferred = self._deferred, {}
         for partition, action in deferred.items():
             action(partition)

@@ -151,15 +151,15 @@ class Task:
         if self.position >= self._relearned_at:
             self._run()
 
-    def advance(self, records: Records | None) -> Outputs | None:
+    def advance(self, records: Records | None, most: int | None = None) -> Outputs | None:
         """Process the next records; return the emitted outputs, or None if nothing was emitted.
 
         Records below `position` were delivered before and are skipped. None continues with events that waited for
-        labels.
+        labels; at most `most` of these are taken.
         """
         self.count.seen(None if records is None else records.epoch)
         if self.merger is not None:
-            records = self.merger.take(records, time.monotonic(), self.model.count_awaited)
+            records = self.merger.take(records, time.monotonic(), self.model.count_awaited, most)
         if records is None:
             return None
         if first := int(records.offsets.searchsorted(self.position)):

@@ -55,7 +55,8 @@ class Live:
             if chance.random() < 0.3:
                 self.flow.end_labels()
             batch = events_due.pop(0) if events_due and chance.random() < 0.7 else None
-            self.taken += told(self.flow.take(batch, now))
+            most = chance.choice([None, 1, 3, 20])
+            self.taken += told(self.flow.take(batch, now, most=most))
             if chance.random() < 0.2:
                 self.parts.append(self.flow.order)
                 self.flow.snapshot_taken(self.flow.order.end)
@@ -91,7 +92,7 @@ def test_the_same_records_come_again(chance: random.Random) -> None:
             again.add_labels(labels.after(again.next_label - BEGIN.label).before(chance.randint(1, 5)))
             taken += told(again.take(None, 0.0))
         else:
-            taken += told(again.take(next(coming), 0.0))
+            taken += told(again.take(next(coming, None), 0.0, most=chance.choice([None, 1, 4])))
     assert taken == [one for one in live.taken if one[0] >= begin.offset]
 
 

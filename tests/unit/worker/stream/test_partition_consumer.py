@@ -205,15 +205,15 @@ def test_rows_gather_after_a_few_and_no_longer_than_the_loop_may_wait(monkeypatc
 def test_batches_follow_the_learners_speed() -> None:
     """A learner that takes 10 ms a row must not keep the group waiting for 10,000 of them."""
     one = made(Handing())
-    assert one._batch == FIRST_BATCH
+    assert one.batch_size == FIRST_BATCH
     for _ in range(10):
-        one.adapt_batch_size(0.01, one._batch)
-    assert one._batch == BATCH_MESSAGES
+        one.adapt_batch_size(0.01, one.batch_size)
+    assert one.batch_size == BATCH_MESSAGES
     one.adapt_batch_size(100.0, BATCH_MESSAGES)
-    assert one._batch == TURN_SECONDS * 100
+    assert one.batch_size == TURN_SECONDS * 100
     one.adapt_batch_size(TURN_SECONDS, 100)
-    assert one._batch == 100
+    assert one.batch_size == 100
     one.adapt_batch_size(1e6, 1)
-    assert one._batch == 1
+    assert one.batch_size == 1
     one.adapt_batch_size(0.001, 1)
-    assert one._batch == 2
+    assert one.batch_size == 2
