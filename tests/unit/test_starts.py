@@ -88,7 +88,7 @@ def test_start_from_a_folder_with_such_files(arguments: tuple[str, ...], said: s
 @pytest.mark.parametrize("start_by", [("-m", "driftway"), ("-c", "from driftway.cli import main; main()")])
 def test_a_working_folder_that_was_deleted_is_named(tmp_path: Path, start_by: tuple[str, ...]) -> None:
     """As a release's folder is, while a service manager starts its program again."""
-    script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"'
+    script = 'mkdir gone && cd gone && rmdir "$OLDPWD/gone" && exec "$0" "$@"'
     argv = ["sh", "-c", script, sys.executable, "-P", *start_by, *EVALUATE]
     done = subprocess.run(
         argv, cwd=tmp_path, env=clean_environment(), capture_output=True, check=False, text=True, timeout=120
