@@ -130,6 +130,8 @@ class LabelMerger:
         self._at_end = self._label_topic_seen = False
         """Whether the label topic is read to its last known end, and whether the first wait for its reader is over."""
         self._waits_since: float | None = None
+        self._ready_until = 0
+        """Offset after the last event that need not wait any longer, whether or not it is merged yet."""
         self._event_line, self._label_line = lines
         self._newest_label = self._label_line
         """The latest stamp in line of all labels read."""
@@ -259,13 +261,16 @@ class LabelMerger:
             # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
             later = of_events.times[:n] > newest_in_line(of_labels)
             n = int(later.argmax()) if later.any() else n
+        n = max(n, int(events.offsets.searchsorted(self._ready_until)))
         self._label_topic_seen |= n > 0
         if n == len(events) > 1 and of_labels is not None and self._at_end:
             # The last label may have to wait for its row, which these events may bring.
             n -= int(of_labels.unconfirmed[-1] or of_labels.wrong[-1])
-        self._waits_since = since if n == 0 or n > most else None if n == len(events) else now
-        n = min(n, most)
-        return self._merge_judged(events.before(n), labels, of_events, of_labels) if n else None
+        self._waits_since = None if n == len(events) else since if n == 0 else now
+        if n == 0:
+            return None
+        self._ready_until = int(events.offsets[n - 1]) + 1
+        return self._merge_judged(events.before(min(n, most)), labels, of_events, of_labels)
 
     def _merge_judged(
         self, events: Records, labels: Records | None, of_events: UsableTimes, of_labels: UsableTimes | None

@@ -145,6 +145,18 @@ def test_events_wait_for_labels_that_are_known_to_come_and_not_for_ever() -> Non
     assert [value for _, _, value in told(flow.take(None, 100.1 + MAX_IDLE_SECONDS))] == [b"l8", b"e5"]
 
 
+def test_what_has_waited_is_taken_in_pieces_and_what_comes_meanwhile_waits_as_long() -> None:
+    flow, end = LabelMerger(MergeOrder(BEGIN)), 100.0 + FIRST_MAX_IDLE_SECONDS
+    assert flow.take(records("e", 3, [1, 2, 3, 4]), 100.0) is None
+    assert [value for _, _, value in told(flow.take(None, end, most=2))] == [b"e3", b"e4"]
+    flow.add_labels(records("l", 7, [4]))
+    came = records("e", 7, [5, 6])
+    assert [value for _, _, value in told(flow.take(came, end, most=3))] == [b"e5", b"e6"]
+    assert flow.take(None, end + MAX_IDLE_SECONDS / 2, most=3) is None
+    flow.add_labels(records("l", 8, [5]))
+    assert [value for _, _, value in told(flow.take(None, end + 0.6, most=3))] == [b"l7", b"e7"]
+
+
 def test_a_reader_of_labels_that_still_connects_is_given_more_time() -> None:
     flow = LabelMerger(MergeOrder(BEGIN))
     assert flow.take(records("e", BEGIN.offset, [1]), 100.0) is None
