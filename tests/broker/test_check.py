@@ -159,7 +159,8 @@ def test_labels_that_would_not_find_their_events(
     assert driftway("worker", *options, "--stop-at-end").code == 0
     reasons = {dict(one.headers)["reason"].decode() for one in read_all(kafka, f"{topic}.{group}.rejected")}
     assert reasons == {
-        "late label: without a timestamp, by which a topic of labels is merged, it came before its event"
+        "late label: no event of this id waits: without a timestamp, by which a topic of labels is merged, it comes "
+        "before all events"
     }
     assert driftway("audit", *options).code == 0
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftway.worker.errors import Failure, UsageFailure, shown
-from driftway.worker.wire.events import MAX_KEY, NOT_JSON, RejectedEvent
+from driftway.worker.wire.events import MAX_KEY, NOT_JSON, UNKNOWN_ID, RejectedEvent
 from driftway.worker.wire.headers import Header
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ STREAMS_PLACE = [(f"__streams.errors.{name}", name) for name in ("topic", "parti
 EXCEPTION_CLASS = b"driftway.RejectedEvent"
 """Stands where a Java program has the class of the exception."""
 
+SHORTER = NOT_JSON.encode(), UNKNOWN_ID.encode()
+"""Reasons as earlier versions wrote them. Now more may follow: what the value begins with, that a label has no time."""
 KINDS = {
     "null value": "null",
     "not JSON": "not-json",
@@ -148,12 +150,12 @@ def lost_part(headers: Sequence[Header]) -> str:
     return f"{found} headers are left of {(said or b'').decode(errors='replace')}"
 
 
-def in_earlier_words(headers: Sequence[Header]) -> tuple[Header, ...]:
-    """Return a rejection's headers with the reason as earlier versions wrote it: without what a value begins with."""
+def in_earlier_words(headers: Sequence[Header], reason: bytes | None) -> tuple[Header, ...]:
+    """Return a rejection's headers with a `reason` of an earlier version, if this one only says more than that."""
 
     def earlier(name: str, value: bytes | None) -> bytes | None:
-        more = f"{NOT_JSON}: ".encode()
-        return NOT_JSON.encode() if name == "reason" and value is not None and value.startswith(more) else value
+        more = name == "reason" and reason in SHORTER and (value or b"").startswith(reason + b": ")
+        return reason if more else value
 
     return tuple((name, earlier(name, value)) for name, value in headers)
 

@@ -19,7 +19,7 @@ from driftway.worker.admin.audit.diff import (
 from driftway.worker.kafka.log_reader.records import RecordStream
 from driftway.worker.kafka.log_reader.stream import MessageStream
 from driftway.worker.wire.columns import BytesColumn
-from driftway.worker.wire.events import NOT_JSON, RejectedEvent
+from driftway.worker.wire.events import RejectedEvent
 from driftway.worker.wire.headers import Headers
 from driftway.worker.wire.rejections import (
     EARLIER_INPUT_OFFSET,
@@ -335,8 +335,7 @@ class RejectionComparison(TopicComparison):
         headers = dict(got[2])
         if OWN_COUNT not in headers:  # earlier versions did not keep the event's headers
             want = *want[:2], without_own(want[2])
-        if headers.get("reason") == NOT_JSON.encode():
-            want = *want[:2], in_earlier_words(want[2])
+        want = *want[:2], in_earlier_words(want[2], headers.get("reason"))
         if EXCEPTION in headers:  # workers may say otherwise at each start
             want = *want[:2], (*want[2], *streams_headers(want[2]))
         # Which events were too large is up to the limits at that time.

@@ -47,7 +47,7 @@ from driftway.worker.wire.writer import Column
 OTHER_SIZES = "the saved waiting rows have other sizes than those of these learners"
 WRONG_STAMPS = "wrong_timestamps", "furthest_ms"
 """Figures on the stamps that those around them contradict."""
-NO_STAMP = "late label: without a timestamp, by which a topic of labels is merged, it came before its event"
+NO_STAMP = f"{UNKNOWN_ID}: without a timestamp, by which a topic of labels is merged, it comes before all events"
 REASONS = {UNKNOWN: UNKNOWN_ID, SAME_AGAIN: SAME_LABEL, CONFLICTING: OTHER_LABEL}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,15 @@ from driftway.worker.admin.audit.outputs import (
 from driftway.worker.admin.audit.snapshots import SnapshotReader
 from driftway.worker.kafka.log_reader.records import RecordColumns
 from driftway.worker.settings import ModelSettings
+from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.changelog.record_keys import chunk_key, commit_record_key, mark_key
 from driftway.worker.state.changelog.snapshot_scan import imported_mark, read_mark, read_output_ends
+from driftway.worker.state.delayed_labels.pending_rows import NO_STAMP
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import first_difference, write
 from driftway.worker.wire.codec import PACKED, encode_events
 from driftway.worker.wire.columns import ListColumn as Strings
+from driftway.worker.wire.events import NO_LABEL_OFFSET
 from driftway.worker.wire.headers import Header
 from driftway.worker.wire.rejections import without_own
 from tests.unit.worker.rows import records
@@ -199,6 +202,24 @@ def test_what_an_event_begins_with_may_be_missing_in_the_reason() -> None:
         listed.written = [Written(0, key, raw, [("reason", reason), *headers[1:]])]
         found.require(faces)
     listed.written = [Written(0, key, raw, [("reason", b"not JSON: it is UTF-16"), *headers[1:]])]
+    with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
+        found.require(faces)
+
+
+def test_that_a_label_has_no_timestamp_may_be_missing_in_the_reason() -> None:
+    """Earlier versions only said that no event of its id waits."""
+    settings = ModelSettings((Spec.parse("arow"),), n_features=1, wait=LabelWait.parse("9"))
+    rows = records([b'{"id":1,"y":1}', b'{"id":2,"x":[0]}'], first=6)
+    unstamped = replace(rows, timestamps=[-1, 5], label_offsets=np.array([0, NO_LABEL_OFFSET]))
+    (late,) = Model(settings, 3).advance(unstamped).rejected
+    listed = Listed()
+    found = RejectionComparison(listed, "IN/3", (0, 10), "LABELS")  # type: ignore[arg-type]
+    ((key, raw, headers),) = faces = found.identities([late])
+    assert headers[0] == ("reason", NO_STAMP.encode())
+    for reason in (b"late label: no event of this id waits", NO_STAMP.encode()):
+        listed.written = [Written(0, key, raw, [("reason", reason), *headers[1:]])]
+        found.require(faces)
+    listed.written = [Written(0, key, raw, [("reason", b"late label"), *headers[1:]])]
     with pytest.raises(Mismatch, match="the rejection of IN/3@6 differs: expected the header"):
         found.require(faces)
 
