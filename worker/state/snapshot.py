@@ -24,7 +24,7 @@ from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.monitoring.confidence import NO_FORM
 from driftway.worker.state.plans.model_plan import FIRST, ModelPlan
 from driftway.worker.state.stored_fields import LARGEST, MOST_PARTITIONS, Malformed, StoredFields
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.wire.codec import PACKED, read_json, write_json
 from driftway.worker.wire.events import Reject, Schema
 
 MAGIC = b"DWT1"
@@ -168,7 +168,7 @@ def read(blob: bytes, model: Model) -> tuple[SavedState, int]:
     if model.partition != contents.partition:
         raise ForeignSnapshot(f"the snapshot is of partition {contents.partition}, not {model.partition}")
     _require_same(contents.identity, model)
-    _require_features(contents.saved.schema, model)
+    _require_features(contents.saved, model)
     load(contents, model)
     return contents.saved, contents.offset
 
@@ -364,18 +364,18 @@ def _require_same(theirs: dict[str, Any], model: Model) -> None:
             raise ForeignSnapshot(f"the snapshot was made with {key} {made}, this worker has {has}{way_out}")
 
 
-def _require_features(theirs: Schema | None, model: Model) -> None:
-    """Compare the features of plain events, not part of an identity; raise `ForeignSnapshot` if they differ."""
-    ours = model.settings.shape
-    if theirs is None or ours is None or model.settings.events is not None:
+def _require_features(saved: SavedState, model: Model) -> None:
+    """Compare the features of plain events, not part of an identity; raise `ForeignSnapshot` if rows had others."""
+    ours, theirs = model.settings.shape, saved.schema
+    if theirs is None or ours is None or model.settings.events is not None or not saved.rows:
         return
+    if model.settings.form == PACKED:  # such events name no features
+        ours, theirs = Schema(ours.n_features), Schema(theirs.n_features)
     try:
         ours.check([0] * theirs.n_features if theirs.names is None else dict.fromkeys(theirs.names))
     except Reject as reject:
-        words = "give --features as the group began, or leave it out"
-        raise ForeignSnapshot(
-            f"the snapshot was made with other features than this worker has: {reject}; {words}"
-        ) from None
+        words = f"{reject}; give --features as the group began, or leave it out"
+        raise ForeignSnapshot(f"the snapshot was made with other features than this worker has: {words}") from None
 
 
 def _beginning(identity: dict[str, Any]) -> str:

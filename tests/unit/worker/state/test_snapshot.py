@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from driftway.worker.settings import ModelSettings
@@ -14,8 +15,9 @@ from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import DIGEST_BYTES, MAGIC, ForeignSnapshot, Pointer
 from driftway.worker.state.stored_fields import CHUNK_BYTES, split_chunks
-from driftway.worker.wire.codec import read_json, write_json
+from driftway.worker.wire.codec import PACKED, read_json, write_json
 from driftway.worker.wire.events import Target
+from driftway.worker.wire.packed import events as packed
 from tests.unit.worker.rows import events, model_settings, records, wire
 
 SETTINGS = model_settings("dfop:mu=0.01", "pa1")
@@ -135,6 +137,21 @@ def test_a_state_of_features_with_other_names_is_refused(features: Any, words: s
         restored = Model(other, 3)
         snapshot.read(blob_of(model), restored)
         assert restored.schema == model.schema
+
+
+def test_names_matter_only_to_states_of_rows_that_had_some() -> None:
+    """Packed events have none; and a wrong --features, which has rejected every event, may be set right."""
+    three = replace(model_settings("pa1"), n_features=3)
+    named = replace(three, feature_names=("a", "b", "c"))
+    unnamed = Model(replace(model_settings("pa1"), form=PACKED), 3)
+    unnamed.advance(records(packed.encode_events(np.ones((9, 3)), np.arange(9.0) % 2)))
+    assert unnamed.rows == 9
+    rejecting = Model(three, 3)
+    assert len(rejecting.advance(records([b'{"x":{"a":1,"b":2,"c":3},"y":1}'] * 9)).rejected) == 9
+    for model, other in ((unnamed, replace(named, form=PACKED)), (rejecting, named)):
+        restored = Model(other, 3)
+        snapshot.read(blob_of(model, 9), restored)
+        assert restored.rows == model.rows
 
 
 def test_changed_default_of_a_parameter_is_noticed() -> None:
