@@ -25,26 +25,40 @@ EVENTS, EACH, MOST, PIECE = 2000, 4, 300, 100
 TIME = 1_700_000_000_000
 
 
+def backlog(kafka: str, events: int, each: int, older: int) -> tuple[str, str, str]:
+    """Write events with `each` labels, and `older` labels of events that are gone; return the topics and a group."""
+    topic, labels = create_topic(kafka, unique("events")), create_topic(kafka, unique("labels"))
+    producer = Producer(quiet({"bootstrap.servers": kafka}))
+    for i in range(-older, events):
+        if i >= 0:
+            event = json.dumps({"id": i, "x": [i % 7, i % 3]})
+            producer.produce(topic, event, partition=0, timestamp=TIME + i)
+        for _ in range(each):
+            producer.produce(labels, json.dumps({"id": i, "y": i % 2}), partition=0, timestamp=TIME + i)
+    assert producer.flush(30) == 0
+    return topic, labels, unique("group")
+
+
+def worker_of(kafka: str, topic: str, labels: str, group: str, client: str) -> Worker:
+    model = ModelSettings((Spec.parse("pa1"),), wait=LabelWait.parse("100"))
+    settings = WorkerSettings(kafka, topic, group, model, label_topic=labels, stop_at_end=True, client=client)
+    return Worker(settings, EventLog(), WorkerMetrics(group, topic))
+
+
+def require_audit(kafka: str, topic: str, labels: str, group: str) -> None:
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels
+    assert driftway("audit", *place, "--learner", "pa1", "--label-wait", "100").code == 0
+
+
 @pytest.mark.parametrize(("client", "begins_late"), [(NATIVE, False), (PYTHON, True)])
 def test_events_that_wait_for_labels_are_bounded(
     kafka: str, monkeypatch: pytest.MonkeyPatch, client: str, begins_late: bool
 ) -> None:
     """Also if all that have waited become ready at once, because the label topic's reader begins late."""
-    topic, labels, group = unique("events"), unique("labels"), unique("group")
-    create_topic(kafka, topic)
-    create_topic(kafka, labels)
-    producer = Producer(quiet({"bootstrap.servers": kafka}))
-    for i in range(EVENTS):
-        event = json.dumps({"id": i, "x": [i % 7, i % 3]})
-        producer.produce(topic, event, partition=0, timestamp=TIME + i)
-        for _ in range(EACH):
-            producer.produce(labels, json.dumps({"id": i, "y": i % 2}), partition=0, timestamp=TIME + i)
-    assert producer.flush(30) == 0
+    topic, labels, group = backlog(kafka, EVENTS, EACH, 0)
     monkeypatch.setattr(backpressure, "MAX_WAITING_EVENTS", MOST)
     monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", BATCH_MESSAGES if begins_late else PIECE)
-    model = ModelSettings((Spec.parse("pa1"),), wait=LabelWait.parse("100"))
-    settings = WorkerSettings(kafka, topic, group, model, label_topic=labels, stop_at_end=True, client=client)
-    worker, waiting, largest = Worker(settings, EventLog(), WorkerMetrics(group, topic)), [0], [0]
+    worker, waiting, largest = worker_of(kafka, topic, labels, group, client), [0], [0]
     step, fetch = worker.step, worker._labels._fetch
 
     def fetch_late(wanted: dict[int, LabelMerger]) -> None:
@@ -63,5 +77,17 @@ def test_events_that_wait_for_labels_are_bounded(
     worker.run()
     assert MOST <= max(waiting) < MOST + max(largest)
     assert len(read_all(kafka, f"{topic}.{group}.predictions")) == EVENTS
-    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--label-topic", labels
-    assert driftway("audit", *place, "--learner", "pa1", "--label-wait", "100").code == 0
+    require_audit(kafka, topic, labels, group)
+
+
+def test_labels_that_are_older_than_all_events_do_not_hold_up_theirs(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the retention of the events is shorter: more labels than may wait come before the first event."""
+    topic, labels, group = backlog(kafka, 500, 1, older := 600)
+    monkeypatch.setattr(label_consumer, "MAX_WAITING_LABELS", 100)
+    monkeypatch.setattr(label_consumer, "BATCH_MESSAGES", 50)
+    worker_of(kafka, topic, labels, group, PYTHON).run()
+    set_aside = read_all(kafka, f"{topic}.{group}.rejected")
+    assert [json.loads(one.value)["id"] for one in set_aside] == list(range(-older, 0))
+    require_audit(kafka, topic, labels, group)

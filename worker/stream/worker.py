@@ -169,7 +169,7 @@ class Worker:
     def _advance(self, partition: int, records: Records | None, most: int) -> int:
         """Let a task process records, if it is restored; return how many it took.
 
-        None continues with events that waited for labels, of which it takes at most `most`.
+        None continues with events that waited for labels. It takes at most `most`, or as many as have arrived.
         """
         task, arrived = self.tasks.get(partition), 0 if records is None else len(records)
         if task is None or not task.accepts_records:
@@ -177,7 +177,7 @@ class Worker:
         was_running, waited = task.running, _waiting(task)
         try:
             with self.reporter.tracing.batch(task, records):
-                outputs = task.advance(records, most)
+                outputs = task.advance(records, max(most, arrived))
         except (KafkaException, TaskError) as error:
             self._handle_failure(task, error)
             return arrived

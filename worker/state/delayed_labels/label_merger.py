@@ -127,6 +127,8 @@ class LabelMerger:
         self._events, self._labels = _Buffer(order.end.offset), _Buffer(order.end.label)
         self._latest_event_time: int | None = None
         """Latest time of an event since the last label of the newest step; None: the next records begin a new step."""
+        self.reading = True
+        """Whether more labels are read now; if not, some of those that wait must be merged first."""
         self._at_end = self._label_topic_seen = False
         """Whether the label topic is read to its last known end, and whether the first wait for its reader is over."""
         self._waits_since: float | None = None
@@ -186,6 +188,8 @@ class LabelMerger:
 
     def add_labels(self, records: Records) -> None:
         """Append labels, in columns that the client will not overwrite."""
+        if not self._label_topic_seen:
+            self._waits_since = None  # the wait for more labels begins only now
         self._at_end, self._label_topic_seen = False, True
         self._labels.add(records)
 
@@ -260,7 +264,9 @@ class LabelMerger:
         if not self._at_end and now - since < patience:
             # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
             later = of_events.times[:n] > newest_in_line(of_labels)
-            n = int(later.argmax()) if later.any() else n
+            if later.any():
+                # Labels older than all events, as where only events are deleted, make room by going before the first.
+                n = int(later.argmax()) or int(not self.reading)
         n = max(n, int(events.offsets.searchsorted(self._ready_until)))
         self._label_topic_seen |= n > 0
         if n == len(events) > 1 and of_labels is not None and self._at_end:

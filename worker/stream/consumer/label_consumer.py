@@ -57,8 +57,11 @@ class LabelConsumer:
         Failure
             The broker refuses this reader for good.
         """
-        streams = ((p, task.merger) for p, task in self._tasks.items())
-        mergers = {p: one for p, one in streams if one is not None and self._has_room(p, one)}
+        mergers = dict[int, LabelMerger]()
+        for partition, task in self._tasks.items():
+            if (one := task.merger) is not None:
+                one.reading = self._has_room(partition, one)
+                mergers |= {partition: one} if one.reading else {}
         if mergers or self._mergers:
             self._fetch(mergers)
         others = self._tasks.keys() - {records.partition for records in arrived}

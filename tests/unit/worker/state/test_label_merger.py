@@ -164,6 +164,28 @@ def test_a_reader_of_labels_that_still_connects_is_given_more_time() -> None:
     assert flow.take(None, 100.0 + FIRST_MAX_IDLE_SECONDS) is not None
 
 
+def test_the_wait_for_labels_begins_when_their_reader_is_connected() -> None:
+    flow, connected = LabelMerger(MergeOrder(BEGIN)), 100.0 + 2 * MAX_IDLE_SECONDS
+    assert flow.take(records("e", 3, [1, 2, 3]), 100.0) is None
+    flow.add_labels(records("l", 7, [1]))
+    assert [value for _, _, value in told(flow.take(None, connected))] == [b"e3"]
+    assert flow.take(None, connected + 0.9 * MAX_IDLE_SECONDS) is None
+    assert [value for _, _, value in told(flow.take(None, connected + MAX_IDLE_SECONDS))] == [b"l7", b"e4", b"e5"]
+
+
+def test_labels_older_than_all_events_make_room_for_those_of_the_events() -> None:
+    """Else all events would be taken before their labels, once they have waited long enough."""
+    flow = LabelMerger(MergeOrder(BEGIN))
+    flow.add_labels(records("l", 7, [1, 2]))
+    assert flow.take(records("e", 3, [5, 6, 7]), 100.0) is None
+    flow.reading = False
+    assert [value for _, _, value in told(flow.take(None, 100.0))] == [b"l7", b"l8", b"e3"]
+    flow.reading = True
+    assert flow.take(None, 100.0) is None
+    flow.add_labels(records("l", 9, [5, 6]))
+    assert [value for _, _, value in told(flow.take(None, 100.1))] == [b"l9", b"e4"]
+
+
 def test_a_label_that_came_too_late_is_written_down() -> None:
     flow = LabelMerger(MergeOrder(BEGIN))
     flow.end_labels()
