@@ -12,6 +12,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON, quiet
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
+from driftway.worker.state.delayed_labels import label_merger
 from driftway.worker.state.delayed_labels.label_merger import LabelMerger
 from driftway.worker.stream.consumer import backpressure, label_consumer
 from driftway.worker.stream.observability.event_log import EventLog
@@ -23,6 +24,13 @@ from tests.support.process import driftway
 EVENTS, EACH, MOST, PIECE = 2000, 4, 300, 100
 """Events, labels of each, events that may wait, and labels that a turn of the loop reads."""
 TIME = 1_700_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let events wait for labels however slow the machine is."""
+    for name in ("MAX_IDLE_SECONDS", "FIRST_MAX_IDLE_SECONDS"):
+        monkeypatch.setattr(label_merger, name, 60.0)
 
 
 def backlog(kafka: str, events: int, each: int, older: int) -> tuple[str, str, str]:

@@ -263,10 +263,11 @@ class LabelMerger:
         patience = MAX_IDLE_SECONDS if self._label_topic_seen else FIRST_MAX_IDLE_SECONDS
         if not self._at_end and now - since < patience:
             # Labels come in order: an event up to the latest label's time has no earlier label left to wait for.
-            later = of_events.times[:n] > newest_in_line(of_labels)
+            newest = newest_in_line(of_labels)
+            later = of_events.times[:n] > newest
             if later.any():
                 # Labels older than all events, as where only events are deleted, make room by going before the first.
-                n = int(later.argmax()) or int(not self.reading)
+                n = int(later.argmax()) or int(not self.reading and newest != NO_TIME)
         n = max(n, int(events.offsets.searchsorted(self._ready_until)))
         self._label_topic_seen |= n > 0
         if n == len(events) > 1 and of_labels is not None and self._at_end:
