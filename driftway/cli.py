@@ -238,7 +238,7 @@ def show_version(ctx: click.Context, _option: click.Parameter, given: bool) -> N
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with defaults for options.")
+@click.option("--config", envvar="DRIFTWAY_CONFIG", metavar="FILE", help="TOML file with default values of options.")
 @click.option(
     "--version",
     is_flag=True,
@@ -249,11 +249,11 @@ def show_version(ctx: click.Context, _option: click.Parameter, given: bool) -> N
 )
 @click.pass_context
 def main(ctx: click.Context, config: str | None) -> None:
-    """Learn from Kafka topics while the world changes: predict, then update, exactly once.
+    """Online learning on Kafka topics: predict each event, then learn from its label, exactly once.
 
-    Every option of every command is also an environment variable, DRIFTWAY_ followed by its name
-    (DRIFTWAY_BOOTSTRAP, DRIFTWAY_LEARNER, ...), and a key of the TOML file given with --config.
-    An option on the command line wins over the environment, the environment over the file.
+    Every option of every command is also an environment variable, DRIFTWAY_ followed by its name (DRIFTWAY_BOOTSTRAP,
+    DRIFTWAY_LEARNER, ...), and a key of the TOML file given with --config. Options on the command line override the
+    environment, and the environment overrides the file.
 
     \b
     Examples:

@@ -18,30 +18,30 @@ LARGEST_NUMBER = 1e9
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": (
         "driftway.workbench.cli.demo:demo",
-        "The whole pipeline on one machine: Kafka, replay, workers, live table, plot.",
+        "Run the whole pipeline on one machine: Kafka, replay, workers, live table, plot.",
     ),
-    "broker": ("driftway.workbench.cli.broker:broker", "A real single-node Apache Kafka on loopback, without Docker."),
+    "broker": ("driftway.workbench.cli.broker:broker", "Run a real Apache Kafka on loopback, without Docker."),
     "topics": ("driftway.worker.cli.topics:topics", "Create or check the topics of an input."),
-    "replay": ("driftway.producers.cli.replay:replay", "Replay a stream's rows onto a topic."),
-    "worker": ("driftway.worker.cli.worker:worker", "The daemon: predict, learn, commit exactly once."),
+    "replay": ("driftway.producers.cli.replay:replay", "Send the rows of a stream to a topic."),
+    "worker": ("driftway.worker.cli.worker:worker", "Run a worker: predict, learn, and commit exactly once."),
     "check": (
         "driftway.worker.admin.cli.check:check",
-        "Look for what would stop a worker with these options, before it starts.",
+        "Check, before a worker starts, whether anything would stop it.",
     ),
     "warm": ("driftway.worker.cli.warm:warm", "Compile a worker's kernels before its first start."),
-    "watch": ("driftway.worker.admin.cli.watch:watch", "Live table of rolling accuracy, throughput and lag."),
-    "plot": ("driftway.worker.admin.cli.plot:plot", "Rolling accuracy as a picture: PNG, SVG or HTML."),
+    "watch": ("driftway.worker.admin.cli.watch:watch", "Show a live table of rolling accuracy, throughput and lag."),
+    "plot": ("driftway.worker.admin.cli.plot:plot", "Plot rolling accuracy as PNG, SVG or HTML."),
     "rejected": (
         "driftway.worker.admin.cli.rejected:rejected",
-        "Show why events were rejected, with samples; send them again.",
+        "Show why events were rejected, with examples; send them again.",
     ),
     "audit": (
         "driftway.worker.admin.cli.audit:audit",
-        "Prove exactly-once and bit-identical outputs from the topics alone.",
+        "Verify from the topics alone that outputs are exactly-once and bit-identical.",
     ),
     "snapshot": (
         "driftway.worker.admin.cli.snapshot:snapshot",
-        "Learner states: list, show, at any offset, export to a file and import.",
+        "List, show, export and import learner states, at any offset.",
     ),
     "models": (
         "driftway.worker.admin.cli.models:models",
@@ -57,15 +57,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
     ),
     "evaluate": (
         "driftway.worker.evaluation.cli.evaluate:evaluate",
-        "Evaluate learners on streams with the same kernels, without Kafka.",
+        "Evaluate learners on streams without Kafka, with the same kernels.",
     ),
     "train": (
         "driftway.worker.evaluation.cli.train:train",
-        "Train a final model on a bounded set of rows, for a worker to start from.",
+        "Train a model on a bounded set of rows, for a worker to start from.",
     ),
     "bench": (
         "driftway.workbench.cli.bench:bench",
-        "Throughput and latency compared with the bare client, in one run.",
+        "Compare throughput and latency with those of the bare Kafka client.",
     ),
     "learners": ("driftway.worker.cli.learners:learners", "List and describe the learners."),
     "streams": ("driftway.producers.cli.streams:streams", "List and describe the streams."),

@@ -18,9 +18,9 @@ def inject_option(command: F) -> F:
         "--inject",
         multiple=True,
         metavar="KIND:OPTION=VALUE,..",
-        help="Drift, noise or missing values to inject into the stream; repeatable, applied in order. `driftway "
-        "streams KIND` describes a kind: sudden, gradual, incremental, recurring, label_noise, label_flip, missing, "
-        "imbalance or virtual.",
+        help="Drift, noise or missing values to inject into the stream. Repeatable; injections are applied in order. "
+        "`driftway streams KIND` describes a kind: sudden, gradual, incremental, recurring, label_noise, label_flip, "
+        "missing, imbalance or virtual.",
     )
     return option(command)
 

@@ -35,21 +35,21 @@ SAME_REPLAY = (
 @options(WHERE, WHICH, WHEN, HOW, TOLD)
 @click.pass_context
 def replay(ctx: click.Context, /, stream: str, **given: Any) -> None:
-    """Replay a stream's rows onto a topic.
+    """Send the rows of a stream to a topic.
 
-    STREAM is a generator (sea; with options sea:noise=0,rows=1000), a file (CSV with a header, ARFF, Parquet, each also
-    gzipped), or a name without a path: of a file in the data folder, or of a fetched stream of the catalogue.
-    `driftway streams` lists them all.
+    STREAM is a generator (sea, or with options sea:noise=0,rows=1000), a file (CSV with a header, ARFF or Parquet, each
+    also gzipped), or the name of a file in the data folder or of a fetched stream of the catalogue. `driftway streams`
+    lists them all.
 
     With --raw the rows of a file are sent as they are, each as a JSON object of its columns, for workers whose
-    --feature options say what to learn from; files of JSON lines (.jsonl, .ndjson, .json) are always sent so.
-    With --labels the labels are written as the classes that they name, whatever their spelling in the file.
+    --feature options name the features. Files of JSON lines (.jsonl, .ndjson, .json) are always sent this way. With
+    --labels, labels are written with the class names given there, even if the file spells them differently.
 
     Row i, counted from 0, gets the id i and goes to partition i mod N, so the same command always produces the same
-    partitions; with --key the partition is determined by the key's murmur2 hash, as in Kafka's Java clients. Without
-    --rate, --load-profile or --time-column rows are sent as fast as the client accepts them. The producer is
-    idempotent. Exits with 0 if every row was delivered, 1 if not, 130 or 143 if interrupted (queued rows are still
-    delivered).
+    partitions. With --key the partition is determined by the murmur2 hash of the key, as in Kafka's Java client.
+    Without --rate, --load-profile or --time-column, rows are sent as fast as the client accepts them. The producer is
+    idempotent. The exit code is 0 if every row was delivered, 1 if not, and 130 or 143 if the command was interrupted
+    (rows that were queued are still delivered).
 
     \b
     Examples:

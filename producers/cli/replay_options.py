@@ -25,14 +25,18 @@ def flag(name: str) -> str:
 
 WHERE = (
     click.option(
-        "--bootstrap", default="localhost:9092", show_default=True, metavar="ADDR", help="Address of a broker."
+        "--bootstrap",
+        default="localhost:9092",
+        show_default=True,
+        metavar="ADDR",
+        help="Bootstrap address of the Kafka cluster.",
     ),
     click.option("--to", default="EVENTS", show_default=True, metavar="TOPIC", help="Topic to write to."),
     click.option(
         "--partitions",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Partitions of the topic, which is created if missing.  [as many as it has; 1 if created]",
+        help="Number of partitions of the topic, which is created if it is missing.  [as many as it has; 1 if created]",
     ),
     click.option("--key", metavar="COLUMN", help="Column to use as the key, whose hash determines the partition."),
     click.option("--partition", type=click.IntRange(min=0), metavar="P", help="Send every row to this partition."),
@@ -44,7 +48,7 @@ WHICH = (
         type=click.IntRange(min=0),
         default=0,
         metavar="N",
-        help="Leave out the first N rows; ids count them too.",
+        help="Leave out the first N rows. Ids still count them.",
     ),
     click.option(
         "--loop",
@@ -52,13 +56,13 @@ WHICH = (
         flag_value=FOREVER,
         default="1",
         metavar="[N]",
-        help="Send the stream N times, or forever without N; ids continue.",
+        help="Send the stream N times, or forever without N. Ids continue.",
     ),
     click.option(
         "--shuffle",
         is_flag=True,
-        help="Shuffle the rows, in the same order for each pass; keeps the stream in memory, 8 (features + 2) bytes a "
-        "row.",
+        help="Shuffle the rows, into the same order for each pass. The stream is kept in memory, at 8 (features + 2) "
+        "bytes per row.",
     ),
     inject_option,
     click.option(
@@ -67,13 +71,11 @@ WHICH = (
     click.option(
         "--labels",
         metavar="A,B",
-        help="Labels in class order; events contain them, as `driftway worker --labels` reads them.",
+        help="Class names in class order. Events contain them, as `driftway worker --labels` expects.",
     ),
-    click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable."),
+    click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out. Repeatable."),
     file_options,
-    click.option(
-        "--data-dir", metavar="DIR", help="Folder of the files that are named without a path.  [$DRIFTWAY_DATA]"
-    ),
+    click.option("--data-dir", metavar="DIR", help="Folder of files that are given without a path.  [$DRIFTWAY_DATA]"),
     click.option(
         "--seed",
         type=int,
@@ -96,8 +98,8 @@ WHEN = (
     click.option(
         "--time-column",
         metavar="COLUMN",
-        help="Send rows at the times in this column, relative to the first; they become the messages' t and "
-        "timestamps, which the topic's retention depends on.",
+        help="Send rows at the times in this column, relative to the first row. The times become t and the timestamps "
+        "of the messages, on which the retention of the topic depends.",
     ),
     click.option(
         "--time-unit",
@@ -124,85 +126,91 @@ HOW = (
     click.option(
         "--raw",
         is_flag=True,
-        help="Send rows of a file as they are: each as a JSON object of its columns, or the file's JSON lines; --key "
-        "takes a path.",
+        help="Send the rows of a file as they are: each as a JSON object of its columns, or the JSON lines of the "
+        "file. --key then takes a path.",
     ),
-    click.option("--named", is_flag=True, help="Write x as an object by feature name (json)."),
+    click.option("--named", is_flag=True, help="Write x as an object with feature names (json only)."),
     click.option(
         "--concept-headers",
         "truth",
         is_flag=True,
-        help="Add two headers to every message: `concept`, the id of its row's concept, and `changed`, the stream's "
-        "last drift point at or before that row (0: none yet), both as `driftway streams` lists them. Sends messages "
-        "one by one, because the client's batch call takes no headers.",
+        help="Add two headers to every message: `concept`, the id of the concept of its row, and `changed`, the last "
+        "drift point of the stream at or before that row (0: none yet). `driftway streams` lists both. Messages are "
+        "then sent one by one, because the client's batch call accepts no headers.",
     ),
     click.option(
         "--missing-labels",
         type=click.FloatRange(0, 1),
         default=0.0,
         metavar="SHARE",
-        help="Withhold this share of the labels.",
+        help="Leave out this share of the labels.",
     ),
     click.option(
         "--label-delay",
         metavar="ROWS|geometric:MEAN|column:NAME",
-        help='Send labels separately, as {"id": .., "y": ..}, this many rows later, for a worker with --label-wait; '
-        "column: the number of rows is in this column, which is then not a feature. Labels due after the last row are "
-        "not sent.",
+        help='Send labels separately, as {"id": .., "y": ..}, this many rows later, for a worker with --label-wait. '
+        "column: the number of rows is in this column, which is then not a feature. Labels that are due after the last "
+        "row are not sent.",
     ),
     click.option(
         "--label-topic",
         metavar="TOPIC",
-        help="With --label-delay: send labels to this topic, each to its row's partition with its row's key; created "
-        "if missing, with as many partitions as the topic of the rows.  [the topic of the rows]",
+        help="With --label-delay: send labels to this topic, each to the partition of its row and with the key of its "
+        "row. The topic is created if it is missing, with as many partitions as the topic of the rows.  [the topic of "
+        "the rows]",
     ),
     click.option(
         "--poison",
         type=click.FloatRange(0, 1),
         default=0.0,
         metavar="SHARE",
-        help="Insert a malformed message before this share of the rows, of every kind that workers reject, without an "
-        "id.",
+        help="Insert a malformed message without an id before this share of the rows. The messages are of every kind "
+        "that workers reject.",
     ),
     click.option(
         "--transactional-id",
         "transactional",
         metavar="ID[:ROWS]",
-        help="Send in transactions of ROWS rows (10000), or of 10 s if that is sooner, under this transactional id.",
+        help="Send in transactions with this transactional id. Each has ROWS rows (default 10000), or fewer if 10 s "
+        "are over.",
     ),
     click.option(
         "--resume",
         metavar="FILE",
-        help="Save the position to FILE every second and, if it exists, continue from there. After a crash some rows "
-        "are sent again (at least once), with --transactional-id none (exactly once).",
+        help="Save the position to FILE every second. If FILE exists, continue from there. After a crash some rows are "
+        "sent again (at least once); with --transactional-id none are (exactly once).",
     ),
     click.option(
         "--dry-run",
         metavar="FILE",
-        help="Write the values to FILE (- is stdout) instead of Kafka: JSON one per line, packed each after a 4-byte "
-        "length; with --label-topic each line starts with its topic and a tab.",
+        help="Write the values to FILE (- is stdout) instead of Kafka: JSON values one per line, packed values each "
+        "after a 4-byte length. With --label-topic each line starts with its topic and a tab.",
     ),
     click.option(
         "--client",
         type=click.Choice(CLIENTS),
         default=AUTO,
         show_default=True,
-        help="Kafka client: native bypasses the Python client and calls the C library under it, two to three times as "
-        "fast; auto uses it where possible. --latency, --time-column, --concept-headers and --transactional-id always "
-        "use the Python client.",
+        help="Kafka client. native calls the C library (librdkafka) directly instead of the Python client and is two "
+        "to three times as fast. auto uses native where possible. --latency, --time-column, --concept-headers and "
+        "--transactional-id always use the Python client.",
     ),
     click.option("-X", "properties", multiple=True, metavar="KEY=VALUE", help="Client property; repeatable."),
-    click.option("--client-properties", metavar="FILE", help="File of client properties; -X overrides it."),
+    click.option(
+        "--client-properties",
+        metavar="FILE",
+        help="File with client properties, one key=value per line; -X overrides it.",
+    ),
 )
 TOLD = (
     click.option(
         "--latency",
         is_flag=True,
-        help="Report percentiles of the time from when a row was due to the broker's acknowledgement, over all "
-        "messages; costs some 5 us of CPU time per message, so off by default.",
+        help="Report percentiles, over all messages, of the time from when a row was due until the broker acknowledged "
+        "it. This costs about 5 us of CPU time per message, so it is off by default.",
     ),
     click.option("--json", is_flag=True, help="Print the report as one JSON object on stdout."),
-    click.option("--quiet", is_flag=True, help="Show no progress bar and no closing line."),
+    click.option("--quiet", is_flag=True, help="Show neither a progress bar nor a closing line."),
 )
 
 

@@ -30,24 +30,24 @@ MORE = "driftway streams NAME describes any of these; driftway streams fetch NAM
 @click.option(
     "--label", metavar="NAME", help="Label column of a file.  [y; of an ARFF file the last one, if it is nominal]"
 )
-@click.option("--labels", metavar="A,B", help="Class names in index order, for a label column of text.")
-@click.option("--data-dir", metavar="DIR", help="Folder of the files that are named without a path.  [$DRIFTWAY_DATA]")
+@click.option("--labels", metavar="A,B", help="Class names in index order, for a label column with text.")
+@click.option("--data-dir", metavar="DIR", help="Folder of files that are given without a path.  [$DRIFTWAY_DATA]")
 @file_options
 @inject_option
 @click.option("--json", is_flag=True, help="Print JSON on stdout.")
 def streams(name: tuple[str, ...], **given: Any) -> None:
     """List the streams, describe one, or fetch public ones.
 
-    Without NAME: the generators, the files in the data folder (--data-dir or DRIFTWAY_DATA), the catalogue of public
-    streams, and the kinds of injection. `driftway replay` and `driftway evaluate` take any of these names, or a path,
-    as a stream (--inject takes a kind of injection).
+    Without NAME the command lists the generators, the files in the data folder (--data-dir or DRIFTWAY_DATA), the
+    catalogue of public streams, and the kinds of injection. `driftway replay` and `driftway evaluate` accept any of
+    these names, or a path, as a stream (--inject accepts a kind of injection).
 
-    With NAME: its parameters, rows, features, classes, drift points and source; a file is read once in full for this.
-    With --inject also the ground truth of the stream with its injections: its concepts by their ids, the number of
-    rows of each, and where the stream changes.
+    With NAME it shows the parameters, rows, features, classes, drift points and source of that stream; a file is read
+    once in full for this. With --inject it also shows the ground truth of the stream with its injections: the concepts
+    by their ids, the number of rows of each, and where the stream changes.
 
-    With fetch NAME...: downloads, checks and stores streams of the catalogue. A file of the same name in the data
-    folder takes precedence over a fetched one.
+    fetch NAME... downloads, checks and stores streams of the catalogue. A file of the same name in the data folder
+    takes precedence over a fetched one.
 
     \b
     Examples:

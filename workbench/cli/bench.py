@@ -57,30 +57,34 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
 @click.option("--partitions", default="2", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
               help="Partitions of the input.")  # fmt: skip
 @click.option("--workers", default="1", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1)),
-              help="Processes of each contender.")  # fmt: skip
+              help="Number of processes of each program.")  # fmt: skip
 @click.option("--format", "form", default="json", show_default=True, metavar="FORMAT[,..]",
               callback=_several(click.Choice((*FORMATS, NAMED, MAPPED))),
-              help="Format of the input: json, packed, named (json with feature names), or mapped (these as fields, "
-              "read by a schema).")  # fmt: skip
+              help="Format of the input: json, packed, named (json with feature names), or mapped (features are "
+              "fields, read with a schema).")  # fmt: skip
 @click.option("--output-format", "output_form", default="json", show_default=True, metavar="FORMAT[,..]",
               callback=_several(click.Choice(FORMATS)), help="Format of the predictions.")  # fmt: skip
 @click.option("--digits", default="6", show_default=True, metavar="N[,..]", callback=_several(click.IntRange(1, 17)),
-              help="Decimals of the features; 17: unrounded doubles, 16 or 17 digits each.")  # fmt: skip
+              help="Decimals of the features. 17: doubles that are not rounded, of 16 or 17 digits each.")  # fmt: skip
 @click.option("--commit-interval", default="0.1", show_default=True, metavar="SECONDS[,..]",
               callback=_several(click.FloatRange(0, min_open=True)),
-              help="Commit interval of each contender.")  # fmt: skip
+              help="Commit interval of each program.")  # fmt: skip
 @click.option("--guarantee", default=GUARANTEES[0], show_default=True, metavar="GUARANTEE[,..]",
               callback=_several(click.Choice(GUARANTEES)), help=" or ".join(GUARANTEES) + ".")  # fmt: skip
 @click.option("--messages", default="1000000", show_default=True, metavar="N[,..]",
               callback=_several(click.IntRange(1000)), help="Messages in the input.")  # fmt: skip
 @click.option("--metric-window", "window", default="1000", show_default=True, metavar="N[,..]",
               callback=_several(click.IntRange(1)),
-              help="Rows of the worker's rolling window: a bit of state each.")  # fmt: skip
+              help="Size of the worker's rolling window, in rows; each row takes one bit of state.")  # fmt: skip
 @click.option("--client", default=AUTO, show_default=True, metavar="CLIENT[,..]",
               callback=_several(click.Choice(CLIENTS)),
               help="Client of the worker: " + ", ".join(CLIENTS) + ".")  # fmt: skip
 @click.option(
-    "--repetitions", type=click.IntRange(0), default=5, show_default=True, help="Rounds of throughput runs; 0: none."
+    "--repetitions",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="Number of rounds of throughput runs. 0: none.",
 )
 @click.option(
     "--latency-repetitions", type=click.IntRange(1), default=3, show_default=True, help="Number of latency runs."
@@ -89,28 +93,36 @@ def _learners(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[
     "--latency-seconds", type=click.FloatRange(0.1), default=20.0, show_default=True, help="Length of a latency run."
 )
 @click.option(
-    "--rate", type=click.FloatRange(1), default=5000.0, show_default=True, help="Messages per second of the paced load."
+    "--rate",
+    type=click.FloatRange(1),
+    default=5000.0,
+    show_default=True,
+    help="Messages per second of the load in latency runs.",
 )
 @click.option("--no-latency", is_flag=True, help="Measure throughput only.")
-@click.option("--no-limit", is_flag=True, help="Do not measure the limit, the copy by the C library.")
-@click.option("--json", "as_json", is_flag=True, help="Print an object with settings, runs, medians and ratios.")
-@click.option("--out", metavar="FILE", help="Picture to write: .png or .svg.")
-@click.option("--bootstrap", metavar="HOST:PORT[,..]", help="Kafka's address.  [default: a local Kafka is started]")
+@click.option("--no-limit", is_flag=True, help="Do not measure the limit (copying with the C library).")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with settings, runs, medians and ratios.")
+@click.option("--out", metavar="FILE", help="File for the picture: .png or .svg.")
+@click.option(
+    "--bootstrap",
+    metavar="HOST:PORT[,..]",
+    help="Bootstrap address of the Kafka cluster.  [default: a local Kafka is started]",
+)
 @click.option("--broker", type=click.Choice(("local", "docker")), default="local", show_default=True,
-              help="How Kafka is started, without --bootstrap.")  # fmt: skip
+              help="How to start Kafka if there is no --bootstrap.")  # fmt: skip
 @click.option("-X", "properties", multiple=True, metavar="KEY=VALUE", envvar="DRIFTWAY_X",
-              help="Any client property, for all contenders; repeatable.")  # fmt: skip
-@click.option("--client-properties", metavar="FILE", help="File of client properties, key=value lines.")
+              help="Any client property, for all programs; repeatable.")  # fmt: skip
+@click.option("--client-properties", metavar="FILE", help="File with client properties, one key=value per line.")
 def bench(**given: Any) -> None:
-    """Measure the worker against programs that only copy, in alternating order, on a real Kafka.
+    """Compare the worker with programs that only copy messages, in alternating order, on a real Kafka.
 
-    The pass-through, the bare Python client, consumes in batches and produces the same bytes in batches, with the
+    The pass-through is the bare Python client: it consumes in batches and produces the same bytes in batches, with the
     worker's client settings, guarantee and commit interval. The limit does the same with the C library under that
-    client, without any Python per message: nothing moves messages faster. Reported for all, with medians, spread
-    and ratios: messages/s from the first output to the last by the broker's clock; CPU seconds of the process per
-    million messages, without its start; peak RSS. For worker and pass-through also latency under a paced load, from
-    the intended send time of a message until a read_committed reader has its output. Options with [,..] take a
-    list: every combination is measured.
+    client, without any Python code per message; nothing is faster. For all of them the report has medians, spread and
+    ratios of throughput (messages/s from the first output to the last, by the broker's clock), of CPU seconds of the
+    process per million messages, without its startup, and of peak RSS. For the worker and the pass-through it also has
+    the latency under a constant load: from the intended send time of a message until a read_committed consumer has its
+    output. Options with [,..] take a list; every combination is measured.
 
     \b
     Examples:

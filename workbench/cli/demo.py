@@ -30,12 +30,14 @@ UNKNOWN_RATE = 2_500
 @click.command()
 @click.option("--stream", default="sea", show_default=True, help="Generator or file to replay.")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
-@click.option("--rows", type=click.IntRange(1), help="Length of a generator; its concepts are stretched to fit.")
+@click.option(
+    "--rows", type=click.IntRange(1), help="Number of rows of a generator. Its concepts are stretched to fit."
+)
 @click.option("--limit", type=click.IntRange(1), help="Replay at most this many rows.")
 @click.option(
     "--label", metavar="NAME", help="Label column of a file.  [y; of an ARFF file the last one, if it is nominal]"
 )
-@click.option("--labels", metavar="A,B,..", help="Class names in index order, for a label column of text.")
+@click.option("--labels", metavar="A,B,..", help="Class names in index order, for a label column with text.")
 @click.option("--classes", type=click.IntRange(2), help="Number of classes.  [default: 2]")
 @click.option(
     "--task", type=click.Choice((CLASSIFICATION, REGRESSION)), help="Task of the learners.  [default: the stream's]"
@@ -55,23 +57,27 @@ UNKNOWN_RATE = 2_500
     help=f"Rows per second.  [default: all within {SHOWN_SECONDS} s]",
 )
 @click.option(
-    "--out", default="./driftway-demo.png", show_default=True, metavar="FILE", help="Picture to write: .png or .svg."
+    "--out",
+    default="./driftway-demo.png",
+    show_default=True,
+    metavar="FILE",
+    help="File for the picture: .png or .svg.",
 )
 @click.option(
     "--broker",
     type=click.Choice(("local", "docker")),
     default="local",
     show_default=True,
-    help="How Kafka is started; DRIFTWAY_BOOTSTRAP uses a running one instead.",
+    help="How to start Kafka. Set DRIFTWAY_BOOTSTRAP to use a running Kafka instead.",
 )
 @click.pass_context
 def demo(ctx: click.Context, /, **given: Any) -> None:
     """Run the whole pipeline on one machine: Kafka, topics, replay, workers, live table, summary, a picture.
 
-    Starts a real local Kafka (the first start downloads 45 MB), replays a stream with concept drift, and
-    predicts every row before learning from it. Watch the window accuracy fall at each drift and recover.
-    At the end the predictions are counted: exit code 0 only if every row was predicted exactly once.
-    Everything that was started is stopped, however the command ends.
+    The command starts a real local Kafka (the first start downloads 45 MB), replays a stream with concept drift, and
+    predicts every row before it learns from it. Watch how the accuracy in the window falls at each drift and recovers.
+    At the end the command counts the predictions; the exit code is 0 only if every row was predicted exactly once.
+    Everything that it started is stopped, however it ends.
 
     \b
     Examples:

@@ -21,18 +21,18 @@ def registry_options(command: Command) -> Command:
         "registry_properties",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Property of the registry client, such as basic.auth.user.info or ssl.ca.location; validate=false skips "
-        "checking JSON against its schema; repeatable.",
+        help="Property of the schema registry client, such as basic.auth.user.info or ssl.ca.location. validate=false: "
+        "do not validate JSON against its schema. Repeatable.",
     )(command)
     return click.option(
         "--registry",
         metavar="URL",
-        help="Schema registry of events or predictions in Avro, Protobuf or JSON Schema.",
+        help="URL of the schema registry, for events or predictions in Avro, Protobuf or JSON Schema.",
     )(command)
 
 
 def schema_options(
-    label: str = "Path of an event's label, with --feature.  [default: y]",
+    label: str = "With --feature: path of the label in an event.  [default: y]",
 ) -> Callable[[Command], Command]:
     """--feature, --label, --id, --time, --envelope, --missing, --missing-indicators; `label` is that option's help."""
     options = [
@@ -41,43 +41,46 @@ def schema_options(
             "feature",
             multiple=True,
             metavar="PATH[:OPTION,..]",
-            help='Field of an event to learn from, where events are not {"x": ..}: amount, payload.amount, '
-            "country:one-of=de|fr|*, merchant:hash=32 (of a list: counts of its words), words.*:hash=32 (names of an "
-            "object's fields), user:index=50000, created_at:time=hour|weekday|age, with unit=s|ms|us|ns|days if it is "
-            "a number, each also with missing=mean|last|0, missing-words=NA|-, indicator, as=NAME. Outside the value: "
-            "@key, @header.NAME, @timestamp. Repeatable.",
+            help='Field of an event to use as a feature, if events are not of the form {"x": ..}: amount, '
+            "payload.amount, country:one-of=de|fr|*, merchant:hash=32 (for a list, counts of its words), "
+            "words.*:hash=32 (names of the fields of an object), user:index=50000, created_at:time=hour|weekday|age, "
+            "with unit=s|ms|us|ns|days if the time is a number. Each may also have missing=mean|last|0, "
+            "missing-words=NA|-, indicator and as=NAME. Outside the value: @key, @header.NAME, @timestamp. "
+            "Repeatable.",
         ),
         click.option("--label", metavar="PATH", help=label),
-        click.option("--id", "id_", metavar="PATH", help="Path of an event's id, with --feature.  [default: id]"),
+        click.option("--id", "id_", metavar="PATH", help="With --feature: path of the id in an event.  [default: id]"),
         click.option(
             "--time",
             "time_",
             metavar="PATH[:unit=UNIT]",
-            help="Path of an event's time, with --feature; the unit s, ms, us, ns or days if it is a number.  "
-            "[default: t, in ms]",
+            help="With --feature: path of the time in an event. If the time is a number, its unit is s, ms, us, ns or "
+            "days.  [default: t, in ms]",
         ),
         click.option(
             "--envelope",
             type=click.Choice(ENVELOPES),
-            help="Envelope around an event's row: debezium (the row is `after`), connect (it is `payload`).",
+            help="Envelope around the row of an event: debezium (the row is in `after`) or connect (the row is in "
+            "`payload`).",
         ),
         registry_options,
         click.option(
             "--missing",
             metavar="POLICY",
-            help="Replacement for a feature that is null or absent: mean or last of the rows so far, or a number; "
-            "reject: the event is rejected.  [default: reject]",
+            help="What replaces a feature that is null or absent: the mean or the last value of the rows so far, or a "
+            "number. reject: reject the event.  [default: reject]",
         ),
         click.option(
             "--label-wait",
             metavar="ROWS|TIME[/ROWS]",
-            help='How long an event waits for its label, which arrives as {"id": .., "y": ..} in the same partition: '
-            "10000 rows, 12h, 7d/50000.  [default: labels come with their events, or not at all]",
+            help="How long an event waits for its label: 10000 (rows), 12h or 7d/50000 (time and rows). The label "
+            'arrives as {"id": .., "y": ..} in the same partition.  [default: labels come with their events, or not at '
+            "all]",
         ),
         click.option(
             "--missing-indicators",
             is_flag=True,
-            help="Add a column for each feature: 1 where it was missing, else 0.",
+            help="Add an indicator column for each feature: 1 where the feature is missing, else 0.",
         ),
     ]
 

@@ -20,15 +20,15 @@ def file_options(command: Command) -> Command:
         click.option(
             "--missing-values",
             metavar="WORD,..",
-            help="Words for missing values in a text file, besides empty cells.  [?, NA, N/A, NaN, null, None, ..; "
-            "among numbers also -, ., unknown, ..; never a class or category of that name]",
+            help="Words that mean a missing value in a text file, in addition to empty cells.  [?, NA, N/A, NaN, null, "
+            "None, ..; in columns of numbers also -, ., unknown, ..; never a class or category of that name]",
         ),
         click.option("--columns", metavar="NAME,..", help="Names of the columns of a CSV file without a header."),
         click.option(
             "--separator",
             metavar="CHAR",
-            help="Between the cells of a CSV file: a character, or comma, semicolon, tab, bar, or blank for any "
-            "number of blanks.  [detected]",
+            help="Separator of the cells of a CSV file: a character, or comma, semicolon, tab, bar, or blank (any "
+            "number of spaces).  [detected]",
         ),
         click.option(
             "--decimal", type=click.Choice(["point", "comma"]), help="Decimal mark of a CSV file.  [detected]"
@@ -38,7 +38,7 @@ def file_options(command: Command) -> Command:
             "--width",
             type=click.IntRange(1),
             metavar="N",
-            help="Number of features of a LIBSVM file, of which no row may have the last.  [the largest index]",
+            help="Number of features of a LIBSVM file. Needed if no row has the last feature.  [the largest index]",
         ),
     ]
     return with_options(command, options)

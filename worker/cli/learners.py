@@ -13,12 +13,12 @@ import click
 def learners(names: tuple[str, ...], as_json: bool) -> None:
     """List the learners, or describe some: tasks, parameters with their defaults and bounds, state, cost, source.
 
-    ova:NAME learns any number of classes with binary learners, each class against all others: ova:arow:q=1e-4.
-    scaled:NAME scales each feature by a fixed mean and deviation, those of the rows that a model was trained on.
-    on_drift:NAME restarts the learner at a drift detector's alarm: on_drift:arow:detector=adwin,action=shrink;
-    detectors are ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w, kswin, with parameters as in ddm/warn=2/drift=3;
-    actions are reset, shrink (only the covariance), background (a copy trained since the first warning takes over).
-    Ensembles take any learner: dwm:base=arow/q=1e-4.
+    ova:NAME learns any number of classes with binary learners, one class against the rest: ova:arow:q=1e-4. scaled:NAME
+    scales each feature by a fixed mean and standard deviation, those of the rows that a model was trained on.
+    on_drift:NAME restarts the learner when a drift detector raises an alarm:
+    on_drift:arow:detector=adwin,action=shrink; detectors are ddm, eddm, page_hinkley, adwin, hddm_a, hddm_w, kswin,
+    with parameters as in ddm/warn=2/drift=3; actions are reset, shrink (reset only the covariance) and background (a
+    copy that was trained since the first warning takes over). Ensembles accept any learner: dwm:base=arow/q=1e-4.
 
     \b
     Examples:

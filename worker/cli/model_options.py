@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LEARNER = "auto"
-COVERING = "Intervals (regression) or sets of classes that hold this share of the labels, also under drift:"
+COVERING = "Add prediction intervals (regression) or prediction sets (classification) that contain this share of the "
+"labels, even under drift:"
 SHARING = (
-    "Partitions share their linear models: each after every N labelled rows of its own, once its last update is "
-    "committed; average:rows=100 with all partitions, gossip:rows=100 with the next and the previous one."
+    "Partitions exchange their linear models. Each partition does so after every N of its own labelled rows, once its "
+    "last update is committed. average:rows=100 shares with all partitions, gossip:rows=100 with the next and the "
+    "previous one."
 )
 
 
@@ -48,8 +50,8 @@ def target_options(command: Command) -> Command:
             default=(DEFAULT_LEARNER,),
             show_default=True,
             metavar="NAME[:PARAM=VALUE,...]",
-            help="Learner and its parameters; ova:NAME is one against all, on_drift:NAME restarts at a drift; "
-            "repeatable (the first is the champion).",
+            help="Learner and its parameters. Repeatable; the first is the champion. ova:NAME is one-vs-rest; "
+            "on_drift:NAME restarts the learner at a drift.",
         ),
         click.option(
             "--task",
@@ -59,21 +61,25 @@ def target_options(command: Command) -> Command:
             help="Predict a class or a number.",
         ),
         click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]"),
-        click.option("--labels", metavar="A,B,..", help="Labels as written in the data, in class order."),
+        click.option(
+            "--labels",
+            metavar="A,B,..",
+            help="Names of the classes, in class order, as the labels are written in the data.",
+        ),
         click.option(
             "--map",
             "maps",
             multiple=True,
             metavar="MAP[:PARAM=VALUE,...]",
-            help="Feature map applied before the standardiser and every learner: polynomial:degree=2, "
-            "fourier:D=100,gamma=0.5,seed=1 or hashing:buckets=64,seed=1; repeatable, each maps the output of the one "
-            "before.",
+            help="Feature map applied before standardisation and before every learner: polynomial:degree=2, "
+            "fourier:D=100,gamma=0.5,seed=1 or hashing:buckets=64,seed=1. Repeatable; each map takes the output of the "
+            "one before it.",
         ),
         click.option(
             "--standardize/--no-standardize",
             default=True,
             show_default=True,
-            help="Scale features online to mean 0 and variance 1.",
+            help="Standardise features online, to mean 0 and variance 1.",
         ),
         click.option(
             "--metric-window",
@@ -81,7 +87,7 @@ def target_options(command: Command) -> Command:
             type=click.IntRange(1),
             default=1000,
             show_default=True,
-            help="Rows of the rolling window of metrics.",
+            help="Size of the rolling window for metrics, in rows.",
         ),
     ]
     return with_options(command, options)
@@ -93,7 +99,7 @@ def event_options(command: Command) -> Command:
         click.option(
             "--features",
             type=FeatureCount(),
-            help="Number of features per event, or their names (the content of `x`).  [default: as in the first event]",
+            help="Number of features per event, or their names, as in `x`.  [default: as in the first event]",
         ),
         click.option(
             "--format",
@@ -101,7 +107,7 @@ def event_options(command: Command) -> Command:
             type=click.Choice((*FORMATS, *REGISTERED)),
             default=FORMATS[0],
             show_default=True,
-            help="Event format; the last three need --registry and --feature.",
+            help="Format of the events. The last three need --registry and --feature.",
         ),
         click.option(
             "--output-format",
@@ -109,45 +115,45 @@ def event_options(command: Command) -> Command:
             type=click.Choice(OUTPUT_FORMATS),
             default=OUTPUT_FORMATS[0],
             show_default=True,
-            help="Format of the predictions; packed ones hold class indices and no learner name; the last three need "
-            "--registry, where a worker registers their schema.",
+            help="Format of the predictions. packed has class indices and no learner name. The last three need "
+            "--registry; the worker registers the schema there.",
         ),
         click.option(
             "--pass-headers",
             default="",
             metavar="NAME[,NAME..]",
-            help="Event headers to copy unchanged to the prediction; * for all.  [default: none]",
+            help="Headers of the event to copy unchanged to its prediction; * copies all.  [default: none]",
         ),
         click.option(
             "--cloudevents-source",
             "cloudevents",
             default="",
             metavar="URI",
-            help="Predictions are CloudEvents in binary mode with this source, as /shop/fraud: their attributes are "
-            "headers.  [default: they are none]",
+            help="Write predictions as CloudEvents in binary mode, with this source, for example /shop/fraud; their "
+            "attributes are in headers.  [default: no CloudEvents]",
         ),
         click.option(
             "--emit",
             type=click.Choice(EMITTED),
             default=CHAMPION_ONLY,
             show_default=True,
-            help=f"Whose predictions are written: with {EVERY_MODEL} those of the challengers too, to a topic of their "
-            "own.",
+            help=f"Whose predictions are written. {EVERY_MODEL}: those of the challengers as well, to a separate "
+            "topic.",
         ),
         click.option(
             "--accuracy-every",
             type=click.IntRange(1),
             default=500,
             show_default=True,
-            help="Rows between two accuracy points of a partition.",
+            help="Number of rows between two accuracy points of a partition.",
         ),
         click.option(
             "--coverage",
             type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE),
             default=NO_COVERAGE,
             metavar="SHARE",
-            help=f"{COVERING} `low` and `high`, or `set`, in predictions, and the share that they did hold in accuracy "
-            "points.  [default: none]",
+            help=f"{COVERING} the fields `low` and `high`, or `set`, of predictions. Accuracy points report the share "
+            "that they actually contained.  [default: none]",
         ),
         click.option("--share-models", "share", metavar="METHOD[:rows=N]", help=SHARING),
         click.option(
@@ -155,9 +161,9 @@ def event_options(command: Command) -> Command:
             "detectors",
             multiple=True,
             metavar="NAME[:PARAM=VALUE,...]",
-            help="Drift detector on the champion's mistakes, in regression on its absolute errors: ddm, eddm, "
+            help="Drift detector on the champion's mistakes, or on its absolute errors in regression: ddm, eddm, "
             "page_hinkley, adwin, hddm_a, hddm_w or kswin. Alarms go to a topic of their own, the accuracy points, the "
-            "log and the metrics; repeatable.",
+            "log and the metrics. Repeatable.",
         ),
     ]
     return with_options(command, options)

@@ -34,7 +34,7 @@ def with_options(command: Command, options: Sequence[Callable[[Any], Any]]) -> C
 
 def group_of_outputs(command: Command) -> Command:
     """Add ``--group`` and ``--output-prefix`` to a command that only reads outputs."""
-    group = click.option("--group", help="The workers' consumer group; needed if several groups work on the input.")
+    group = click.option("--group", help="The workers' consumer group. Needed if several groups read the input.")
     return group(outputs_option(command))
 
 
@@ -45,7 +45,7 @@ def outputs_option(command: Command) -> Command:
         "outputs",
         default="",
         metavar="PREFIX",
-        help="Prefix of the output topics' names.  [default: INPUT.GROUP]",
+        help="Prefix of the names of the output topics.  [default: INPUT.GROUP]",
     )(command)
 
 
@@ -55,8 +55,8 @@ def label_topic_option(command: Command) -> Command:
         "--label-topic",
         default="",
         metavar="TOPIC",
-        help="With --label-wait: topic of the labels, with as many partitions as the input and each label in its "
-        "event's partition.  [default: labels are among the events]",
+        help="With --label-wait: topic of the labels. It must have as many partitions as the input, with each label in "
+        "the partition of its event.  [default: labels are among the events]",
     )(command)
 
 
@@ -84,7 +84,7 @@ def client_options(command: Command) -> Command:
             show_default=True,
             metavar="HOST:PORT[,..]",
             callback=_address,
-            help="Kafka's bootstrap address.",
+            help="Bootstrap address of the Kafka cluster.",
         ),
         click.option(
             "-X",
@@ -97,7 +97,7 @@ def client_options(command: Command) -> Command:
         click.option(
             "--client-properties",
             metavar="FILE",
-            help="File of client properties, key=value lines; -X wins over it.",
+            help="File with client properties, one key=value per line; -X overrides it.",
         ),
     )
     return with_options(command, options)
@@ -110,6 +110,6 @@ def reading_option(command: Command) -> Command:
         type=click.Choice(CLIENTS),
         default=AUTO,
         show_default=True,
-        help="How events are read: native bypasses the Python client and calls the C library under it, with the same "
-        "result; auto uses it where possible.",
+        help="Kafka client that reads events. native calls the C library (librdkafka) directly instead of the Python "
+        "client; the result is the same. auto uses native where possible.",
     )(command)

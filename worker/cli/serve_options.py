@@ -22,20 +22,22 @@ def serve_options(command: Command) -> Command:
         click.option(
             "--http-port",
             type=click.IntRange(0, 65535),
-            help="Serve a page at /, and /metrics, /healthz and /readyz.  [default: off]",
+            help="Port for HTTP: a page at /, and /metrics, /healthz and /readyz.  [default: off]",
         ),
-        click.option("--http-host", default="127.0.0.1", show_default=True, help="Address to serve on."),
+        click.option(
+            "--http-host", default="127.0.0.1", show_default=True, help="Address that the HTTP server listens on."
+        ),
         click.option(
             "--serve-predictions",
             is_flag=True,
-            help="Also answer POST /v1/predict and GET /v1/model there, from the last committed state; "
+            help="Also serve POST /v1/predict and GET /v1/model on that port, from the last committed state. "
             "/v1/openapi.json describes them.",
         ),
         click.option(
             "--serve-token-file",
             metavar="FILE",
-            help="File with the token that those who ask for predictions send (Authorization: Bearer TOKEN); needed "
-            "unless --http-host is loopback.",
+            help="File with the token that clients of --serve-predictions must send (Authorization: Bearer TOKEN). "
+            "Needed unless --http-host is a loopback address.",
         ),
     )
     return with_options(command, options)

@@ -48,10 +48,11 @@ def warm_options(command: Command) -> Command:
         click.option(
             "--warm-start",
             metavar="FILE",
-            help="Start from the state of a model file's champion, by `driftway train` or `driftway snapshot export`. "
-            "The file determines task, classes, labels, maps and standardising; each --learner is a challenger.",
+            help="Start from the state of the champion in a model file, written by `driftway train` or `driftway "
+            "snapshot export`. The file determines task, classes, labels, feature maps and standardisation. Each "
+            "--learner is a challenger.",
         ),
-        click.option("--frozen", is_flag=True, help="The model of --warm-start only predicts and learns nothing more."),
+        click.option("--frozen", is_flag=True, help="The model of --warm-start only predicts; it learns nothing more."),
     ]
     return with_options(command, options)
 

@@ -23,17 +23,20 @@ def _topic_options(command: Command) -> Command:
         ),
         click.option("--group", metavar="GROUP", help="Include the output topics of this consumer group."),
         click.option(
-            "--alarms", is_flag=True, help="With --group: include the drift alarms, for workers with --detector."
+            "--alarms",
+            is_flag=True,
+            help="With --group: include the topic of drift alarms, for workers with --detector.",
         ),
         click.option(
             "--shares",
             is_flag=True,
-            help="With --group: include the models that partitions share, for workers with --share-models.",
+            help="With --group: include the topic through which partitions share models, for workers with "
+            "--share-models.",
         ),
         click.option(
             "--challengers",
             is_flag=True,
-            help="With --group: include the challengers' predictions, for workers with --emit all.",
+            help="With --group: include the topic of the challengers' predictions, for workers with --emit all.",
         ),
         outputs_option,
     )
@@ -62,7 +65,7 @@ def topics() -> None:
     "replication",
     type=click.IntRange(1),
     metavar="R",
-    help="Replicas of each topic.  [default: the cluster's]",
+    help="Replication factor of each topic.  [default: the cluster's]",
 )
 def create(
     input_topic: str,
@@ -77,7 +80,7 @@ def create(
     properties: tuple[str, ...],
     client_properties: str | None,
 ) -> None:
-    """Create the topics that are missing; existing ones are left unchanged."""
+    """Create the topics that are missing. Existing topics are left unchanged."""
     from driftway.worker.kafka.topics import create_topics
 
     passthrough = parse_properties(properties, client_properties)
@@ -101,7 +104,7 @@ def check(
     properties: tuple[str, ...],
     client_properties: str | None,
 ) -> None:
-    """Report topics that are missing or differ; exit code 1 if there are any."""
+    """Report topics that are missing or have other settings. The exit code is 1 if there are any."""
     from driftway.worker.kafka.client_config import require_broker
     from driftway.worker.kafka.cluster import wrong_settings
     from driftway.worker.kafka.topics import partition_counts

@@ -16,11 +16,11 @@ from driftway.worker.errors import Failure
 
 @click.command(cls=GroupedCommand)
 def warm(**given: Any) -> None:
-    """Compile the kernels that a worker with these options needs, and keep them for its start.
+    """Compile the kernels that a worker with these options needs, and store them for its start.
 
-    It takes all options of `driftway worker`, needs no broker, and touches no topic. An image's build runs it, so that
-    containers start at once; they must have the same processor, and the same versions of Python and numba. The kernels
-    are kept below NUMBA_CACHE_DIR, else XDG_CACHE_HOME/driftway, else ~/.cache/driftway.
+    The command takes all options of `driftway worker`, needs no broker, and touches no topic. Run it when you build an
+    image, so that containers start at once; they need the same processor and the same versions of Python and numba. The
+    kernels are stored in NUMBA_CACHE_DIR, else in XDG_CACHE_HOME/driftway, else in ~/.cache/driftway.
 
     \b
     Examples:

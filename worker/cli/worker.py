@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=GroupedCommand)
 @click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events.")
-@click.option("--group", required=True, help="Consumer group; state belongs to it.")
+@click.option("--group", required=True, help="Consumer group. The state of the learners belongs to it.")
 @target_options
 @event_options
 @schema_options()
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     default=0.1,
     show_default=True,
     metavar="SECONDS",
-    help="Time between commits; a read_committed reader sees predictions with this delay.",
+    help="Time between two commits. A read_committed consumer sees predictions with this delay.",
 )
 @click.option(
     "--snapshot-interval",
@@ -62,16 +62,16 @@ if TYPE_CHECKING:
     default=5.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between snapshots of the state on a slow stream; up to ten times as long for a state beyond 2 MB. A "
-    "clean stop writes one too.",
+    help="Time between two snapshots of the state on a slow stream; up to ten times as long if the state is larger "
+    "than 2 MB. A clean shutdown also writes a snapshot.",
 )
 @click.option(
     "--snapshot-rows",
     type=click.IntRange(1),
     default=50_000,
     show_default=True,
-    help="Take a snapshot after this many rows even if the interval is not over; bounds the rows that a restore "
-    "relearns.",
+    help="Take a snapshot after this many rows, even if the interval is not over. This limits the number of rows that "
+    "a restore relearns.",
 )
 @click.option(
     "--guarantee",
@@ -86,56 +86,57 @@ if TYPE_CHECKING:
     callback=start_place,
     default=EARLIEST,
     show_default=True,
-    help="Where a new group begins; OFFSET: at this offset in every partition, e.g. after the rows that a model was "
-    "trained on.",
+    help="Where a new group begins. OFFSET: at this offset in every partition, for example after the rows that a model "
+    "was trained on.",
 )
 @click.option(
     "--on-restore-failure",
     type=click.Choice(RESTORE_FAILURE_POLICIES),
     default=FAIL,
     show_default=True,
-    help="What to do when the state cannot be restored bit for bit: the snapshot is of another learner, or it is "
-    "damaged and no older one can stand in, the log no longer holds the same records (compaction), or the offset was "
-    "reset by hand. replay relearns the log without output, reset starts with an empty learner.",
+    help="What to do if the state cannot be restored bit for bit. Causes: the snapshot belongs to another learner; it "
+    "is damaged and no older one can be used; the log no longer has the same records (compaction); or the offset was "
+    "reset by hand. replay relearns the log without writing outputs; reset starts with an empty learner.",
 )
 @click.option(
     "--on-offset-out-of-range",
     type=click.Choice(OFFSET_POLICIES),
     default=FAIL,
     show_default=True,
-    help="What to do when the log no longer holds a needed offset, which retention has deleted, or does not hold it "
-    "yet, because it is beyond the end. With earliest and latest the learner keeps what it has learned and continues "
-    "there. If the topic was deleted and recreated, only earliest continues: it predicts all of the new topic.",
+    help="What to do if a needed offset is not in the log: retention has deleted it, or it is beyond the end of the "
+    "log. With earliest or latest the learner keeps what it has learned and continues there. If the topic was deleted "
+    "and recreated, only earliest continues; it predicts the whole new topic.",
 )
 @click.option(
     "--plan",
     type=click.Choice(PLANS),
     default=NEWEST,
     show_default=True,
-    help="What counts where --learner, --detector, --metric-window, --accuracy-every or --coverage differ from the "
-    "group's newest plan of models (`driftway models`): newest, that plan; from-options, the options, which become the "
+    help="Which one applies if --learner, --detector, --metric-window, --accuracy-every or --coverage differ from the "
+    "group's newest plan of models (`driftway models`). newest: the plan. from-options: the options; they become the "
     "next plan.",
 )
 @click.option(
     "--max-rejected",
     metavar="SHARE[/WINDOW]",
-    help="Commit and exit with code 1 once more than SHARE of a partition's last WINDOW (1000) events since this start "
-    "were rejected; 0.1: more than 100 of 1000.  [default: never]",
+    help="Commit and exit with code 1 if more than SHARE of the last WINDOW events (default 1000) of a partition were "
+    "rejected, counted since this start. 0.1: more than 100 of 1000.  [default: never]",
 )
 @click.option(
     "--rejected-headers",
     type=click.Choice(REJECTED_HEADERS),
     default=PLAIN,
     show_default=True,
-    help="kafka-streams: rejections also have the headers of Kafka Streams' dead letter queue, __streams.errors.*.",
+    help="Headers of rejections. kafka-streams: also add the headers of the Kafka Streams dead letter queue, "
+    "__streams.errors.*.",
 )
 @click.option(
     "--unknown-fields",
     type=click.Choice(UNKNOWN_FIELDS),
     default=IGNORE,
     show_default=True,
-    help="count: report in the log and in /metrics which fields are not read, and how many events contain each. For "
-    "this every event is parsed once more, by orjson: 2 to 5 us.",
+    help="count: report in the log and in /metrics which fields are not read, and how many events contain each of "
+    "them. Every event is then parsed a second time, by orjson, which takes 2 to 5 us.",
 )
 @click.option(
     "--relearn-cpu-share",
@@ -144,18 +145,19 @@ if TYPE_CHECKING:
     default=RELEARN_SHARE,
     show_default=True,
     metavar="SHARE",
-    help="Share of a processor that challengers of `driftway models add --relearned` take while they learn the log.",
+    help="Share of a processor that challengers added with `driftway models add --relearned` may use while they learn "
+    "the log.",
 )
 @click.option(
     "--promote",
     default=NEVER,
     show_default=True,
     metavar=f"{NEVER}|{WHEN_BETTER}[=ALPHA,MIN-ROWS,COOL-DOWN]",
-    help=f"{WHEN_BETTER}: make a challenger the champion once the test against it says that it is better; with "
-    f"probability 1 - ALPHA ({1 - PromoteOption.alpha}) or more, that is never wrong. Not before MIN-ROWS "
-    f"({PromoteOption.min_rows}) rows under the present plan of models, and COOL-DOWN ({PromoteOption.cool_down}) rows "
-    "after the champion last changed. Give it to all workers of the group: the owner of partition 0 decides, and "
-    "writes the next plan as `driftway models promote` does.",
+    help=f"{WHEN_BETTER}: make a challenger the champion as soon as the statistical test says that it is better than "
+    f"the champion. With probability 1 - ALPHA ({1 - PromoteOption.alpha}) or more, no such decision is ever wrong. A "
+    f"promotion needs at least MIN-ROWS ({PromoteOption.min_rows}) rows under the current plan of models, and "
+    f"COOL-DOWN ({PromoteOption.cool_down}) rows since the champion last changed. Give this option to all workers of "
+    "the group: the owner of partition 0 decides, and writes the next plan as `driftway models promote` does.",
 )
 @click.option(
     "--unavailable-timeout",
@@ -163,40 +165,43 @@ if TYPE_CHECKING:
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long Kafka may not answer, or nothing may succeed for a partition (its commits, its restores), before "
-    "the worker exits: with code 5 if the broker does not answer, 1 if it refuses. At its start it waits 7 s.",
+    help="How long the worker goes on if Kafka does not answer, or if the commits and restores of a partition keep "
+    "failing. Then it exits: with code 5 if no broker answers, with code 1 if the broker refuses. At startup it waits "
+    "7 s.",
 )
 @click.option(
     "--transactional-id-prefix",
     default="",
     metavar="PREFIX",
-    help="Prefix of the transactional ids, which are PREFIX followed by GROUP/TOPIC/PARTITION. Give it at every start.",
+    help="Prefix of the transactional ids, which are PREFIX followed by GROUP/TOPIC/PARTITION. Give the same prefix at "
+    "every start.",
 )
 @click.option(
     "--client",
     type=click.Choice(CLIENTS),
     default=AUTO,
     show_default=True,
-    help="Kafka client: native bypasses the Python client and calls the C library under it, which moves nearly twice "
-    "as many events with half the CPU time and the same bits; auto uses it where possible.",
+    help="Kafka client. native calls the C library (librdkafka) directly instead of the Python client: nearly twice "
+    "the throughput at half the CPU time, with identical outputs. auto uses native where possible.",
 )
-@click.option("--stop-at-end", is_flag=True, help="Exit 0 when everything has been read.")
+@click.option("--stop-at-end", is_flag=True, help="Exit with code 0 when all records have been read.")
 @serve_options
 @click.option(
-    "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Log format."
+    "--log-format", type=click.Choice(("text", "json")), default="text", show_default=True, help="Format of the log."
 )
 @click.pass_obj
 def worker(obj: dict[str, Any], /, input_: str, group: str, **given: Any) -> None:
     """Predict every event of a topic before its label is used, learn from it, and commit exactly once.
 
     Each partition has its own learner. Predictions go to TOPIC.GROUP.predictions, rolling accuracy to
-    TOPIC.GROUP.accuracy, unusable events and labels with their reason to TOPIC.GROUP.rejected, state to
-    TOPIC.GROUP.snapshots, with --detector drift alarms to TOPIC.GROUP.alarms, and with --emit all the challengers'
-    predictions to TOPIC.GROUP.challengers; these topics are created if missing, and belong to the group. With
-    --warm-start the champion starts from a trained model's state; give the file at every start of the group. A new
-    group whose first events are all rejected stops with code 1 and commits nothing. On SIGTERM, or when its terminal
-    closes (SIGHUP), the worker finishes, commits, leaves the group and exits with 0; on a second signal it exits at
-    once with 143 (130 after Ctrl-C), and what is not committed is processed again.
+    TOPIC.GROUP.accuracy, events and labels that cannot be used to TOPIC.GROUP.rejected, with the reason, and state to
+    TOPIC.GROUP.snapshots. With --detector, drift alarms go to TOPIC.GROUP.alarms; with --emit all, the challengers'
+    predictions go to TOPIC.GROUP.challengers. These topics belong to the group and are created if they are missing.
+    With --warm-start the champion starts from the state of a trained model; give the file at every start of the group.
+    If all of the first events of a new group are rejected, the worker exits with code 1 and commits nothing. On
+    SIGTERM, or when its terminal closes (SIGHUP), the worker finishes its work, commits, leaves the group and exits
+    with code 0. On a second signal it exits at once with code 143 (130 after Ctrl-C); records that were not committed
+    are processed again.
 
     \b
     Examples:

@@ -28,7 +28,7 @@ COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "a
 
 
 @click.command(cls=GroupedCommand)
-@click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic of events that the workers read.")
+@click.option("--input", "input_", required=True, metavar="TOPIC", help="Topic with the events that the workers read.")
 @click.option("--group", required=True, help="The workers' consumer group.")
 @target_options
 @event_options
@@ -44,26 +44,26 @@ COUNTED = "predictions", "challengers'", "rejections", "set aside", "points", "a
     callback=start_place,
     default=EARLIEST,
     show_default=True,
-    help="Where the group began; latest: at the offset of its first output.",
+    help="Where the group began. latest: at the offset of its first output.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def audit(input_: str, group: str, as_json: bool, **given: Any) -> None:
     """Recompute the outputs of a group's workers from the topics alone, and compare every byte.
 
-    In each partition the audit reads the input up to the offset that the group has committed when the audit starts,
-    and learns as a worker would. It checks that every event has exactly one prediction (in any format, whatever
-    --output-format says) or one rejection, and one prediction of each challenger where workers had --emit all, that no
-    others are visible, that the accuracy points of all learners and the drift alarms of all detectors are the same, and
-    that every complete snapshot holds the state at its offset.
-    The group's plans, snapshots and commits say what was learned, and from what; options that are given override them.
-    Give --format, --registry, --warm-start and --start as to the workers. Without --pass-headers or
-    --cloudevents-source the headers of predictions are not checked, and without --registry and --output-format the
-    registered schemas of predictions are not checked. Workers may keep running: the audit writes nothing, joins no
+    In each partition the audit reads the input up to the offset that the group had committed when the audit started,
+    and learns from it as a worker would. It checks that every event has exactly one prediction or one rejection, and
+    one prediction by each challenger where workers had --emit all; that no other predictions or rejections are visible;
+    that the accuracy points of all learners and the drift alarms of all detectors are the same; and that every complete
+    snapshot holds the state at its offset. Predictions may be in any format, whatever --output-format says. The audit
+    takes the models and their settings from the group's plans, snapshots and commits; options that you give override
+    them. Give --format, --registry, --warm-start and --start as the workers had them. Without --pass-headers or
+    --cloudevents-source the headers of predictions are not checked. Without --registry and --output-format the
+    registered schemas of predictions are not checked. Workers may keep running: the audit writes nothing and joins no
     group, and its memory is bounded.
 
-    If retention has deleted the beginning of the input, the earliest snapshot whose offset is still in the log is
-    trusted, and everything after it is checked; the last lines list what was not checked. On a difference the exit
-    code is 1, and the message names the first one.
+    If retention has deleted the beginning of the input, the audit trusts the earliest snapshot whose offset is still in
+    the log, and checks everything after it. The last lines list what was not checked. If there is a difference, the
+    exit code is 1, and the message names the first difference.
 
     \b
     Examples:

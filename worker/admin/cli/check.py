@@ -30,24 +30,25 @@ COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
     "--rows", type=click.IntRange(2), default=ROWS, show_default=True, metavar="N", help="Number of events to read."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object on standard output.")
-@click.option("--ignore-warnings", is_flag=True, help="Exit with 0 if there are warnings, but no errors.")
+@click.option("--ignore-warnings", is_flag=True, help="Exit with code 0 if there are warnings but no errors.")
 @click.pass_context
 def check(context: click.Context, /, input_: str, group: str, **given: Any) -> None:
     """Find everything that would stop a worker with these options, or make it lose data.
 
-    It takes all options of `driftway worker`, and checks the brokers, the topics, the principal's rights, the group,
-    some events, and this machine. Each check prints one line: ok, warning, error, or skipped if the cluster does not
-    give the information; below a warning or an error is the command that fixes it. Replace NAME and .. by your values.
+    The command takes all options of `driftway worker`. It checks the brokers, the topics, the permissions of the
+    principal, the group, some events, and this machine. Each check prints one line: ok, warning, error, or skipped if
+    the cluster does not give the information. Below a warning or an error is the command that fixes it; replace NAME
+    and .. with your values.
 
-    It changes nothing: it creates no topic, joins no group, commits nothing, and begins no transaction. It only
-    initialises the transactional id GROUP/INPUT/check, which expires by itself. Events are read by a
-    read_committed reader outside the group: half of N are those that the worker would read first, half the newest.
+    It changes nothing: it creates no topics, joins no group, commits nothing, and begins no transaction. It only
+    initialises the transactional id GROUP/INPUT/check, which expires by itself. Events are read by a read_committed
+    consumer outside the group: half of the N events are those that the worker would read first, the other half are the
+    newest.
 
     \b
     Exit codes:
-      0  a worker can start, and nothing is wrong
-      1  a worker would stop, or could not write (2, 4 or 5 if it would stop with that code)
-      6  a worker can start, but there are warnings
+      0 a worker can start, and nothing is wrong 1 a worker would stop or could not write (2, 4 or 5 if it would stop
+      with that code) 6 a worker can start, but there are warnings
 
     \b
     Examples:

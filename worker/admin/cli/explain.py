@@ -30,14 +30,15 @@ def explain(
 ) -> None:
     """Show what each feature of an event contributed to the score of its prediction.
 
-    The learner's exact state just before the event is rebuilt from a snapshot and the log. If the predictions topic
-    still holds the prediction, its score is checked to be the same bit for bit. A feature's contribution is the score
-    of the baseline with that feature's value substituted, minus the score of the baseline: the features' means at
-    that moment, or zeros if the learner keeps none. For a linear learner, standardised or not, the contributions add
-    up to the score; the remainder is the effect of features together. A challenger's prediction can be explained,
-    whether workers write it (--emit all) or not; if they do, it is checked too.
+    The command rebuilds the exact state of the learner just before the event from a snapshot and the log. If the
+    prediction is still in its topic, the command checks that the score is the same, bit for bit. The baseline is the
+    means of the features at that moment, or zeros if the learner keeps no means. The contribution of a feature is the
+    score of the baseline with the value of that feature substituted, minus the score of the baseline. For a linear
+    learner, standardised or not, the contributions and the score of the baseline add up to the score; otherwise the
+    remainder is the joint effect of several features. You can also explain the prediction of a challenger, even if
+    workers do not write it; if they do (--emit all), it is checked as well.
 
-    Exit code 1: the emitted score differs.
+    The exit code is 1 if the emitted score differs.
 
     \b
     Examples:

@@ -27,7 +27,11 @@ def group_options(required: bool = True) -> Callable[[F], F]:
         command = outputs_option(client_options(command))
         command = click.option("--group", required=required, help="The workers' consumer group.")(command)
         return click.option(
-            "--input", "input_", required=required, metavar="EVENTS", help="Topic of events that the workers read."
+            "--input",
+            "input_",
+            required=required,
+            metavar="EVENTS",
+            help="Topic with the events that the workers read.",
         )(command)
 
     return add
@@ -42,7 +46,9 @@ def partition_option(required: bool) -> Callable[[F], F]:
 def rebuild_options(command: F) -> F:
     """Add --format, --registry, --registry-property and --warm-start, as the workers have them."""
     command = click.option(
-        "--warm-start", metavar="FILE", help="Model file that the workers started from; for states before any snapshot."
+        "--warm-start",
+        metavar="FILE",
+        help="Model file that the workers started from. Needed for states before the first snapshot.",
     )(command)
     return click.option(
         "--format",
@@ -50,7 +56,7 @@ def rebuild_options(command: F) -> F:
         type=click.Choice((*FORMATS, *REGISTERED)),
         default=JSON,
         show_default=True,
-        help="Event format; the last three need --registry.",
+        help="Format of the events. The last three need --registry.",
     )(registry_options(command))
 
 
@@ -77,7 +83,7 @@ def at_options(command: F) -> F:
         "--at",
         type=click.IntRange(0),
         metavar="OFFSET",
-        help="State after all rows before this input offset.  [default: the newest committed snapshot]",
+        help="Take the state after all rows before this input offset.  [default: the newest committed snapshot]",
     )(rebuild_options(command))
 
 

@@ -87,7 +87,7 @@ def show(as_json: bool, **given: Any) -> None:
 def history(as_json: bool, **given: Any) -> None:
     """List all plans, oldest first, with the offset at which each partition took them.
 
-    With --json it is what `driftway evaluate --plan FILE` repeats.
+    The output of --json is the input of `driftway evaluate --plan FILE`.
 
     \b
     Examples:
@@ -120,32 +120,34 @@ def history(as_json: bool, **given: Any) -> None:
     "origin",
     default="",
     metavar="LEARNER",
-    help="Begin with the state of this model, if only parameters differ.  [default: empty]",
+    help="Start from the state of this model. Only parameters may differ.  [default: empty]",
 )
 @click.option(
     "--relearned",
     is_flag=True,
-    help="Begin with what it would have learned from the partition's log; workers learn that beside their loop first.",
+    help="Start with what the learner would have learned from the log of the partition. Workers relearn the log in the "
+    "background first.",
 )
 @click.option(
     "--from-offset",
     "begins",
     multiple=True,
     metavar="PARTITION:OFFSET",
-    help="With --relearned: learn that partition from this input offset on; repeatable.  [default: all its log]",
+    help="With --relearned: relearn the partition from this input offset on. Repeatable.  [default: the whole log]",
 )
 @click.option(
     "--from-file",
     "path",
     metavar="FILE",
-    help="Add the champion of a model file, by `driftway train` or `driftway snapshot export`, with its state.",
+    help="Add the champion of a model file, with its state. `driftway train` and `driftway snapshot export` write such "
+    "files.",
 )
 @change_options
 def add(learner: str, origin: str, relearned: bool, begins: tuple[str, ...], path: str | None, **given: Any) -> None:
     """Add a challenger.
 
-    With --from-file its learner is that of the file. Its state goes through the topic of plans: workers never see the
-    file, which must have learned the same task from the same features, standardised in the same way.
+    With --from-file the learner is that of the file. Its state is written to the topic of plans, so workers do not need
+    the file. The model must have learned the same task from the same features, standardised in the same way.
 
     \b
     Examples:
@@ -180,7 +182,7 @@ def add(learner: str, origin: str, relearned: bool, begins: tuple[str, ...], pat
 @click.argument("learner")
 @change_options
 def drop(learner: str, **given: Any) -> None:
-    """Drop a challenger; its state is lost.
+    """Drop a challenger and its state.
 
     \b
     Examples:
@@ -196,7 +198,7 @@ def drop(learner: str, **given: Any) -> None:
 @click.argument("parameters", nargs=-1, required=True, metavar="PARAMETER=VALUE..")
 @change_options
 def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
-    """Change parameters of a model; its state and its metrics stay.
+    """Change parameters of a model. It keeps its state and its metrics.
 
     \b
     Examples:
@@ -219,23 +221,30 @@ def set_(learner: str, parameters: tuple[str, ...], **given: Any) -> None:
     "detectors",
     multiple=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help="Drift detector, as the workers' option; repeatable. Those that are not named end.",
+    help="Drift detector, as in the worker's option --detector. Repeatable. Detectors that you do not name are "
+    "removed.",
 )
-@click.option("--no-detectors", is_flag=True, help="No drift detectors.")
-@click.option("--metric-window", "window", type=click.IntRange(1), metavar="ROWS", help="Rows of the rolling window.")
-@click.option("--accuracy-every", type=click.IntRange(1), metavar="ROWS", help="Rows between two accuracy points.")
+@click.option("--no-detectors", is_flag=True, help="Remove all drift detectors.")
+@click.option(
+    "--metric-window", "window", type=click.IntRange(1), metavar="ROWS", help="Size of the rolling window, in rows."
+)
+@click.option(
+    "--accuracy-every", type=click.IntRange(1), metavar="ROWS", help="Number of rows between two accuracy points."
+)
 @click.option(
     "--coverage",
     type=click.FloatRange(NO_COVERAGE, MOST_COVERAGE),
     metavar="SHARE",
-    help="Share of the labels that intervals or sets cover, as the workers' option; 0: predictions have none.",
+    help="Share of the labels that prediction intervals or sets should contain, as in the worker's option --coverage. "
+    "0: no intervals or sets.",
 )
 @click.option(
     "--add-feature",
     "added",
     multiple=True,
     metavar="PATH[:OPTION,..]",
-    help="Another feature, as the workers' --feature; of events with an object x, its name. Repeatable.",
+    help="Add a feature, written as in the worker's option --feature. If events have an object x, the name of the "
+    "feature. Repeatable.",
 )
 @click.option("--drop-feature", "dropped", multiple=True, metavar="NAME", help="Drop a feature; repeatable.")
 @begin_option
@@ -248,14 +257,15 @@ def configure(
     begin: str | None,
     **given: Any,
 ) -> None:
-    """Change the features, and what watches the models: detectors, rolling window, accuracy points, coverage.
+    """Change the features, or what monitors the models: detectors, rolling window, accuracy points, coverage.
 
-    What is not named stays. A detector that stays keeps its state, another one begins. With a shorter window metrics go
-    on as if it had always been so; with a longer one they begin anew, since the rows that it lacks are gone. With
-    another coverage intervals or sets begin with no labels.
+    Settings that you do not name stay as they are. A detector that stays keeps its state; a new one starts empty. With
+    a shorter window, metrics continue as if the window had always been that long. With a longer one they start again,
+    since the earlier rows are gone. With another coverage, intervals or sets start without any labels.
 
-    With other features, linear learners and others with one part of their state for each keep what they have learned of
-    those that stay; a new feature begins as in a new learner. For all others --begin says how they begin.
+    If the features change, learners whose state has one part for each feature, such as linear learners, keep what they
+    have learned about the features that stay; a new feature starts as in a new learner. For all other learners --begin
+    says how they start.
 
     \b
     Examples:
@@ -314,14 +324,16 @@ def promote(learner: str, **given: Any) -> None:
 
 
 @models.command()
-@click.option("--to", type=click.IntRange(1), metavar="PLAN", help="Number of the plan.  [default: the one before]")
+@click.option(
+    "--to", type=click.IntRange(1), metavar="PLAN", help="Number of the earlier plan.  [default: the previous one]"
+)
 @begin_option
 @change_options
 def rollback(to: int | None, begin: str | None, **given: Any) -> None:
-    """Go back to the models of an earlier plan, to their features and to what watched them, as a new plan.
+    """Write a new plan with the models, features and monitoring of an earlier plan.
 
-    Models that are still there keep their states, and so does one whose parameters were changed since. One that was
-    dropped begins empty, or is relearned if it was relearned before.
+    Models that the group still has keep their state, even if their parameters have changed since. A model that was
+    dropped starts empty, or is relearned if it was relearned before.
 
     \b
     Examples:

@@ -26,18 +26,22 @@ def change_options(command: F) -> F:
     command = click.option(
         "--at-time",
         type=click.DateTime(("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d")),
-        help="Take it with the first record of that time (UTC), in every partition.",
+        help="Apply the plan in every partition at the first record of this time or later (UTC).",
     )(command)
     command = click.option(
         "--at",
         "places",
         multiple=True,
         metavar="PARTITION:OFFSET",
-        help="Take it at this input offset of that partition; repeatable.  [default: at each partition's next commit]",
+        help="Apply the plan at this input offset of the partition. Repeatable.  [default: at the next commit of each "
+        "partition]",
     )(command)
-    command = click.option("--transactional-id-prefix", default="", metavar="PREFIX", help="As the workers have it.")(
-        command
-    )
+    command = click.option(
+        "--transactional-id-prefix",
+        default="",
+        metavar="PREFIX",
+        help="Prefix of the transactional ids, as the workers have it.",
+    )(command)
     return group_options()(command)
 
 
@@ -46,8 +50,8 @@ def begin_option(command: F) -> F:
     return click.option(
         "--begin",
         type=click.Choice(("empty", "relearned")),
-        help="How models begin whose state cannot go on with other features: empty, or with what they would have "
-        "learned from the partition's log with these features.",
+        help="How to start models that cannot keep their state when the features change. empty: with an empty state. "
+        "relearned: with what they would have learned from the log of the partition with these features.",
     )(command)
 
 

@@ -19,25 +19,31 @@ READ_SECONDS = 120.0
 
 
 @click.command()
-@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
-@click.option("--out", required=True, metavar="FILE", help="Picture to write: .png, .svg or .html.")
+@click.option("--input", required=True, metavar="EVENTS", help="Topic with the events that the workers read.")
+@click.option("--out", required=True, metavar="FILE", help="File for the picture: .png, .svg or .html.")
 @group_of_outputs
 @client_options
 @click.option(
     "--metric", metavar="NAME", help="Field of the accuracy points.  [default: window_accuracy or window_mse]"
 )
-@click.option("--stream", metavar="STREAM", help="The replayed stream, to mark its known drifts and count its rows.")
-@click.option("--rows", type=click.IntRange(1), help="Length of that stream, if it was replayed with one.")
+@click.option(
+    "--stream", metavar="STREAM", help="The stream that was replayed, to mark its known drifts and to count its rows."
+)
+@click.option("--rows", type=click.IntRange(1), help="Number of rows of that stream, if it was replayed with `rows`.")
 @click.option("--label", metavar="NAME", help="Label column of a file given with --stream.  [default: as in replay]")
-@click.option("--reliability", is_flag=True, help="Draw how often predictions were right, by their probability.")
+@click.option(
+    "--reliability",
+    is_flag=True,
+    help="Draw a reliability diagram: how often predictions were right, by their probability.",
+)
 @click.pass_obj
 def plot(obj: dict[str, Any], /, **given: Any) -> None:
     """Draw rolling accuracy over rows, with the no-change and majority baselines, from an input's accuracy points.
 
-    One line per learner, the mean over the partitions. The baselines are over the same rolling window.
-    Drift alarms of the workers are marked, and where a challenger was first better or worse than the champion; with
-    --stream also the known drifts of a generator. With --reliability the picture shows instead how often predictions
-    were right, by how probable they said that they were.
+    There is one line per learner: the mean over the partitions. The baselines use the same rolling window. The picture
+    marks the workers' drift alarms and the points where a challenger was first found better or worse than the champion;
+    with --stream it also marks the known drifts of a generator. With --reliability the picture is a reliability diagram
+    instead: how often predictions were right, against their predicted probability.
 
     \b
     Examples:

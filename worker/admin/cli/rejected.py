@@ -17,24 +17,32 @@ SAMPLES = 1
 
 
 @click.command()
-@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@click.option("--input", required=True, metavar="EVENTS", help="Topic with the events that the workers read.")
 @group_of_outputs
 @client_options
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only rejections of this kind; repeatable.")
 @click.option(
-    "--samples", type=click.IntRange(0), default=SAMPLES, show_default=True, metavar="N", help="Events shown per kind."
+    "--kind", "kinds", multiple=True, metavar="KIND", help="Show or send only rejections of this kind. Repeatable."
 )
-@click.option("--send-again", is_flag=True, help="Send the events of these kinds again, each once.")
+@click.option(
+    "--samples",
+    type=click.IntRange(0),
+    default=SAMPLES,
+    show_default=True,
+    metavar="N",
+    help="Number of events to show per kind.",
+)
+@click.option("--send-again", is_flag=True, help="Send the events of these kinds again, each of them once.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bool, **given: Any) -> None:
-    """List why events were rejected, how often, and examples; send them again once the cause is fixed.
+    """List the reasons of rejections, with counts and examples, and send the events again when the cause is fixed.
 
-    Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (not those of the first event),
-    not-a-number, not-finite, inexact, label, late-label, id, key, packed, registry (a schema registry is used). A label
-    that cannot be used is set aside (label, late-label), and its event is predicted without it. With --send-again,
-    events of the kinds given with --kind are written to their partition again as they came: key, value, headers and
-    time, and a header driftway-again that names the event. Each rejection is sent once, however often you ask. Workers
-    that would still reject an event reject it again: that is a new rejection, which can be sent again.
+    Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (they differ from those of the first
+    event), not-a-number, not-finite, inexact, label, late-label, id, key, packed, registry (with a schema registry). A
+    label that cannot be used is set aside (label, late-label), and its event is predicted without it. With
+    --send-again, events of the kinds given with --kind are written to their partition again, with the same key, value,
+    headers and timestamp, and with a header driftway-again that names the event. Each rejection is sent only once,
+    however often you run the command. If workers still cannot use the event, they reject it again: that is a new
+    rejection, which can be sent again.
 
     \b
     Examples:

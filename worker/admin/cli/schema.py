@@ -25,9 +25,9 @@ ROWS = 1000
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def schema() -> None:
-    """Schemas of events: the paths of features, label, id and time in an event, and the kind of each.
+    """Propose a schema of events: the paths of features, label, id and time in an event, and the kind of each.
 
-    And the schema that workers register for their predictions.
+    Or print the schema that workers register for their predictions.
 
     \b
     Examples:
@@ -51,15 +51,18 @@ def schema() -> None:
     type=click.Choice((CLASSIFICATION, REGRESSION)),
     default=CLASSIFICATION,
     show_default=True,
-    help="What is predicted.",
+    help="Task: what is predicted.",
 )
 @click.option("--classes", type=click.IntRange(2), default=None, help="Number of classes.  [default: 2]")
-@click.option("--labels", metavar="A,B,..", help="Labels as written in the data, in class order.")
+@click.option(
+    "--labels", metavar="A,B,..", help="Names of the classes, in class order, as the labels are written in the data."
+)
 def predictions(form: str, task: str, classes: int | None, labels: str | None) -> None:
     """Print the schema that workers with these options register for their predictions.
 
-    For registries in which workers may not register it: register it under the subject TOPIC-value of the topics of
-    predictions and, with --emit all, of challengers. A worker that finds it there registers nothing.
+    Use this if workers may not register schemas in the registry. Register the schema under the subject TOPIC-value for
+    the topic of predictions and, with --emit all, also for the topic of challengers. A worker that finds the schema
+    there registers nothing.
 
     \b
     Examples:
@@ -75,28 +78,29 @@ def predictions(form: str, task: str, classes: int | None, labels: str | None) -
 @schema.command()
 @click.argument("name", metavar="TOPIC|FILE")
 @click.option(
-    "--rows", type=click.IntRange(1), default=ROWS, show_default=True, metavar="N", help="Number of rows to look at."
+    "--rows", type=click.IntRange(1), default=ROWS, show_default=True, metavar="N", help="Number of rows to read."
 )
 @click.option("--label", metavar="PATH", help="Path of the label.")
 @click.option("--id", "id_", metavar="PATH", help="Path of the event's id.")
 @click.option("--time", metavar="PATH", help="Path of the event's time.")
-@click.option("--envelope", type=click.Choice(ENVELOPES), help="Envelope around each row.")
+@click.option("--envelope", type=click.Choice(ENVELOPES), help="Envelope around the row of each event.")
 @file_options
 @client_options
 @reading_option
-@click.option("--json", "as_json", is_flag=True, help="Print an object, with everything seen per path.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object with everything that was seen at each path.")
 @click.pass_obj
 def infer(obj: dict[str, Any], /, name: str, rows: int, as_json: bool, **given: Any) -> None:
-    """Propose a schema from the first rows of a topic or file: a table [event] for a TOML file, on standard output.
+    """Propose a schema from the first rows of a topic or file. It is printed as a table [event] for a TOML file.
 
-    From a topic, the first values that a read_committed reader sees are read, the same number from each partition. A
-    FILE is one that `driftway evaluate` reads, or has an event per line (.jsonl, .ndjson, .json). PATHs are written
-    a.b."with.dot", @envelope.a, @key.a, @header.NAME or @timestamp.
+    From a topic the command reads the first records that a read_committed consumer sees, the same number from each
+    partition. FILE is any file that `driftway evaluate` reads, or a file with one event per line (.jsonl, .ndjson,
+    .json). A PATH is written as a.b."with.dot", @envelope.a, @key.a, @header.NAME or @timestamp.
 
-    Comments say what was seen of each field, why others were left out, and which options suit the label. The rows
-    are read again as by a worker with that schema, and what it would reject is reported. Attributes of CloudEvents in
-    the headers of a topic's records (ce_type, ce_time, ..) are fields, too. Labels that come later, in messages of
-    their own with the id of their event, are recognised, and how long an event should wait for one.
+    Comments in the output say which values each field had, why other fields were left out, and which options fit the
+    label. The command then reads the rows again as a worker with that schema would, and reports which of them the
+    worker would reject. CloudEvents attributes in the headers of a topic's records (ce_type, ce_time, ..) count as
+    fields. The command recognises labels that arrive later, in separate messages with the id of their event, and
+    proposes how long events should wait for them.
 
     \b
     Examples:

@@ -21,7 +21,7 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
 
 
 @click.command()
-@click.option("--input", required=True, metavar="EVENTS", help="Topic of events that workers read.")
+@click.option("--input", required=True, metavar="EVENTS", help="Topic with the events that the workers read.")
 @group_of_outputs
 @client_options
 @click.option(
@@ -29,35 +29,35 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
     type=click.Choice((START, NOW)),
     default=NOW,
     show_default=True,
-    help="Start with all accuracy points and drift alarms, or only with the newest.",
+    help="Start with all accuracy points and drift alarms, or with only the newest.",
 )
 @click.option(
     "--metric",
     "metrics",
     metavar="NAME[,NAME..]",
-    help="Show these metrics, too: precision, recall, specificity, f1, g-mean, balanced-accuracy, auc, log-loss, "
+    help="Metrics to show in addition: precision, recall, specificity, f1, g-mean, balanced-accuracy, auc, log-loss, "
     "brier, or fields of the accuracy points.",
 )
 @click.option("--interval", type=click.FloatRange(min=0.05), metavar="SECONDS", help="Time between two refreshes.")
-@click.option("--once", is_flag=True, help="Show the newest values once and exit.")
-@click.option("--json", is_flag=True, help="Print a list of objects on standard output, one line per refresh.")
+@click.option("--once", is_flag=True, help="Show the newest values once, then exit.")
+@click.option("--json", is_flag=True, help="Print a JSON list of objects on standard output, one line per refresh.")
 def watch(**given: Any) -> None:
     """Show rolling accuracy, throughput and lag of an input, per partition and learner, until Ctrl-C.
 
-    Rows counts input offsets up to the newest prediction or rejection, lag those after it. The window is the
-    worker's (--metric-window); no-change always predicts the last label, majority the most frequent one, both over all
-    rows so far. A terminal shows a table that is refreshed four times a second; otherwise plain lines are printed
-    every two seconds. Sparklines share one scale, shown above them. Rejections are counted by kind, starting with
-    the last 10,000 of each partition. If there are detectors, a partition's last alarm is shown, with its detector
-    and how many rows ago it was, and the number of alarms (among the last 10,000 records of their topic; with --from
-    start among all). A challenger that was found better or worse than the champion, the first learner, has the p of
-    that beside it, and a line below if all partitions together find it. If the broker is unreachable, watch waits for
-    it. Nothing is committed and no group is joined.
+    The column rows counts input offsets up to the newest prediction or rejection; lag counts the offsets after it. The
+    window is the worker's (--metric-window). no-change always predicts the last label, majority always the most
+    frequent label; both are over all rows so far. On a terminal the table is refreshed four times a second; otherwise
+    plain lines are printed every two seconds. All sparklines have the same scale, shown above them. Rejections are
+    counted by kind, starting with the last 10,000 of each partition. If there are detectors, the table shows the last
+    alarm of each partition, with its detector and how many rows ago it was, and the number of alarms among the last
+    10,000 records of their topic (with --from start, among all records). If a challenger was found better or worse than
+    the champion, which is the first learner, its p-value is shown beside it, and in a line below if all partitions
+    together show it. If the broker is unreachable, watch waits for it. It commits nothing and joins no group.
 
-    With --metric, precision and the others up to auc are those of the champion's last 1,000 predictions of each
-    partition whose events had their labels; with two classes those of the second one, with more the mean over classes.
-    log-loss, brier and fields of the accuracy points are over the worker's window, of every learner. - stands for what
-    is not defined, or not known because labels come later.
+    With --metric, the metrics from precision to auc are computed for the champion, from the last 1,000 predictions of
+    each partition whose events came with their labels. With two classes they are those of the second class, with more
+    classes the mean over the classes. log-loss, brier and the fields of accuracy points are shown for every learner,
+    over the worker's window. A - means that the value is undefined, or unknown because labels arrive later.
 
     \b
     Examples:

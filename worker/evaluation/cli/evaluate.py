@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     type=click.Choice(PROTOCOLS),
     default=PREQUENTIAL,
     show_default=True,
-    help="prequential: one pass over the whole stream; segments: ten pieces of it, each from scratch; holdout: tests "
-    "on fresh rows of the current concept.",
+    help="prequential: one pass over the whole stream. segments: ten parts of the stream, each learned from scratch. "
+    "holdout: tests on fresh rows of the current concept.",
 )
-@schema_options("Label column of a file; with --feature the path of an event's label.  [default: y]")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable.")
+@schema_options("Label column of a file. With --feature: path of the label in an event.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out. Repeatable.")
 @file_options
 @click.option("--skip", type=click.IntRange(1), help="Skip this many rows at the beginning.")
 @click.option("--limit", type=click.IntRange(1), help="Take at most this many rows, after those of --skip.")
@@ -65,14 +65,14 @@ if TYPE_CHECKING:
     default=0,
     show_default=True,
     metavar="ROWS",
-    help="A row's label arrives this many rows later, as for a worker with --label-wait; scored is the prediction made "
-    "before.",
+    help="The label of a row arrives this many rows later, as for a worker with --label-wait. The prediction made "
+    "before the label arrived is evaluated.",
 )
 @click.option(
     "--coverage",
     type=click.FloatRange(0, MOST_COVERAGE, min_open=True),
     metavar="SHARE",
-    help=f"{COVERING} realised coverage and sizes in the results, `low` and `high` or `set` in --scores.",
+    help=f"{COVERING} `low` and `high`, or `set`, in --scores. The results have the actual coverage and the sizes.",
 )
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of a generator.")
 @click.option(
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Learn as this many partitions would, each with a learner of its own.",
+    help="Learn as with this many partitions, each with its own learner.",
 )
 @click.option("--share-models", "share", metavar="METHOD[:rows=N]", help=f"{SHARING} With --partitions.")
 @click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Folder where streams are looked up by name.")
@@ -88,8 +88,8 @@ if TYPE_CHECKING:
     "--inject",
     multiple=True,
     metavar="KIND:OPTION=VALUE,..",
-    help="Drift, noise or missing values to inject into each stream; repeatable, applied in order. `driftway streams "
-    "KIND` describes a kind.",
+    help="Drift, noise or missing values to inject into each stream. Repeatable; injections are applied in order. "
+    "`driftway streams KIND` describes a kind.",
 )
 @click.option(
     "--holdout-every", type=click.IntRange(1), default=1000, show_default=True, help="Rows between two holdout tests."
@@ -97,14 +97,14 @@ if TYPE_CHECKING:
 @click.option(
     "--holdout-rows", type=click.IntRange(1), default=1000, show_default=True, help="Fresh rows per holdout test."
 )
-@click.option("--holdout-noisy", is_flag=True, help="Holdout labels have the stream's noise.")
+@click.option("--holdout-noisy", is_flag=True, help="Give the labels of holdout rows the noise of the stream.")
 @click.option(
     "--regret",
     is_flag=False,
     flag_value="auto",
     metavar="[LOSS:k=..,window=..,ball=..]",
-    help="Report the loss in excess of the best linear model in hindsight, and of the best sequence of models that "
-    "switches at most k times.",
+    help="Report the regret: the loss minus that of the best linear model in hindsight, and minus that of the best "
+    "sequence of models that switches at most k times.",
 )
 @click.option(
     "--jobs",
@@ -112,7 +112,7 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Processes; each runs one learner on one stream at a time.",
+    help="Number of processes. Each runs one learner on one stream at a time.",
 )
 @click.option(
     "--detector",
@@ -121,13 +121,17 @@ if TYPE_CHECKING:
     metavar="NAME[:PARAM=VALUE,...]",
     help="Drift detector to run on every learner's errors, as a worker does on its champion's; repeatable.",
 )
-@click.option("--scores", metavar="FILE", help="Write every row's score as JSON lines.")
+@click.option("--scores", metavar="FILE", help="Write the score of every row to FILE, as JSON lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print a list of objects on standard output.")
 @click.option(
-    "--csv", metavar="FILE", help="Write the results as CSV, with the values of segments or tests joined by ';'."
+    "--csv",
+    metavar="FILE",
+    help="Write the results to FILE as CSV. The values of segments or tests are joined with ';'.",
 )
-@click.option("--parquet", metavar="FILE", help="Write the results as Parquet.")
-@click.option("--curves", metavar="FILE", help="Draw a metric over rows, with the drifts marked: .png, .svg or .html.")
+@click.option("--parquet", metavar="FILE", help="Write the results to FILE as Parquet.")
+@click.option(
+    "--curves", metavar="FILE", help="Plot a metric over the rows, with the drifts marked: .png, .svg or .html."
+)
 @click.option(
     "--curve-metric",
     metavar="NAME",
@@ -141,24 +145,24 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     """Predict each row of each STREAM, then learn from it, with the worker's own kernels.
 
     STREAM is a generator (see `driftway streams`) or a file: CSV, ARFF, Parquet, Arrow, LIBSVM, or JSON lines with
-    events in the plain form. The format of a CSV file is detected, and reported where it differs from RFC 4180. With
-    --feature a file's rows are events, as `driftway replay --raw` sends them, read as by a worker with the same
-    options.
-    A stream that knows its task and classes sets them, unless --task, --classes or --labels say otherwise: generators,
-    streams from `driftway streams fetch`, nominal labels of ARFF.
+    events in the plain form. The format of a CSV file is detected, and reported if it differs from RFC 4180. With
+    --feature the rows of a file are events, as `driftway replay --raw` sends them, and they are read as a worker with
+    the same options reads them. Generators, streams from `driftway streams fetch` and ARFF files with nominal labels
+    determine task and classes, unless --task, --classes or --labels say otherwise.
 
-    With --partitions N, row i belongs to partition i mod N, as in `driftway replay`, and every partition has a learner
-    of its own. With --share-models they share their models, as in a worker that commits every update before the next N
-    rows: each update of a partition reaches the others at their next exchange.
+    With --partitions N, row i belongs to partition i mod N, as in `driftway replay`, and every partition has its own
+    learner. With --share-models the partitions share their models as in a worker that commits every update before the
+    next N rows: each update of a partition reaches the others at their next exchange.
 
     --protocol segments learns ten times from scratch, on 4T/5 rows starting at row T/50, T/25, ..., T/5, and shows
     mean ± standard deviation; a randomised learner has a different seed in each. --protocol holdout stops every
     --holdout-every rows to predict --holdout-rows fresh ones, drawn from the current concept, and learns nothing
     from them; generators only.
 
-    All rows counted as rows were predicted; labelled are those with a label, on which figures are. Rejected are rows
-    that a worker would reject, missing those with a missing feature, filled in or rejected for it. If rows are
-    rejected, or more than a fifth cannot be used, a sentence says so; if none can, the command ends with exit 1.
+    The output counts rows as follows. rows: rows that were predicted. labelled: rows with a label, from which the
+    metrics are computed. rejected: rows that a worker would reject. missing: rows with a missing feature, whether it
+    was replaced or the row was rejected. If rows are rejected, or more than a fifth of them cannot be used, the command
+    says so. If no row can be used, the exit code is 1.
 
     JSON, CSV and Parquet contain more than the table: kappa, kappa_temporal and kappa_m also as window_.. and
     fading_.., null where their reference makes no error, as in a window of one class; the confusion matrix (a row per
@@ -169,29 +173,33 @@ def evaluate(obj: dict[str, Any], /, streams: tuple[str, ...], **given: Any) -> 
     several streams the ranks are tested (Friedman, Nemenyi), and over segments or tests the first learner is compared
     with each of the others (paired t): rank, mean_rank, friedman_p, critical_difference, first_p, ...
 
-    With --warm-start the first learner starts from a trained model's state, as a worker's champion does; --skip leaves
-    out the rows that it was trained on. The output is that of a worker with the same file and --start.
+    With --warm-start the first learner starts from the state of a trained model, as a worker's champion does. Use
+    --skip to leave out the rows that the model was trained on. The output is that of a worker with the same file and
+    --start.
 
-    --regret adds the excess loss of the scores (hinge, logistic or square) over linear models fitted to all rows
-    afterwards: one model, and the best sequence of models that switches at most k times (3), every `window` rows (a
-    twentieth) or at known drift points; `ball` bounds their weights. They see the learner's rows and a constant.
+    --regret adds the regret: the loss of the scores (hinge, logistic or square) minus that of linear models that are
+    fitted to all rows in hindsight. These are one fixed model, and the best sequence of models that switches at most k
+    times (default 3), at every `window` rows (default a twentieth of the rows) or at known drift points. `ball` bounds
+    their weights. They see the same rows as the learner, with a constant feature.
 
-    --detector reports how soon an alarm follows each known change of the stream (within 1,000 rows, else it is
-    missed), and how many alarms follow no change, per 100,000 rows.
+    --detector reports how soon an alarm follows each known change of the stream (a change without an alarm within 1,000
+    rows is missed), and the number of false alarms per 100,000 rows.
 
-    --plan repeats a history of plans (`driftway models`): the models change at the offsets where a partition took them.
-    Predictions (--scores) and accuracy points (--points) are the worker's own, but for the times of a stream's rows.
-    With --topic it repeats them on the rows that the workers of --group saw, with late labels as late as they came.
-    --topic without --plan asks what other learners would have predicted there, beside what the workers did.
+    --plan repeats a history of plans (`driftway models`): the models change at the offsets at which a partition took
+    each plan. Predictions (--scores) and accuracy points (--points) are the same as the worker's, except for the times
+    of a stream's rows. With --topic the plans are repeated on the rows that the workers of --group saw, with the same
+    label delays. --topic without --plan shows what other learners would have predicted on these rows, beside what the
+    workers predicted.
 
-    --learner river:tree.HoeffdingTreeClassifier:grace_period=50 is a classifier or regressor of River (extra river), in
-    Python: 100 to 100,000 rows a second. A parameter that is a model has its own behind a slash, as in
-    model=tree.HoeffdingTreeClassifier/delta=0.1; a `seed` that is not given is 1. Only this command has them: a worker
-    could take no snapshot of them.
+    --learner river:tree.HoeffdingTreeClassifier:grace_period=50 is a classifier or regressor of River (extra river). It
+    runs in Python, at 100 to 100,000 rows per second. If a parameter is itself a model, the parameters of that model
+    follow after a slash, as in model=tree.HoeffdingTreeClassifier/delta=0.1. The default of `seed` is 1. Only this
+    command has these learners, because a worker could not take a snapshot of them.
 
-    --grid tries every combination of parameter values, under --protocol. --table measures a table of the papers again,
-    with the streams and learners that are available; --table auto compares the default learner with the papers'
-    figures, the best of the others and the peers. Both write Markdown and PNG to --out.
+    --grid tries every combination of parameter values, with the given --protocol. --table reproduces a table of the
+    papers with the streams and learners that are available. --table auto compares the default learner with the figures
+    of the papers, with the best of the other learners, and with learners of other libraries. Both write Markdown and
+    PNG to --out.
 
     \b
     Examples:

@@ -37,30 +37,35 @@ def replay_options(command: Command) -> Command:
         click.option(
             "--plan",
             metavar="FILE",
-            help="Repeat a history of plans, as `driftway models history --json` prints it: the models change at its "
-            "offsets, row i of a STREAM being offset i.",
+            help="Repeat a history of plans, as printed by `driftway models history --json`. The models change at its "
+            "offsets; row i of a STREAM has offset i.",
         ),
         click.option(
             "--topic",
             metavar="EVENTS",
-            help="Instead of a STREAM the rows that the workers of --group saw, with the group's options: what if "
-            "--learner had been in their place?",
+            help="Evaluate on the rows that the workers of --group saw, instead of a STREAM, with the options of the "
+            "group: what would --learner have predicted?",
         ),
-        click.option("--group", help="With --topic: the workers' consumer group. With --plan: its name in points."),
+        click.option(
+            "--group",
+            help="With --topic: the workers' consumer group. With --plan: the name of the group in accuracy points.",
+        ),
         click.option(
             "--partition",
             type=click.IntRange(0),
             metavar="P",
-            help="With --topic: only this partition. With --plan: the partition whose offsets count.",
+            help="With --topic: read only this partition. With --plan: use the offsets of this partition.",
         ),
         click.option(
             "--from",
             "first",
             multiple=True,
             metavar="OFFSET|PARTITION:OFFSET",
-            help="With --topic: the row to begin at; repeatable.  [default: the first of the group]",
+            help="With --topic: first row. Repeatable.  [default: the first row of the group]",
         ),
-        click.option("--points", metavar="FILE", help="With --plan: write the accuracy points as a worker does."),
+        click.option(
+            "--points", metavar="FILE", help="With --plan: write the accuracy points to FILE as a worker does."
+        ),
         click.option(
             "--accuracy-every",
             type=click.IntRange(1),
@@ -74,7 +79,7 @@ def replay_options(command: Command) -> Command:
             type=click.Choice((*FORMATS, *REGISTERED)),
             default=JSON,
             show_default=True,
-            help="With --topic: format of the events; the last three need --registry.",
+            help="With --topic: format of the events. The last three need --registry.",
         ),
         outputs_option,
         client_options,

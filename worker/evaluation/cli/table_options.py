@@ -34,21 +34,21 @@ def table_options(command: Command) -> Command:
         click.option(
             "--table",
             type=click.Choice(TABLES),
-            help="Measure a table of the papers again, beside the printed figures, or auto against all others; takes "
-            "no STREAM and no --learner.",
+            help="Reproduce a table of the papers, beside the printed figures. auto: compare auto with all other "
+            "learners. Takes neither STREAM nor --learner.",
         ),
         click.option(
             "--grid",
             "grids",
             multiple=True,
             metavar="LEARNER:PARAM=V1/V2/..",
-            help="Try every combination of these values, instead of --learner, and show the best and which parameters "
-            "matter; repeatable.",
+            help="Try every combination of these values, instead of --learner. Show the best one, and which parameters "
+            "matter. Repeatable.",
         ),
         click.option(
             "--out",
             metavar="DIR",
-            help=f"Where --table and --grid write Markdown and PNG.  [default: {DEFAULT_OUT} for --table]",
+            help=f"Folder to which --table and --grid write Markdown and PNG.  [default: {DEFAULT_OUT} for --table]",
         ),
     ]
     return with_options(command, options)

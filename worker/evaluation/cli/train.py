@@ -61,7 +61,7 @@ OPTIONS = {
     default="perceptron",
     show_default=True,
     metavar="NAME[:PARAM=VALUE,...]",
-    help="Learner that the algorithm converts: any binary one.",
+    help="Binary learner that the algorithm converts.",
 )
 @click.option(
     "--features",
@@ -75,18 +75,26 @@ OPTIONS = {
     type=click.IntRange(0, 2**64 - 1),
     default=1,
     show_default=True,
-    help="Seed of the order of visits, or of the draws, and of a generator.",
+    help="Seed of the order of visits or of the draws, and of a generator.",
 )
-@schema_options("Label column of a file; with --feature the path of an event's label.  [default: y]")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out; repeatable.")
+@schema_options("Label column of a file. With --feature: path of the label in an event.  [default: y]")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Column of a file to leave out. Repeatable.")
 @file_options
-@click.option("--labels", metavar="A,B", help="The two labels as written in the data, in class order.")
+@click.option(
+    "--labels", metavar="A,B", help="Names of the two classes, in class order, as the labels are written in the data."
+)
 @click.option("--skip", type=click.IntRange(0), help="Skip this many rows of SOURCE.")
 @click.option("--limit", type=click.IntRange(1), help="Take at most this many rows of SOURCE, after those of --skip.")
-@click.option("--named", is_flag=True, help="The worker's events will name their features, so sort them by name.")
-@click.option("--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Folder where streams are looked up by name.")
-@click.option("--topic", metavar="TOPIC", help="Learn from this topic instead of a SOURCE.")
-@click.option("--partition", type=click.IntRange(0), help="Read one partition of the topic.  [default: all, in order]")
+@click.option(
+    "--named", is_flag=True, help="Sort the features by name, because the worker's events will have feature names."
+)
+@click.option(
+    "--data-dir", envvar="DRIFTWAY_DATA", metavar="DIR", help="Folder in which streams are looked up by name."
+)
+@click.option("--topic", metavar="TOPIC", help="Learn from this topic instead of SOURCE.")
+@click.option(
+    "--partition", type=click.IntRange(0), help="Read only this partition of the topic.  [default: all, in order]"
+)
 @click.option(
     "--from",
     "first",
@@ -94,14 +102,14 @@ OPTIONS = {
     help="First offset or time in each partition: 1000, or 2026-11-01T00:00:00Z.  [default: the log's beginning]",
 )
 @click.option(
-    "--to", "end", metavar="OFFSET|TIME", help="Offset or time to stop before.  [default: the log's current end]"
+    "--to", "end", metavar="OFFSET|TIME", help="Offset or time before which to stop.  [default: the log's current end]"
 )
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default=FORMATS[0], show_default=True, help="Event format."
 )
 @client_options
 @reading_option
-@click.option("--test", metavar="SOURCE", help="Held-out rows on which to report the model's error.")
+@click.option("--test", metavar="SOURCE", help="Held-out rows on which the error of the model is reported.")
 @click.option("--test-skip", type=click.IntRange(0), help="Skip this many rows of --test, or of SOURCE.")
 @click.option("--test-limit", type=click.IntRange(1), help="Take at most this many rows of --test, or of SOURCE.")
 @click.option("--force", is_flag=True, help="Overwrite FILE; without --resume, discard FILE.partial.")
@@ -112,23 +120,26 @@ OPTIONS = {
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two writes of FILE.partial.",
+    help="Time between two saves of FILE.partial.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print an object.")
 @click.pass_obj
 def train(obj: dict[str, Any], /, source: str | None, **given: Any) -> None:
-    """Train one final model on a bounded set of labelled rows, for `driftway worker --warm-start FILE`.
+    """Train a model on a bounded set of labelled rows, for `driftway worker --warm-start FILE`.
 
-    SOURCE is a stream or file as for `driftway evaluate`; --topic reads part of a topic as it is when the command
-    starts, from --from up to but excluding --to. Rows need not be independent draws: the algorithms visit all of them
-    until an online learner makes no mistake on those that are kept, and guarantee the error on the given rows.
-    Features are scaled to mean 0 and variance 1 over all rows, and the model applies the same scaling.
+    SOURCE is a stream or file, as for `driftway evaluate`. --topic reads a part of a topic instead, as it is when the
+    command starts, from --from up to but not including --to. Rows need not be independent draws: the algorithms visit
+    all of them until an online learner makes no mistake on the rows that are kept, and they guarantee the error on the
+    given rows. Features are standardised to mean 0 and variance 1 over all rows, and the model applies the same
+    scaling.
 
-    With --feature the rows of a file, or the events of a topic, are read as by a worker with the same options, and
-    --missing fills them in the same way; a worker with --warm-start FILE takes both from the file.
+    With --feature the rows of a file, or the events of a topic, are read as a worker with the same options reads them,
+    and --missing replaces missing values in the same way. A worker with --warm-start FILE takes both options from the
+    file.
 
-    Rows without a label, and events that a worker would reject, are left out and counted. Ctrl-C and SIGTERM leave
-    FILE.partial, from which --resume continues to the same bytes as an uninterrupted run.
+    Rows without a label, and events that a worker would reject, are left out and counted. After Ctrl-C or SIGTERM there
+    is a FILE.partial, from which --resume continues; the result is then the same, byte for byte, as without the
+    interruption.
 
     \b
     Examples:

@@ -35,9 +35,10 @@ def snapshot() -> None:
 def list_(partition: int | None, as_json: bool, **given: Any) -> None:
     """List the complete snapshots in the log, oldest first.
 
-    Per partition: the input offset of a state (the rows before it have been learned), the number of rows learned, its
-    learners, bytes, when it was written, and which one the committed offset points to. A line between two snapshots
-    says that a new history began there: older ones are no longer used. Compaction keeps the newest ones.
+    For each partition the list shows the input offset of each state (the rows before it have been learned), the number
+    of rows learned, the learners, the size in bytes, the time when it was written, and which snapshot the committed
+    offset points to. A line between two snapshots says that a new history began there: older snapshots are no longer
+    used. Compaction keeps the newest snapshots.
 
     \b
     Examples:
@@ -70,9 +71,10 @@ def list_(partition: int | None, as_json: bool, **given: Any) -> None:
 def show(file: str | None, partition: int | None, at: int | None, as_json: bool, **given: Any) -> None:
     """Show the contents of a state: of FILE, or of a partition.
 
-    Learners with parameters, counters, weights by feature name, rolling metrics; for a file also its origin and
-    digest. Arrays with one number per feature (and one for the intercept) are shown as tables, others are summarised;
-    --json has them in full. With --at the state is rebuilt, which needs the workers' --format and --registry.
+    The command shows the learners with their parameters, counters, weights by feature name and rolling metrics; for a
+    file also its origin and digest. Arrays with one number per feature (and one for the intercept) are shown as tables.
+    Other arrays are summarised; --json prints them in full. With --at the state is rebuilt, which needs the workers'
+    --format and --registry.
 
     \b
     Examples:
@@ -122,9 +124,9 @@ def show(file: str | None, partition: int | None, at: int | None, as_json: bool,
     "--out", required=True, metavar="FILE", help="File to write, usually NAME.driftway; overwritten if it exists."
 )
 def export(partition: int, at: int | None, out: str, **given: Any) -> None:
-    """Write a state to a model file, with checksum and version, that can be opened without Kafka.
+    """Write a state to a model file, which can be opened without Kafka and has a checksum and a version.
 
-    A worker can start from it (--warm-start FILE), and a group can continue from it (driftway snapshot import).
+    A worker can start from the file (--warm-start FILE), and a group can continue from it (driftway snapshot import).
 
     \b
     Examples:
@@ -161,16 +163,17 @@ def export(partition: int, at: int | None, out: str, **given: Any) -> None:
 @group_options()
 @partition_option(required=True)
 @click.option(
-    "--at", type=click.IntRange(0), required=True, metavar="OFFSET", help="First input offset to predict next."
+    "--at", type=click.IntRange(0), required=True, metavar="OFFSET", help="Input offset of the next event to predict."
 )
-@click.option("--force", is_flag=True, help="Import even if the group has learned something else so far.")
+@click.option("--force", is_flag=True, help="Import even if the group has learned something else until now.")
 def import_(file: str, partition: int, at: int, force: bool, **given: Any) -> None:
     """Make a file's state the committed state of a partition: the group's next worker continues from it.
 
-    Give that worker the options that the file was made with (driftway snapshot show FILE). The state, the offset and
-    a record that a new history begins are written in one transaction, which fences any remaining producer of the
-    group. Refused while the group has running workers, and if the file has learned something else than the group.
-    The group's predictions from the offset on stay in the log, and these events are predicted again.
+    Give that worker the options that the file was made with (driftway snapshot show FILE). The state, the offset and a
+    record that marks a new history are written in one transaction, which fences any remaining producer of the group.
+    The command refuses to import while the group has running workers, or if the model of the file was trained for
+    something else than the group's. Predictions that the group has written from the offset on stay in the log, and
+    their events are predicted again.
 
     \b
     Examples:
