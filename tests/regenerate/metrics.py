@@ -33,14 +33,14 @@ from the code by `{COMMAND}`.
 """
 ACTIONS = ", ".join(f"`{action.value}`" for action in ErrorAction)
 LABELS = {
-    "action": f"what the worker does about an error: {ACTIONS}",
+    "action": f"what the worker does about the error: {ACTIONS}",
     "broker": "id of the broker",
     "client": "`native` or `python`",
     "detector": "the drift detector, with its parameters",
     "expert": "the learner within the mixture",
     "field": "path of the field",
     "kind": "name of the error in the Kafka client, such as `_TRANSPORT`",
-    "learner": "the learner, with its parameters; the champion's and those of challengers",
+    "learner": "the champion or a challenger, with its parameters",
     "metric": "a field of [accuracy points](messages.md), such as `window_accuracy`",
     "quantile": ", ".join(sorted({f"`{one.quantile}`" for one in FIGURES.values() if one.quantile})),
     "reason": "kind of reason: {reasons}",
@@ -89,7 +89,15 @@ def page() -> str:
         HEAD.format(buckets=", ".join(map(str, SECONDS))),
         *("## Of each partition", "", *table, *of_partitions, ""),
         *("## Of the worker", "", *table, *of_worker, ""),
-        *("## Of the process", "", "Where there is `/proc`; without labels.", "", *table, *of_process, ""),
+        *(
+            "## Of the process",
+            "",
+            "Only on systems with `/proc`. These metrics have no labels.",
+            "",
+            *table,
+            *of_process,
+            "",
+        ),
         *("## Values of labels", "", "| Label | Values |", "|---|---|", *values),
     ]
     return "\n".join(parts) + "\n"

@@ -64,26 +64,28 @@ class WorkerMetrics:
         ProcessCollector(registry=self.registry)  # shows nothing where there is no /proc
 
     def _name_rows(self) -> None:
-        self.records = self._per_partition(Counter, "records", "Input records taken")
-        self.predictions = self._per_partition(Counter, "predictions", "Predictions emitted")
+        self.records = self._per_partition(Counter, "records", "Input records processed")
+        self.predictions = self._per_partition(Counter, "predictions", "Predictions written")
         self.challenger_predictions = self._per_partition(
-            Counter, "challenger_predictions", "Predictions of challengers emitted, with --emit all"
+            Counter, "challenger_predictions", "Predictions of challengers written, with --emit all"
         )
         self.rejections = self._per_partition(Counter, "rejections", "Records rejected, by kind of reason", "reason")
         self.labels_set_aside = self._per_partition(
             Counter, "labels_set_aside", "Labels set aside, by kind of reason", "reason"
         )
         self.skipped_offsets = self._per_partition(
-            Counter, "skipped_offsets", "Input offsets without a record: markers, aborted or compacted records"
+            Counter,
+            "skipped_offsets",
+            "Input offsets without a record: transaction markers, aborted or compacted records",
         )
         self.drift_alarms = self._per_partition(Counter, "drift_alarms", "Drift alarms of a detector", "detector")
         self.unexpected_offsets = self._per_partition(
             Counter,
             "unexpected_offsets",
-            "Times that the client delivered records from an offset that was not requested",
+            "How often the client delivered records from an offset that was not requested",
         )
         self.consumer_lag = self._per_partition(
-            Gauge, "consumer_lag_offsets", "Offsets from the committed one to the end of the log"
+            Gauge, "consumer_lag_offsets", "Offsets between the committed offset and the end of the log"
         )
         self.blocked_offsets = self._per_partition(
             Gauge,
@@ -98,13 +100,13 @@ class WorkerMetrics:
         self.learner_metric = self._per_partition(
             Gauge,
             "learner_metric",
-            "Rolling metrics of a learner and of the baselines (window_accuracy, no_change_accuracy, "
+            "Rolling metrics of a learner, and of the baselines (window_accuracy, no_change_accuracy, "
             "calibration_error, mse, ...)",
             "learner",
             "metric",
         )
         self.plan_number = self._per_partition(
-            Gauge, "plan_number", "Number of the plan of models that the partition has"
+            Gauge, "plan_number", "Number of the plan of models that the partition uses"
         )
         self.relearn_remaining = self._per_partition(
             Gauge,
@@ -123,7 +125,7 @@ class WorkerMetrics:
         self.share_bytes = self._per_partition(
             Counter,
             "model_sharing_bytes",
-            "Bytes of the exchange records written: models sent to and received from other partitions",
+            "Bytes of exchange records written, with the models sent to and received from other partitions",
         )
         self.share_staleness = self._per_partition(
             Gauge,
@@ -142,20 +144,22 @@ class WorkerMetrics:
         self.latency = self._per_partition(
             Histogram, "prediction_latency_seconds", "Seconds from a batch's first event to its visible prediction"
         )
-        self.commit_duration = self._per_partition(Histogram, "commit_duration_seconds", "Seconds of one commit")
+        self.commit_duration = self._per_partition(
+            Histogram, "commit_duration_seconds", "Duration of a commit in seconds"
+        )
         self.commit_failures = self._per_partition(
             Counter, "commit_failures", "Commits that failed, by what the worker does about it", "action"
         )
         self.transaction_aborts = self._per_partition(
-            Counter, "transaction_aborts", "Transactions with outputs that were abandoned, to be aborted"
+            Counter, "transaction_aborts", "Transactions with outputs that were given up and are aborted"
         )
         self.producer_fences = self._per_partition(
-            Counter, "producer_fences", "Times that the partition's producer was fenced by another"
+            Counter, "producer_fences", "How often the producer of the partition was fenced by another producer"
         )
         self.snapshot_written = self._per_partition(Counter, "snapshot_written_bytes", "Bytes of snapshots written")
         self.state_bytes = self._per_partition(Gauge, "state_bytes", "Bytes of a task's state")
         self.snapshot_age = self._per_partition(
-            Gauge, "snapshot_age_seconds", "Seconds since a task's last snapshot, or its restore"
+            Gauge, "snapshot_age_seconds", "Seconds since the last snapshot of a task, or since its restore"
         )
 
     def _name_restores(self) -> None:
@@ -173,7 +177,7 @@ class WorkerMetrics:
             Gauge, "restore_remaining_offsets", "Input offsets that a restore still has to relearn"
         )
         self.output_repairs = self._per_partition(
-            Counter, "output_repairs", "Restores that found outputs of a commit missing, which are written again"
+            Counter, "output_repairs", "Restores that found outputs of a commit missing and wrote them again"
         )
         self.task_state = self._per_partition(Gauge, "task_state", "1 for the state that a task is in", "state")
 
@@ -192,15 +196,18 @@ class WorkerMetrics:
         self.promotions = self._of_worker(
             Counter, "promotions", "Challengers that this worker has promoted, with --promote"
         )
-        self.throttled_requests = self._of_worker(Counter, "throttled_requests", "Requests that a broker has throttled")
+        self.throttled_requests = self._of_worker(Counter, "throttled_requests", "Requests that a broker throttled")
         self.unknown_fields = self._of_worker(
             Counter, "unknown_fields", "Events with a field that is not read, with --unknown-fields count", "field"
         )
         self.broker_seconds = self._of_worker(
-            Gauge, "broker_round_trip_seconds", "Mean round trip to a broker, of the group member's client", "broker"
+            Gauge,
+            "broker_round_trip_seconds",
+            "Mean round-trip time to a broker, for the consumer in the group",
+            "broker",
         )
         self.fetch_queue = self._of_worker(
-            Gauge, "fetch_queue_records", "Records fetched that the loop has not taken yet"
+            Gauge, "fetch_queue_records", "Records that were fetched but that the poll loop has not processed yet"
         )
         build = Info("driftway_build", "Versions, and the Kafka client", WORKER, registry=self.registry)
         build.labels(*self._worker).info(
