@@ -73,7 +73,7 @@ def run_jobs(
             futures = [pool.submit(_call, function, job) for job in jobs]
         return _collect(futures, lambda: int(count.value), report)
     except BrokenProcessPool:
-        raise Failure("a process of --jobs ended without a result: was it killed, or is memory short?") from None
+        raise Failure("a process of --jobs ended without a result: it was killed, or memory is short") from None
     finally:
         stop.value = 1
         pool.shutdown(wait=True, cancel_futures=True)

@@ -80,7 +80,7 @@ def load(path: str | Path) -> Classifier | Regressor:
     file = model_file.load(path)
     model = file.model()
     if model.schema is None:
-        raise ValueError(f"{path} holds no learner yet: it was written before the first good event")
+        raise ValueError(f"{path} holds no learner yet: it was written before the first usable event")
     settings, target = model.settings, model.settings.target
     given: dict[str, Any] = {"learner": settings.specs[0].text, "standardize": settings.standardize}
     estimator: Classifier | Regressor

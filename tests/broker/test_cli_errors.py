@@ -88,7 +88,7 @@ def test_wrong_option_of_a_worker(kafka: str, present: str, options: tuple[str, 
 
 def test_missing_input_topic_names_the_command_that_makes_it(kafka: str, topic: str) -> None:
     words = sentence(worker(kafka, topic), 2)
-    assert words == f"driftway: there is no topic {topic}; `driftway topics create` makes it"
+    assert words == f"driftway: there is no topic {topic}; `driftway topics create` creates it"
 
 
 def test_topics_with_other_partition_counts_are_refused(kafka: str, topic: str) -> None:

@@ -24,7 +24,7 @@ def test_a_topic_of_kafka_itself_is_no_input(kafka: str, topic: str, group: str,
     done = driftway("worker", "--input", name, "--group", group, "--bootstrap", kafka, "--stop-at-end")
     assert (done.code, done.stderr.splitlines()[-1]) == (
         2,
-        f"driftway: {name} cannot be the input: it is a topic in which Kafka keeps records of its own",
+        f"driftway: {name} cannot be the input: it is an internal topic of Kafka",
     )
     create_topic(kafka, topic, 1)
     labels = "--label-topic", name, "--label-wait", "10"

@@ -103,7 +103,7 @@ def test_a_worker_killed_while_it_takes_plans_with_other_features(kafka: str, st
         other = stage.worker(*PLAIN, "--feature", "a", "--feature", "d", "--stop-at-end")
         with Driftway(*other) as worker:
             assert worker.wait(60) == 0, worker.story()
-            assert "the options say something else; the plan counts" in worker.stderr
+            assert "the options differ from the plan; the plan applies" in worker.stderr
         auditor.await_all(2 * ROWS)
     assert [tuple(plan["taken_at"].values()) for plan in history(stage)[1:]] == [at for _, at in CHANGES]
     require_undisturbed(stage, "--learner", LEARNER, *PLAIN, *OPTIONS)

@@ -114,7 +114,7 @@ def test_a_worker_killed_while_detectors_are_switched_on_and_off(kafka: str, ste
         stage.fill(fed, ROWS)
         with Driftway(*options, "--stop-at-end", "--metric-window", "77") as worker:
             assert worker.wait(60) == 0, worker.story()
-            assert "the options say something else; the plan counts" in worker.stderr
+            assert "the options differ from the plan; the plan applies" in worker.stderr
         auditor.await_all(2 * ROWS)
     require_undisturbed(stage)
 

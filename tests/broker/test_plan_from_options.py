@@ -37,7 +37,7 @@ def test_options_become_the_next_plan_and_the_same_options_write_nothing(kafka: 
     assert "the options are the next plan plan=2" in learn(stage, 200, 300, *PLAIN, *ASKED, *CHALLENGER)
     assert "the options are" not in learn(stage, 300, 400, *PLAIN, *ASKED, *CHALLENGER)
     said = learn(stage, 400, 500, *PLAIN, "--metric-window", "30")
-    assert "the options say something else; the plan counts" in said
+    assert "the options differ from the plan; the plan applies" in said
     more = *PLAIN, *CHALLENGER, "--metric-window", "30", "--detector", DDM
     assert "the options are the next plan plan=3" in learn(stage, 500, 600, *more, *ASKED)
     change(stage, "configure", "--no-detectors", at=(650, 700))

@@ -220,7 +220,7 @@ def test_one_missing_acl_stops_the_worker_before_anything_is_written(
     # One commit for all rows: the first ones may need neither a point of accuracy nor a rejection.
     words = sentence(site.worker("--commit-interval", "10"), 1, 2)
     kind, name, _ = site.named(lacking)
-    assert "uthoriz" in words or words == f"there is no topic {name}; `driftway topics create` makes it"
+    assert "uthoriz" in words or words == f"there is no topic {name}; `driftway topics create` creates it"
     if kind == "TOPIC":
         assert name in words
     site.require_nothing()
@@ -379,7 +379,7 @@ def test_mutual_tls_with_the_same_acls(tls: tuple[Secured, Path]) -> None:
     broker, folder = tls
     site = Site(broker, "alice")
     words = sentence(site.worker(env={"DRIFTWAY_X": certificate(folder, "mallory")}), 1, 2)
-    assert words == f"there is no topic {site.topic}; `driftway topics create` makes it"
+    assert words == f"there is no topic {site.topic}; `driftway topics create` creates it"
     site.require_nothing()
     done = site.worker(env={"DRIFTWAY_X": certificate(folder, "alice")})
     assert done.code == 0, done.stderr

@@ -188,7 +188,7 @@ def test_a_first_event_that_does_not_fit_stops_the_worker(kafka: str, topic: str
     produce(kafka, topic, encode_events(X[:, :3], y, 0))
     options = group_options(topic, unique("group"), kafka, "--warm-start", path)
     assert sentence(driftway("worker", *options, *often("--stop-at-end")), 1) == (
-        f"the first good event of partition 0 has 3 features, model file {path} takes 4"
+        f"the first usable event of partition 0 has 3 features, model file {path} takes 4"
     )
 
 

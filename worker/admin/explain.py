@@ -235,7 +235,7 @@ def _place(model: Model, challenger: str, offset: int) -> int:
     if challenger not in names[1:]:
         has = ", ".join(names[1:]) or "none"
         where = f"plan {model.plan.number} has no challenger {challenger} at offset {offset}"
-        raise UsageFailure(f"{where}: its challengers are {has}, its champion is {names[0]}")
+        raise UsageFailure(f"{where}: its challengers are {has}, and its champion is {names[0]}")
     return names.index(challenger)
 
 
@@ -247,7 +247,9 @@ def _event(source: GroupPartition, offset: int, headers: bool) -> Records:
     ):
         messages = stream.peek(1)
     if not messages:
-        raise Failure(f"there is no event at offset {offset} of {source}: it is a transaction marker or was aborted")
+        raise Failure(
+            f"there is no event at offset {offset} of {source}: the offset is a transaction marker or an aborted record"
+        )
     return records_of(source.partition, messages, headers)
 
 

@@ -114,7 +114,8 @@ def _newest_snapshot(settings: WorkerSettings, partitions: Sequence[GroupPartiti
     pointed = [one for one in partitions if one.pointer is not None]
     if not pointed:
         raise UsageFailure(
-            f"group {settings.group} has committed nothing on {settings.input} yet: its workers' --learner decide"
+            f"group {settings.group} has committed nothing on {settings.input} yet: until then the workers' --learner "
+            "options determine the models"
         )
     found = None
     for one in sorted(pointed, key=lambda one: one.plan, reverse=True):
@@ -153,7 +154,7 @@ def added_from_file(group: GroupModels, file: ModelFile) -> tuple[PlannedModel, 
         As `from_file`.
     """
     if group.width is None:
-        raise UsageFailure(f"group {group.settings.group} has had no good event yet: its features are not known")
+        raise UsageFailure(f"group {group.settings.group} has had no usable event yet: its features are not known")
     model = from_file(file, group.snapshot.model())
     if model.name in group.newest.names:
         raise UsageFailure(f"there is a model {model.name} already")
@@ -170,7 +171,7 @@ def dropped(plan: ModelPlan, learner: str) -> tuple[PlannedModel, ...]:
     """
     gone = named(plan, learner)
     if gone.name == plan.champion:
-        raise UsageFailure(f"{gone.name} is the champion, whose predictions are written: promote another model first")
+        raise UsageFailure(f"{gone.name} is the champion, which cannot be dropped: promote another model first")
     return tuple(model for model in plan.models if model is not gone)
 
 
@@ -250,7 +251,7 @@ def require_possible(group: GroupModels, plan: ModelPlan) -> None:
     for model in plan.models:
         origin = made.get(model.origin)
         if model.name not in group.newest.names and origin is not None and not is_of_one_kind(origin, made[model.name]):
-            raise UsageFailure(f"{model.name} cannot go on with the state of {model.origin}, whose fields are others")
+            raise UsageFailure(f"{model.name} cannot go on with the state of {model.origin}, which has other fields")
 
 
 def write_next(

@@ -41,7 +41,7 @@ CONSUMER_TUNING: Properties = {
     "queued.max.messages.kbytes": 16_384,  # more would only keep memory after a backlog
     "fetch.wait.max.ms": 10,
     "topic.metadata.refresh.interval.ms": 10_000,  # how late new partitions of the input are noticed
-    "statistics.interval.ms": 5_000,  # how late it is noticed that the client knows no broker any more
+    "statistics.interval.ms": 5_000,  # how late it is noticed that the client has lost all brokers
 }
 QUEUE_MESSAGES = 200_000
 """Capacity of a producer's queue in records: about two batches of the loop, some tens of MB."""
@@ -86,7 +86,7 @@ OWNED: Mapping[str, str] = {
     "enable.auto.offset.store": "offsets are committed inside the worker's transaction",
     "auto.offset.reset": "use --start and --on-offset-out-of-range",
     "isolation.level": "aborted records must never be learned from",
-    "transactional.id": "it is made of group, topic and partition, so that a new owner fences the previous one",
+    "transactional.id": "it consists of group, topic and partition, so that a new owner fences the previous one",
     "enable.idempotence": "retries must neither repeat nor reorder records",
     "enable.partition.eof": "restore relies on it",
     "error_cb": "it is a function",
@@ -214,7 +214,7 @@ def require_broker(bootstrap: str, passthrough: Mapping[str, Any], timeout: floa
         admin = AdminClient(properties)
     except KafkaException as error:
         if cause := file_shortage():
-            raise Failure(f"no Kafka client can be made: {cause}") from None
+            raise Failure(f"cannot create a Kafka client: {cause}") from None
         raise UsageFailure(f"client property refused: {scrubbed(error.args[0].str(), passthrough)}") from None
     try:
         return admin.list_topics(timeout=timeout)

@@ -280,5 +280,5 @@ def refused_properties() -> Iterator[None]:
         yield
     except KafkaException as error:
         if cause := file_shortage():
-            raise Failure(f"no Kafka client can be made: {cause}") from None
+            raise Failure(f"cannot create a Kafka client: {cause}") from None
         raise UsageFailure(f"client property refused: {error.args[0].str()}") from None

@@ -26,7 +26,7 @@ Offsets = Mapping[str, tuple[int, str | None]]
 """Topic -> the offset to commit for a partition, and its commit metadata."""
 
 
-NO_BROKERS = "the client knows no broker any more"
+NO_BROKERS = "the client has lost all brokers"
 """Text of an error, `_ALL_BROKERS_DOWN`, after which a consumer gets nothing any more and has to be replaced."""
 
 

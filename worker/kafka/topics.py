@@ -187,7 +187,7 @@ def require_input(name: str, what: str = "input") -> None:
         It is.
     """
     if name.startswith("__") or name in OTHERS_OWN:
-        raise UsageFailure(f"{name} cannot be the {what}: it is a topic in which Kafka keeps records of its own")
+        raise UsageFailure(f"{name} cannot be the {what}: it is an internal topic of Kafka")
 
 
 def topic_configs(admin: Any, topics: Collection[str]) -> dict[str, Any]:
@@ -337,7 +337,7 @@ def grow_topics(bootstrap: str, passthrough: Mapping[str, Any], names: Collectio
             if error.args[0].code() != KafkaError.INVALID_PARTITIONS:  # another worker was faster
                 raise Failure(
                     f"topic {name} needs {partitions} partitions, as many as the input, but adding them failed "
-                    f"({error.args[0].str()}): somebody with permission to alter it has to"
+                    f"({error.args[0].str()}): somebody with permission to alter the topic must do it"
                 ) from None
     await_leaders(admin, dict.fromkeys(names, partitions))
 

@@ -61,7 +61,7 @@ class ModelSettings:
     target : Target
         What is predicted, and the names of the classes.
     n_features : int or None
-        d; None: a partition's first good event fixes it.
+        d; None: a partition's first usable event fixes it.
     feature_names : tuple of str or None
         Names of the features, sorted, if they are fixed and the events name them.
     events : EventSchema or None

@@ -100,7 +100,7 @@ class Model:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema of the partition's events; None until the settings or the first good event give it."""
+        """The schema of the partition's events; None until the settings or the first usable event give it."""
         return self.decoder.schema
 
     @property
@@ -178,7 +178,7 @@ class Model:
         return weights
 
     def decode(self, records: Records) -> Batch:
-        """Decode records without learning; the first good event creates the learners, which need its shape.
+        """Decode records without learning; the first usable event creates the learners, which need its shape.
 
         The fill-in values depend on all rows so far, so each record must be decoded exactly once.
         """
@@ -303,7 +303,7 @@ class Model:
         return [learner.state.memory for learner in self._learners] + self.monitors.parts() + imputer + exchange
 
     def _check_schema(self, found: Schema) -> Schema:
-        """Return the schema to use, given that of the first good event.
+        """Return the schema to use, given that of the first usable event.
 
         Raises
         ------
@@ -311,7 +311,7 @@ class Model:
             It differs from the model file's.
         """
         warm = self.settings.warm
-        return found if warm is None else warm.admit(found, f"the first good event of partition {self.partition}")
+        return found if warm is None else warm.admit(found, f"the first usable event of partition {self.partition}")
 
     def _fit_to_schema(self) -> None:
         """Create the learners once the number of features is known.
@@ -368,8 +368,8 @@ class Model:
         Raises
         ------
         Failure
-            There is none before the first good event.
+            There is none before the first usable event.
         """
         if not self._learners:
-            raise Failure(f"partition {self.partition} has seen no good event yet: there is no learner")
+            raise Failure(f"partition {self.partition} has had no usable event yet: there is no learner")
         return self._learners[0]

@@ -152,7 +152,7 @@ class ModelFile:
             As `model`, or the file holds no learner yet.
         """
         if self.saved.schema is None:
-            raise Failure(f"{self.name} holds no learner yet: it was written before the first good event")
+            raise Failure(f"{self.name} holds no learner yet: it was written before the first usable event")
         model = self.model()
         state = model.champion.state.memory.tobytes()
         filling = b"" if model.imputer is None else model.imputer.state.memory.tobytes()

@@ -90,7 +90,7 @@ def _refused_by_setting(checkpoint: OutputProducer, failed: Exception) -> Failur
             return Failure(f"{where}: {topic} takes batches of {most:,} bytes only, its {MAX_MESSAGE}: {way_out}")
     own = settings.passthrough.get(MESSAGE_MAX)
     if code == KafkaError.MSG_SIZE_TOO_LARGE and own is not None:
-        return Failure(f"{where}: the client takes no record of more than {own} bytes: leave out -X {MESSAGE_MAX}")
+        return Failure(f"{where}: the client accepts no record of more than {own} bytes: leave out -X {MESSAGE_MAX}")
     return None
 
 

@@ -115,7 +115,7 @@ def prepare_topics(settings: WorkerSettings, event_log: EventLog) -> ClusterFact
     cluster = require_broker(settings.bootstrap, settings.passthrough)
     present = partition_counts(cluster)
     if settings.input not in present:
-        raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` makes it")
+        raise UsageFailure(f"there is no topic {settings.input}; `driftway topics create` creates it")
     require_not_own(settings, present)
     if settings.model.output_form in REGISTERED_OUTPUTS and not settings.model.output_schema:
         raise Failure(f"the schema of predictions in {settings.model.output_form} is not registered")

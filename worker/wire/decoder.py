@@ -62,18 +62,18 @@ class ParsedEvent(NamedTuple):
 
 
 class Decoder:
-    """Decodes a partition's records into batches; the first good event fixes the partition's schema.
+    """Decodes a partition's records into batches; the first usable event fixes the partition's schema.
 
     Parameters
     ----------
     target : Target
         What labels mean.
     schema : Schema or None
-        The schema; None: the first good event fixes it.
+        The schema; None: the first usable event fixes it.
     form : str
         ``json`` or ``packed``.
     admit : callable or None
-        Called with the first good event's schema; returns the schema to use, or raises a `Failure`.
+        Called with the first usable event's schema; returns the schema to use, or raises a `Failure`.
     lenient : bool
         Read a feature that is null, or absent where features have names, as NaN instead of rejecting its event.
     late : bool

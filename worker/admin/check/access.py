@@ -60,9 +60,9 @@ def check_topic_rights(state: ClusterState, settings: WorkerSettings, commands: 
             sentence = f"this principal has no right to {' and '.join(lacking)} on topic {name}"
             yield Finding(GROUP, "topics", ERROR, sentence, commands.grant("topic", name, lacking))
     if not known:
-        yield Finding(GROUP, "topics", SKIPPED, "the broker does not say what this principal may do")
+        yield Finding(GROUP, "topics", SKIPPED, "the broker does not report the permissions of this principal")
     elif all(set(needed[name]) <= (state.topics[name].operations or set()) for name in known):
-        yield Finding(GROUP, "topics", OK, f"this principal may do what is needed on {len(known)} topics")
+        yield Finding(GROUP, "topics", OK, f"this principal has all the rights it needs on {len(known)} topics")
 
 
 def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -> Finding:
@@ -83,7 +83,7 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
         if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return no_right
         return Finding(
-            GROUP, check, SKIPPED, f"the coordinator of {group} does not say what is allowed: {_text(error)}"
+            GROUP, check, SKIPPED, f"the coordinator of {group} does not report what is allowed: {_text(error)}"
         )
     if allowed is not None and "READ" not in allowed:
         return no_right
@@ -136,7 +136,7 @@ def check_transactions(settings: WorkerSettings, commands: Commands, replicas: i
             command = commands.grant("transactional-id", f"{prefix}*", ["WRITE"])
             return Finding(GROUP, check, ERROR, sentence, command)
         sentence = f"no transactional id can be initialised within {ASK_SECONDS:.0f} s: {_text(error)}"
-        sentence += "; the topic of transactions may want more replicas than there are brokers"
+        sentence += "; the transaction state topic may need more replicas than there are brokers"
         command = commands.configure_brokers("transaction.state.log.replication.factor", str(replicas))
         return Finding(GROUP, check, ERROR, sentence, command, 5)
     return Finding(GROUP, check, OK, f"transactional ids {prefix}* can be initialised")
@@ -168,7 +168,7 @@ def check_owner(state: ClusterState, settings: WorkerSettings, commands: Command
     except (KafkaException, TimedOut) as error:
         yield Finding(GROUP, "owner of the outputs", SKIPPED, f"it cannot be read: {_text(error)}")
     else:
-        whose = "nobody has claimed them yet" if owner is None else f"they belong to {settings.group}"
+        whose = "no group has used these topics yet" if owner is None else f"they belong to {settings.group}"
         yield Finding(GROUP, "owner of the outputs", OK, whose)
 
 
@@ -207,7 +207,7 @@ def check_positions(found: dict[int, Position], settings: WorkerSettings, comman
     if all(at.committed is None for at in found.values()):
         return Finding(EVENTS, check, OK, f"a new group: it begins at --start {settings.start}")
     lag = sum(at.high - (at.low if at.committed is None else at.committed) for at in found.values())
-    return Finding(EVENTS, check, OK, f"the group goes on where it stopped, with {lag:,} offsets left to read")
+    return Finding(EVENTS, check, OK, f"the group continues where it stopped, with {lag:,} offsets left to read")
 
 
 def _text(error: Exception) -> str:

@@ -43,7 +43,7 @@ def check_brokers(state: ClusterState, settings: WorkerSettings) -> Finding:
     found = release(state.broker_config)
     if found is None:
         return Finding(
-            GROUP, "broker version", SKIPPED, f"{brokers} answered; their settings do not tell their version"
+            GROUP, "broker version", SKIPPED, f"{brokers} answered; their settings do not show their version"
         )
     version = ".".join(map(str, found)) + (" or newer" if INTER_BROKER not in state.broker_config else "")
     if found < OLDEST_BROKER:
@@ -76,7 +76,7 @@ def check_protocol(state: ClusterState, settings: WorkerSettings, commands: Comm
         return Finding(GROUP, check, OK, "consumer: the broker sets the session timeout")
     times = _member_ms(state, settings, config)
     if times is None:
-        return Finding(GROUP, check, SKIPPED, "classic; the session's timeout is not known")
+        return Finding(GROUP, check, SKIPPED, "classic; the session timeout is not known")
     session, heartbeat = times
     least = int(config.get("group.min.session.timeout.ms", 0))
     most = int(config.get("group.max.session.timeout.ms", 2**31))
@@ -87,7 +87,7 @@ def check_protocol(state: ClusterState, settings: WorkerSettings, commands: Comm
         return Finding(GROUP, check, ERROR, f"{sentence}: it cannot join", command)
     if session <= heartbeat:
         sentence = f"a session of {session} ms ends between two heartbeats, every {heartbeat} ms"
-        return Finding(GROUP, check, ERROR, f"{sentence}: the worker loses its partitions again and again", command)
+        return Finding(GROUP, check, ERROR, f"{sentence}: the worker would lose its partitions repeatedly", command)
     return Finding(GROUP, check, OK, f"classic, with a session of {session} ms")
 
 

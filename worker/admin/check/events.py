@@ -110,7 +110,7 @@ def _labels(sample: Sample, settings: WorkerSettings, commands: Commands) -> Ite
         yield Finding(GROUP, check, WARNING, sentence, command)
     elif usable and not events.labelled and settings.model.wait is None and not settings.model.frozen:
         sentence = (
-            "no event has a label, so nothing would be learned: if labels come later, say how long they are awaited"
+            "no event has a label, so nothing would be learned: if labels come later, say how long events wait for them"
         )
         yield Finding(GROUP, check, WARNING, sentence, commands.worker("--label-wait", "7d/50000"))
     elif (
@@ -153,8 +153,8 @@ def _meetings(found: Meetings, commands: Commands) -> Iterator[Finding]:
     labels = found.here + found.elsewhere + found.unlike
     if found.elsewhere:
         sentence = (
-            f"{found.elsewhere:,} of {labels:,} labels are in another partition than their event, where no event waits "
-            f"for them: the first is {found.example}"
+            f"{found.elsewhere:,} of {labels:,} labels are in another partition than their event, where no event is "
+            f"waiting for them: the first is {found.example}"
         )
         yield Finding(GROUP, "partitions of labels", WARNING, sentence, commands.set_partitioner())
     elif found.unlike:
@@ -171,11 +171,16 @@ def check_clock(sample: Sample, now_ms: int) -> Finding:
     """Judge the newest timestamps against this machine's clock, `now_ms` in ms since 1970."""
     check, found = "clock", max((sample.events, sample.labels), key=lambda one: one.newest_ms)
     if not found.records:
-        return Finding(GROUP, check, SKIPPED, "there is no record whose timestamp could be compared with this clock")
+        return Finding(
+            GROUP,
+            check,
+            SKIPPED,
+            "there is no record with a timestamp that could be compared with this machine's clock",
+        )
     ahead = found.newest_ms - now_ms
     if ahead > AHEAD_MS:
         sentence = (
-            f"{found.newest_at} is {ahead / 1000:,.0f} s ahead of this machine's clock: one of both clocks is wrong"
+            f"{found.newest_at} is {ahead / 1000:,.0f} s ahead of this machine's clock: one of the two clocks is wrong"
         )
         if ahead > FAR_AHEAD_MS:
             sentence += ", and the worker's outputs may be too old, or the events too new, for delayed labels to meet"

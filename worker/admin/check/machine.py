@@ -80,8 +80,9 @@ def check_kernels(settings: WorkerSettings, commands: Commands) -> Finding:
     except Failure as error:
         return failed(GROUP, check, error)
     if compiled:
-        return Finding(GROUP, check, OK, f"all that these options need are compiled, in {FOLDER}")
-    sentence = "not all that these options need are compiled: the first start compiles them, which takes some seconds"
+        return Finding(GROUP, check, OK, f"all kernels that these options need are compiled, in {FOLDER}")
+    sentence = "not all kernels that these options need are compiled: the first start compiles them, which takes some "
+    "seconds"
     return Finding(GROUP, check, WARNING, sentence, commands.warm())
 
 
@@ -111,7 +112,7 @@ def check_memory(settings: WorkerSettings, schema: Schema | None, partitions: in
     state = f"{d} features: states of {nbytes / MIB:,.1f} MiB a partition"
     whole = f"{state}, so a worker with all partitions ({partitions}) needs about {needed / MIB:,.0f} MiB"
     if machine.memory is None:
-        return Finding(GROUP, check, SKIPPED, f"{whole}; the system does not say what there is")
+        return Finding(GROUP, check, SKIPPED, f"{whole}; the system does not report how much there is")
     there = f"{whole}, and can have {machine.memory / MIB:,.0f} MiB"
     one = PROCESS_BYTES + PARTITION_BYTES + COPIES * nbytes
     if one > machine.memory:
@@ -125,7 +126,7 @@ def check_memory(settings: WorkerSettings, schema: Schema | None, partitions: in
         )
     if needed > machine.memory:
         workers = -(-needed // machine.memory)
-        sentence = f"{there}: share the partitions among at least {workers} workers on machines of their own"
+        sentence = f"{there}: share the partitions among at least {workers} workers on separate machines"
         return Finding(
             GROUP, check, WARNING, sentence, f"docker compose up -d --scale worker={workers}  # or start more by hand"
         )

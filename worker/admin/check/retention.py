@@ -36,8 +36,9 @@ def _needed(settings: WorkerSettings) -> tuple[int, str]:
     """
     needed, wait = AWAY_MS + int(1000 * SLOW_SNAPSHOTS * settings.snapshot_interval), settings.model.wait
     if wait is not None and wait.millis > needed:
-        return wait.millis, "less than events wait for their labels (--label-wait)"
-    return needed, "so workers that were away for a day could not go on: rows that they need again would be deleted"
+        return wait.millis, "which is less than events wait for their labels (--label-wait)"
+    return needed, "so workers that were stopped for a day could not continue: rows that they need again would be "
+    "deleted"
 
 
 def check_retention(
@@ -100,8 +101,8 @@ def _labels(source: TopicFacts, state: ClusterState, settings: WorkerSettings, c
     events = FOREVER if events == FOREVER else max(events, _needed(settings)[0])
     if kept != FOREVER and (events == FOREVER or kept < events):
         sentence = (
-            f"{labels.name} keeps labels for {in_words(kept)}, {source.name} its events for {_kept(source)}: events "
-            "whose labels were deleted are never learned from, should they be read again"
+            f"{labels.name} keeps labels for {in_words(kept)}, {source.name} its events for {_kept(source)}: if events "
+            "are read again whose labels were deleted, nothing is learned from them"
         )
         command = commands.set_topic(labels.name, {RETENTION_MS: str(events)})
         yield Finding(GROUP, "label topic", WARNING, sentence, command)

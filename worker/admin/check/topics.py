@@ -171,12 +171,12 @@ def _replicas(
         (f"fewer than {least} replicas in sync", short, WARNING if only_read else ERROR),
     ):
         if bad:
-            sentence = f"{name}: partitions {', '.join(map(str, bad))} have {text}: a broker is away, start it again"
+            sentence = f"{name}: partitions {', '.join(map(str, bad))} have {text}: a broker is down, start it again"
             yield Finding(GROUP, "replicas in sync", status, sentence, commands.describe_unavailable(), 5)
     away = [p for p, (n, own) in enumerate(zip(topic.in_sync, topic.replicas, strict=True)) if least <= n < len(own)]
     if away and not (dead or short):
         which = f"{name}: partitions {', '.join(map(str, away))}"
-        sentence = f"{which} have replicas that are not in sync: a broker is away or slow"
+        sentence = f"{which} have replicas that are not in sync: a broker is down or slow"
         if any(topic.in_sync[p] == least for p in away):
             sentence += ", and without another one nothing could be written"
         yield Finding(GROUP, "replicas in sync", WARNING, sentence, commands.describe_behind())
@@ -189,7 +189,7 @@ def _replicas(
         yield Finding(GROUP, "replicas", WARNING, sentence, command)
     elif topic.fewest >= LEAST_SAFE and topic.config is not None and least < 2:
         command = commands.set_topic(name, {MIN_IN_SYNC: "2"})
-        sentence = f"{name} has min.insync.replicas {least}: records that one broker alone has are acknowledged"
+        sentence = f"{name} has min.insync.replicas {least}: records are acknowledged although only one broker has them"
         yield Finding(GROUP, "replicas", WARNING, sentence, command)
     if (topic.config or {}).get(UNCLEAN) == "true" and topic.fewest > 1:
         command = commands.set_topic(name, {UNCLEAN: "false"})

@@ -117,7 +117,7 @@ def _read(message: Any) -> RejectedRecord:
         timestamp = int(named["timestamp"])
     except (KeyError, ValueError, TypeError, AttributeError):
         where = f"{message.topic()}/{message.partition()} at {message.offset()}"
-        raise Failure(f"{where} is not a rejection: it lacks the headers of one") from None
+        raise Failure(f"{where} is not a rejection: it does not have the headers of a rejection") from None
     return RejectedRecord(
         (message.partition(), message.offset()),
         *event,

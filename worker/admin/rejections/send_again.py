@@ -213,7 +213,7 @@ class Resender:
             if isinstance(error, TimedOut):
                 raise Unreachable(f"{what}: {error}") from None
             if error.args[0].code() in FENCED:
-                raise Fenced(f"{what}: the same was asked for elsewhere meanwhile, and goes on there") from None
+                raise Fenced(f"{what}: another command is already sending the same events again") from None
             raise Failure(f"{what}: {next(iter(self._failed), error.args[0].str())}") from None
 
 
@@ -239,5 +239,5 @@ def _refusal(one: RejectedRecord) -> str:
     if one.lost:
         return f"the rejection does not hold the whole event: {one.lost}"
     if one.timestamp <= 0:
-        return f"its time, {one.timestamp} ms, is none that a client can send"
+        return f"its timestamp, {one.timestamp} ms, is not one that a client can send"
     return ""

@@ -54,7 +54,7 @@ def feature_of(found: EventStats, seen: FieldStats, time: Path | None) -> tuple[
         return Feature(path, str(path), TIME, parts=(*hours, WEEKDAY), unit=unit), kind
     if seen.numeric >= NEARLY_ALL * seen.scalars and not seen.codes and id_rank(path.steps[-1]) is None:
         if not seen.fractions and seen.rises == seen.steps == found.rows - 1 and found.rows >= ENOUGH:
-            return None, "whole number, rises with every event"
+            return None, "whole number, increases with every event"
         return Feature(path, str(path), NUMBERS), _amount(found, seen)
     return _category(found, seen)
 

@@ -152,7 +152,7 @@ def propose(found: EventStats, label: Path | None = None, id: Path | None = None
         if feature is None:
             left_out[path] = about
         elif shared := columns.intersection(feature.columns):
-            left_out[path] = f"makes a column {min(shared)}, as another does: name it with as=NAME"
+            left_out[path] = f"makes a column {min(shared)}, as another feature does: name it with as=NAME"
         else:
             features[feature] = about
             columns.update(feature.columns)
@@ -169,7 +169,7 @@ def propose_with_later(found: EventStats, later: LaterLabels, time: Path | None)
     for path in later.shared:
         found.paths.pop(path, None)
     made = propose(found, later.label, later.id, time)
-    after = f"{shares(later.seen)}, in messages of their own, up to {later.longest:,} events later"
+    after = f"{shares(later.seen)}, in separate messages, up to {later.longest:,} events later"
     after += f", {later.unlike:,} of them with an id of another type: set aside" if later.unlike else ""
     label = None if made.label is None else replace(made.label, about=after)
     left_out = {**dict.fromkeys(later.shared, "the messages with labels have it, too"), **made.left_out}

@@ -16,12 +16,10 @@ MOST_SAID = 3
 """Maximum number of fields or reasons named in a sentence; the others are only counted."""
 MOST_TOLD = 20
 """Maximum number of values per field in the JSON object."""
-LATER = (
-    "Beside them {labels:,} labels in messages of their own: label_wait = {wait} keeps an event until its label comes."
-)
+LATER = "There are also {labels:,} labels in separate messages: with label_wait = {wait} events wait for their labels."
 UNLIKE = (
     "But a worker would set {unlike:,} of them aside: their {id} is text where that of the event is a number, or the "
-    'reverse, and "7" and 7 are two ids. Let both producers write it alike.'
+    'reverse, and "7" and 7 are different ids. Make both producers write ids in the same way.'
 )
 NO_LABEL = 'label: no field is called y, label, target or class; write label = "PATH" here, and take it out of feature'
 
@@ -53,9 +51,13 @@ def as_toml(proposal: Proposal, rejected: Counter[str], reading: Mapping[str, st
     if envelope := proposal.stats.envelope:
         lines.append(f"envelope = {quoted(envelope)}")
     lines += [_comment(NO_LABEL)] if proposal.label is None else [_named("label", proposal.label)]
-    lines += [_comment("id: nothing that is called so is different in every event")] if proposal.id is None else []
+    lines += [_comment("id: no field with such a name is different in every event")] if proposal.id is None else []
     lines += [] if proposal.id is None else [_named("id", proposal.id)]
-    lines += [_comment("time: none that rises; a topic's own timestamps stand in")] if proposal.time is None else []
+    lines += (
+        [_comment("time: no time that increases; the timestamps of the records are used instead")]
+        if proposal.time is None
+        else []
+    )
     lines += [] if proposal.time is None else [_named("time", proposal.time)]
     if proposal.policy is not None:
         lines.append(_with(f"missing = {quoted(proposal.policy)}", _lacking(proposal)))
@@ -115,7 +117,7 @@ def _counted(survey: EventStats, rejected: Counter[str]) -> list[str]:
     read, lines = survey.events, []
     lines.append(f"{read:,} events read" + (f", {survey.no_json:,} of them no JSON object" if survey.no_json else ""))
     if survey.unseen:
-        lines.append(f"{survey.unseen:,} values of more than {len(survey.paths):,} fields were not looked at")
+        lines.append(f"{survey.unseen:,} values were not examined: there are more than {len(survey.paths):,} fields")
     if rejected:
         reasons = [f"{count:,} {reason}" for reason, count in rejected.most_common(MOST_SAID)]
         more = sum(count for _, count in rejected.most_common()[MOST_SAID:])

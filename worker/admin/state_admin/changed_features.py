@@ -26,12 +26,12 @@ def features_of(schemas: Sequence[Schema | None]) -> tuple[str, ...]:
     """
     names = {schema.names for schema in schemas if schema is not None}
     if not names:
-        raise UsageFailure("there was no good event yet: the features are not known")
+        raise UsageFailure("there was no usable event yet: the features are not known")
     if None in names:
         raise UsageFailure("the events have their features in lists, without names, so they cannot be changed by name")
     first, *others = names
     if others or first is None:
-        raise UsageFailure("the partitions have different features, so there are none that all could change")
+        raise UsageFailure("the partitions have different features, so they cannot be changed for all of them")
     return first
 
 
@@ -61,7 +61,7 @@ def models_with_features(
     models = [replace(model, anew=False) for model in models]
     if says.features == newest.configuration.features:
         if begin:
-            raise UsageFailure("--begin says how models begin with other features: the features stay as they are")
+            raise UsageFailure("--begin is for changes of the features, but the features stay as they are")
         return tuple(models)
     if says.features is None:
         raise UsageFailure(
@@ -73,7 +73,7 @@ def models_with_features(
     anew = [one for one in models if {one.name, one.origin} & set(newest.names) and not goes_on(one, settings)]
     if anew and not begin:
         raise UsageFailure(
-            f"{', '.join(one.name for one in anew)} cannot go on with other features: say with --begin how they begin, "
-            f"{EMPTY} or {RELEARNED}"
+            f"{', '.join(one.name for one in anew)} cannot go on with other features: say with --begin how they "
+            f"start, {EMPTY} or {RELEARNED}"
         )
     return tuple(begins_anew(one, begin == RELEARNED) if one in anew else one for one in models)

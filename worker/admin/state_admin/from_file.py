@@ -36,7 +36,7 @@ def from_file(file: ModelFile, group: Model) -> PlannedModel:
         The file holds no learner yet, cannot be used by this version, or its state is too large.
     """
     if file.saved.schema is None:
-        raise Failure(f"{file.name} holds no learner yet: it was written before the first good event")
+        raise Failure(f"{file.name} holds no learner yet: it was written before the first usable event")
     theirs = file.model()
     spec = theirs.settings.specs[0]
     _require_same(file.name, theirs.settings, group.settings)
@@ -47,8 +47,8 @@ def from_file(file: ModelFile, group: Model) -> PlannedModel:
     if (why := why_other(stored, learner, named_columns(group.schema, group.columns))) is not None:
         if theirs.settings.standardize != group.settings.standardize:
             has, lacks = ("the file", "the group") if theirs.settings.standardize else ("the group", "the file")
-            why = f"{has} has a standardiser in front of the learners, {lacks} has none"
-        raise UsageFailure(f"{spec.text} cannot begin from model file {file.name}: {why}")
+            why = f"{has} standardises the features, {lacks} does not"
+        raise UsageFailure(f"{spec.text} cannot start from model file {file.name}: {why}")
     return PlannedModel(spec, file=state_of(PurePath(file.name).name, stored))
 
 

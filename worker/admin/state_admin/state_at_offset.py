@@ -176,7 +176,7 @@ def _from_start(
     file = read_snapshot(source, first.place)
     settings, given = file.settings(source.form), source.settings.model.warm
     if file.plan is not None:
-        reason = "its models were changed before its first snapshot, and what they were before is not known"
+        reason = "its models were changed before its first snapshot, and the earlier models are not known"
         raise _refusal(source, offset, reason, first, notes)
     if settings.warm is not None:
         if given is None or given.digest != settings.warm.digest:

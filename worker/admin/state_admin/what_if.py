@@ -83,7 +83,7 @@ class Candidate:
 
     def _observe(self, steps: OrderedBatch, scores: list[Floats]) -> None:
         if not scores:
-            return  # no good event yet
+            return  # no usable event yet
         assert self._model is not None  # noqa: S101
         if self.figures is None:
             wait = self.settings.wait

@@ -28,7 +28,7 @@ TUNING: Properties = {
     # A watcher that jumps to the end discards what was prefetched, so little is.
     "queued.min.messages": 5_000,
     "queued.max.messages.kbytes": 16_384,
-    "statistics.interval.ms": 5_000,  # how late it is noticed that the client knows no broker any more
+    "statistics.interval.ms": 5_000,  # how late it is noticed that the client has lost all brokers
 }
 
 
@@ -282,7 +282,7 @@ def read_rejection(message: Any) -> Rejection:
         kind = kind_of(headers["reason"].decode(errors="replace"), set_aside)
         return Rejection(int(headers["partition"]), None if set_aside else int(headers["offset"]), kind)
     except (KeyError, ValueError, TypeError, AttributeError):
-        raise Failure(f"{_place(message)} is not a rejection: it lacks the headers of one") from None
+        raise Failure(f"{_place(message)} is not a rejection: it does not have the headers of a rejection") from None
 
 
 class NewestPrediction(NamedTuple):

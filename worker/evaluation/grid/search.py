@@ -156,7 +156,7 @@ def parse_grid(text: str) -> Grid:
             axes.append((name, values))
     grid = Grid(text, spec.name, tuple(axes), tuple(fixed))
     if not axes:
-        raise UsageFailure(f"--grid {text}: nothing varies; write several values as in dfop:mu=0.001/0.01/0.1")
+        raise UsageFailure(f"--grid {text}: no parameter varies; write several values, as in dfop:mu=0.001/0.01/0.1")
     count = 1
     for _, values in axes:
         count *= len(values)

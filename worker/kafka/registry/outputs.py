@@ -70,7 +70,9 @@ class OutputSchemas(Schemas):
         except Unusable:
             found = self._ask(partial(self._register, subject, wanted), None, "")
         if not isinstance(found, int) or not 0 < found <= MOST_ID:
-            raise Failure(f"the schema registry at {self._where} answers with what is no id of a schema: {found!r:.40}")
+            raise Failure(
+                f"the answer of the schema registry at {self._where} is not the id of a schema: {found!r:.40}"
+            )
         return found
 
     def would_take(self, topic: str, schema: OutputSchema) -> bool:

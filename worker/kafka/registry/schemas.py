@@ -154,7 +154,7 @@ class Schemas:
             and all(isinstance(one.version, int) for one in references)
         )
         if not sound:
-            raise Failure(f"the schema registry at {self._where} answers with what is no schema")
+            raise Failure(f"the answer of the schema registry at {self._where} is not a schema")
         if len(schema.schema_str) > MOST_CHARACTERS:
             raise Unusable(f"a schema has {len(schema.schema_str):,} characters, more than {MOST_CHARACTERS:,}")
         return schema

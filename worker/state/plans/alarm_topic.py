@@ -43,4 +43,6 @@ def require_alarms_writable(settings: WorkerSettings) -> None:
     name = settings.topics.alarms
     allowed = topic_operations(admin_client(settings.bootstrap, settings.passthrough), [name]).get(name)
     if allowed and "WRITE" not in allowed:  # where nothing is told, whoever writes is told
-        raise Failure(f"no permission to write to {name}: plans from the first one with detectors on wait for it")
+        raise Failure(
+            f"no permission to write to {name}: plans with detectors cannot be applied until there is permission"
+        )

@@ -107,7 +107,7 @@ class FileState:
         except ValueError as error:
             why = str(error)
         if why is not None:
-            raise Failure(f"{learner.name} cannot begin from model file {self.name}: {why}")
+            raise Failure(f"{learner.name} cannot start from model file {self.name}: {why}")
 
 
 def why_other(stored: StoredLearner, learner: Learner, columns: tuple[str, ...] | None) -> str | None:
@@ -115,7 +115,7 @@ def why_other(stored: StoredLearner, learner: Learner, columns: tuple[str, ...] 
     if (theirs := stored.identity.get("n_features")) != learner.n_features:
         return f"it has learned from {theirs} features, not {learner.n_features}"
     if columns is not None and stored.columns is None:
-        return "it knows its features by their order only, and the events name theirs"
+        return "it knows its features only by their order, but the events have names for them"
     if None not in (columns, stored.columns) and columns != stored.columns:
         return "it has learned from features of other names, or in another order"
     if read_json(write_json(learner.identity())) != stored.identity or len(stored.memory) != learner.state.nbytes:

@@ -90,5 +90,5 @@ def write_after(settings: WorkerSettings, newest: ModelPlan, plan: ModelPlan, te
     writer = PlanWriter(settings)
     present = writer.read(tell)
     if present and present[-1].number != newest.number:
-        raise UsageFailure(f"plan {present[-1].number} was written meanwhile: look at it with `driftway models show`")
+        raise UsageFailure(f"plan {present[-1].number} was written in the meantime: see `driftway models show`")
     writer.write([*([] if present else [newest]), plan])

@@ -23,7 +23,7 @@ from driftway.worker.wire.events import Schema
 
 
 class PlannedState(NamedTuple):
-    """A plan with what has a state under it; the learners are none before the first good event."""
+    """A plan with what has a state under it; the learners are none before the first usable event."""
 
     plan: ModelPlan
     settings: ModelSettings

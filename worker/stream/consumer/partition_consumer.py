@@ -255,7 +255,7 @@ class PartitionConsumer:
         elif code in UNREADABLE and partition in self._owned:
             self._record_unreadable(partition, error)
         elif code in MISSING:
-            raise Failure(f"topic {self.settings.input} does not exist any more: somebody has deleted it")
+            raise Failure(f"topic {self.settings.input} no longer exists: it was deleted")
         elif self._membership.may_rejoin(error.str()):
             self._rejoin()
         elif code == KafkaError.INVALID_SESSION_TIMEOUT:
@@ -270,8 +270,8 @@ class PartitionConsumer:
             raise kind(f"the broker refused this consumer: {error.str()}")
         elif code == KafkaError.INCONSISTENT_GROUP_PROTOCOL and self._membership.join_timed_out():
             raise Failure(
-                f"the members of group {self.settings.group} assign partitions in another way: start with the same "
-                "-X partition.assignment.strategy, or after they have left"
+                f"the other members of group {self.settings.group} have another partition.assignment.strategy: start "
+                "with the same -X partition.assignment.strategy, or after they have left"
             )
         else:
             self.event_log.warning("consumer error", error=error.str())

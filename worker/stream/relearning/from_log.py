@@ -28,9 +28,8 @@ def why_not_relearned(plan: ModelPlan, settings: ModelSettings) -> str | None:
     if not sharing:
         return None
     return (
-        f"{', '.join(sharing)} cannot be relearned in a group with --share-models: it would have exchanged models with "
-        "those of other partitions, which never were, so there is no state that it would have had: leave --relearned "
-        "out"
+        f"{', '.join(sharing)} cannot be relearned in a group with --share-models: there it would have exchanged "
+        "models with other partitions that did not have it, so it has no defined state: leave --relearned out"
     )
 
 

@@ -148,7 +148,7 @@ def test_input_that_is_missing_kafkas_own_or_an_output() -> None:
     assert missing.command.startswith("driftway topics create --input E --partitions 1 ")
     assert topics.check_input(state(topic()), settings(), COMMANDS).status == OK
     own = dataclasses.replace(settings(), input="__consumer_offsets")
-    assert "Kafka keeps records of its own" in topics.check_input(state(), own, COMMANDS).sentence
+    assert "an internal topic of Kafka" in topics.check_input(state(), own, COMMANDS).sentence
     circle = dataclasses.replace(settings(), input="E.g.predictions")
     assert (
         "an output of group g"

@@ -253,7 +253,7 @@ def test_ids_are_different_in_every_event_and_never_amounts() -> None:
     assert table["id"] == "order_id"
     assert table["feature"][-2:] == ["session_uuid:hash=32", "paid"]
     assert "storeId:hash=32" in table["feature"]
-    assert proposal.left_out[Path(("row",))] == "whole number, rises with every event"
+    assert proposal.left_out[Path(("row",))] == "whole number, increases with every event"
     again, toml, _ = checked(orders(lambda row, i: {"id": i % 9, **{k: v for k, v in row.items() if k != "order_id"}}))
     assert again["id"] == "id"
     assert "# 9 values in 200 events" in toml
@@ -265,7 +265,7 @@ def test_ids_are_different_in_every_event_and_never_amounts() -> None:
 def test_a_time_that_does_not_rise_is_not_the_events() -> None:
     table, toml, _ = checked(orders(lambda row, i: {**row, "created_at": f"2026-0{i % 9 + 1}-01T1{i % 7}:30"}))
     assert "time" not in table
-    assert "# time: none that rises" in toml
+    assert "# time: no time that increases" in toml
     assert table["feature"][0] == "created_at:time=hour|weekday"
 
 
@@ -300,7 +300,7 @@ def test_names_and_categories_are_quoted(name: str) -> None:
 def test_two_features_never_make_the_same_column() -> None:
     table, _, proposal = checked(orders(lambda row, i: {**row, "country=de": i % 3}))
     assert table["feature"][:4] == FLAT
-    assert proposal.left_out[Path(("country=de",))].startswith("makes a column country=de, as another does")
+    assert proposal.left_out[Path(("country=de",))].startswith("makes a column country=de, as another feature does")
 
 
 def test_deep_and_many_fields_are_bounded() -> None:

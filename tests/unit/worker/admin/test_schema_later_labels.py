@@ -42,9 +42,9 @@ def test_the_proposal_reads_events_and_labels_as_a_worker_must(tmp_path: File) -
     assert made["event"]["label"] == "failed"
     assert "missing" not in made["event"], "a label lacks all features, which is no gap"
     assert made["event"]["feature"] == ["heat", "mode:one-of=a|b"]
-    assert "in messages of their own, up to 130 events later" in done.stdout
+    assert "in separate messages, up to 130 events later" in done.stdout
     assert '"site" (the messages with labels have it, too)' in done.stdout
-    assert "labels in messages of their own: label_wait = 2000 keeps an event until its label comes." in done.stderr
+    assert "labels in separate messages: with label_wait = 2000 events wait for their labels." in done.stderr
     assert "rejected" not in done.output
 
 

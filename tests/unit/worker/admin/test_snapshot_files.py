@@ -98,7 +98,7 @@ def test_show_is_a_table_for_people(file: str) -> None:
 def test_show_before_the_first_good_event(tmp_path: Path) -> None:
     model, path = Model(model_settings("dfop:mu=0.01"), 0), str(tmp_path / "empty.driftway")
     model_file.save(path, model_file.pack(model, model.save(), 3))
-    assert "no good event yet, so that there are no learners" in call("show", path).stdout
+    assert "no usable event yet, so there are no learners" in call("show", path).stdout
     assert json.loads(call("show", path, "--json").stdout)["learners"] == []
 
 

@@ -266,7 +266,9 @@ def test_a_snapshot_from_before_the_first_event_is_no_beginning() -> None:
     model = Model(model_settings("arow"), 3)
     found = model_file.unpack(snapshot.write(model, model.save(), 0), "x.driftway")
     assert found.model().schema is None
-    with pytest.raises(Failure, match=r"^x\.driftway holds no learner yet: it was written before the first good event"):
+    with pytest.raises(
+        Failure, match=r"^x\.driftway holds no learner yet: it was written before the first usable event"
+    ):
         found.warm_start()
 
 

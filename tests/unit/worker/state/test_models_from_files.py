@@ -183,7 +183,7 @@ def test_a_file_that_does_not_fit_is_refused_in_a_sentence(
     ("theirs", "ours", "said"),
     [
         (named("a", "b"), named("a", "c"), "other names"),
-        (records([b'{"x":[1,2],"y":1}'] * 200), named("a", "b"), "by their order only"),
+        (records([b'{"x":[1,2],"y":1}'] * 200), named("a", "b"), "only by their order"),
         (named("a", "b"), records([b'{"x":[1,2],"y":1}'] * 200), None),
         (named("b", "a"), named("a", "b"), None),
     ],

@@ -212,7 +212,7 @@ def test_partitions_must_have_the_same_features() -> None:
     assert features_of([None, Schema(2, ("a", "b")), Schema(2, ("a", "b"))]) == ("a", "b")
     with pytest.raises(UsageFailure, match="different features"):
         features_of([Schema(1, ("a",)), Schema(1, ("b",))])
-    with pytest.raises(UsageFailure, match="no good event"):
+    with pytest.raises(UsageFailure, match="no usable event"):
         features_of([None])
 
 

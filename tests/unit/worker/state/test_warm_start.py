@@ -185,9 +185,9 @@ def first_event(path: Path, value: bytes) -> str:
     with pytest.raises(Failure) as caught:
         Model(settings(path), 3).advance(records([b"not JSON", value]))
     words = str(caught.value)
-    assert words.startswith("the first good event of partition 3 ")
+    assert words.startswith("the first usable event of partition 3 ")
     assert str(path) in words
-    return words.replace(str(path), "FILE").removeprefix("the first good event of partition 3 ")
+    return words.replace(str(path), "FILE").removeprefix("the first usable event of partition 3 ")
 
 
 @pytest.mark.parametrize(

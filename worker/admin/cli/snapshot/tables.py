@@ -130,7 +130,7 @@ def print_state(state: dict[str, Any]) -> None:
     if state["maps"]:
         _say(console, f"feature maps: {', '.join(state['maps'])}")
     if state["features"] is None:
-        console.print("no good event yet, so that there are no learners")
+        console.print("no usable event yet, so there are no learners")
     for learner in state["learners"]:
         _print_learner(console, learner)
 

@@ -136,7 +136,7 @@ def _require_partition(context: RestoreContext, topic: str) -> None:
         while (count := context.partitions_of(topic)) <= context.partition and not growth.passed:
             time.sleep(STALE_WAIT_SECONDS)
     if count == 0:
-        raise TopicMissing(f"topic {topic} is gone: a worker makes it anew when it starts")
+        raise TopicMissing(f"topic {topic} is gone: a worker creates it again when it starts")
     if count <= context.partition:
         raise TopicMissing(
             f"topic {topic} has {count} partitions, but none for partition {context.partition} of "
