@@ -75,7 +75,8 @@ class Learner:
     mixes: bool = False
     """Whether it combines weighted experts, see `experts`."""
     revision: int = 0
-    """Of the rules; raised when a state from before would learn on to other scores, so that it is refused."""
+    """Version of the update rules. It is raised when an older state would lead to other scores, so that such a state is
+    refused."""
 
     def __init__(self, n_features: int, n_classes: int = 2, task: str = CLASSIFICATION, **parameters: Any) -> None:
         if n_features < 1:

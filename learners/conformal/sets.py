@@ -12,7 +12,7 @@ from driftway.learners.contract import Array, fragment, kernel
 
 @fragment
 def behind(scores: Array, c: int, best: int, second: float) -> float:
-    """How far class c is behind the best other class: negative for the best one, whose score leads by so much.
+    """How far class c is behind the best other class; negative for the best class, by its lead.
 
     `best` and `second` are as returned by `two_best`. Shape: scores f8[k].
     """

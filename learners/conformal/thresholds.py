@@ -26,7 +26,7 @@ GAIN = 0.03
 """Step of the correction. With labels d rows late it is GAIN / (1 + GAIN d): an error is repeated for d rows before its
 correction is seen, and a larger one overshoots."""
 LEAST_CORRECTION, LARGEST_CORRECTION = -1.0, 5.0
-"""Where most targets are predicted exactly, even intervals of no width cover too much, and the correction sinks to its
+"""If most targets are predicted exactly, even intervals of zero width cover too much, and the correction falls to its
 bound: with -5 a fifth of the labels is missed in the 1,000 rows after that ends. Too few are covered for long only if
 labels come very late."""
 

@@ -51,7 +51,7 @@ UNUSED_DAYS = 60
 WITHOUT_EFFECT = "NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS"
 """numba's variables that do not change machine code."""
 PREFIX = "driftway kernel "
-"""Of the symbols by which kernels call others; the name in the cache follows."""
+"""Prefix of the symbols by which kernels call other kernels; the name in the cache follows."""
 _LINKED: dict[str, Any] = {}
 """Name -> compiled kernel whose address the symbol has, which must not be deleted."""
 

@@ -1,4 +1,4 @@
-"""How items and rows of contiguous arrays, and loops, become LLVM instructions: a fraction of those that numba makes.
+"""Lower items and rows of contiguous arrays, and loops, to LLVM instructions: a fraction of those that numba emits.
 
 For each access numba stores the array's struct to memory and loads its parts again, and before each loop it tests
 whether the step is zero or negative. LLVM then removes most of that, which takes time: kernels consist of such lines.

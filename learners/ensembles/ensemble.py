@@ -49,7 +49,7 @@ class Ensemble(Learner):
 
     @property
     def revision(self) -> int:  # type: ignore[override]
-        """That of the experts' rules."""
+        """The value of the experts' rules."""
         return self.base.revision
 
     @property

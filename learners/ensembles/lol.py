@@ -64,7 +64,7 @@ class LOL(Learner):
 
 
 class LOLStep(NamedTuple):
-    """How far a hyperplane moves: min(cap, part loss / x'x)."""
+    """Step size of a hyperplane: min(cap, part loss / x'x)."""
 
     cap: float
     part: float

@@ -65,7 +65,7 @@ def learn(x: Array, y: float, omega: float, s: float, p: Correction, memory: Wei
 
 @fragment
 def right(y: float, s: float, zero_is_mistake: bool) -> bool:
-    """Whether the score is finite and has the label's sign; 0 counts as class 1, or as neither."""
+    """Whether the score is finite and has the sign of the label; 0 counts as class 1, or as neither class."""
     if s == 0.0:
         return y > 0.0 and not zero_is_mistake
     return math.isfinite(s) and y * s > 0.0

@@ -19,7 +19,7 @@ class Eagerness(NamedTuple):
     """Parameters of `romma` and `aromma`."""
 
     aggressive: bool
-    """Whether rows of too small a margin are learned as well, not only misclassified ones."""
+    """Whether to learn also from rows whose margin is too small, not only from misclassified rows."""
 
 
 class Relaxation(NamedTuple):

@@ -37,7 +37,8 @@ class Guesses(NamedTuple):
     seen: Array
     """f8[n, 2]: the same for a batch's rows with delayed labels, since the batch may reuse their slots."""
     leads: bool = True
-    """Whether these metrics write both; those of further learners, whose values are the same, only read `seen`."""
+    """Whether these metrics write both arrays. Metrics of further learners, whose values would be the same, only read
+    `seen`."""
 
     @classmethod
     def allocate(cls, slots: int) -> "Guesses":

@@ -1,4 +1,4 @@
-"""How much scores say for the class that they predict: its log-odds, or its margin before the next class."""
+"""How strongly scores favour the predicted class: its log-odds, or its margin over the next class."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How good the probabilities of predictions are: log loss, Brier score, calibration error (docs/algorithms/metrics.md).
+"""Quality of predicted probabilities: log loss, Brier score, calibration error (docs/algorithms/metrics.md).
 
 They are of the event that the prediction is right. With two classes, log loss and Brier score are those of class 1.
 """

@@ -59,7 +59,7 @@ def separate(rule: int, p: Any, width: int, phi: float = 0.0, C: float = 0.0, r:
 
 @fragment
 def missing(m: float, v: float, p: Separation) -> bool:
-    """Whether the margin m is below the one required of a row of variance v: 1, or that of `confidence`."""
+    """Whether the margin m is below the margin required for a row with variance v: 1, or that given by `confidence`."""
     return m < (1.0 if p.rule >= REGULARISED else required(p.rule, v, p.phi))
 
 

@@ -14,7 +14,7 @@ RUN, LONGEST = 0, 1
 
 
 class TrainingPasses(Protocol):
-    """How a kind of learner passes over rows. Ids are row indices of the problem; a mistake is y != predicted class."""
+    """How a learner makes passes over rows. Ids are row indices of the problem; a mistake is y != predicted class."""
 
     def visit(self, sample: WorkingSet, most: int, revisit: bool) -> tuple[int, int, int]:
         """As `Online.visit`; return the end of the kept ids, the start of the unvisited ids and the mistake count."""

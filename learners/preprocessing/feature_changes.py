@@ -37,7 +37,7 @@ UNSEEN = 1e200
 
 
 def can_change_features(learner: Learner) -> bool:
-    """Whether a learner can go on with other features: it uses none, or its state has one part for each."""
+    """Whether a learner can continue with other features: it uses none, or its state has one part for each."""
     if not learner.uses_features:
         return True
     if isinstance(learner, Wrapper):

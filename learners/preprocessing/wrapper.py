@@ -30,7 +30,7 @@ class Wrapper(Learner):
 
     composite = True
     by_feature: bool = False
-    """Whether `driftway.learners.preprocessing.feature_changes` can change the features of what it keeps itself."""
+    """Whether `driftway.learners.preprocessing.feature_changes` can change the features in the wrapper's own state."""
 
     def __init__(self, behind: tuple[Learner, ...], n_features: int, n_classes: int, task: str) -> None:
         self.behind = behind
@@ -43,12 +43,12 @@ class Wrapper(Learner):
 
     @property
     def mixes(self) -> bool:  # type: ignore[override]
-        """Whether its only inner learner does; False with several, whose weights differ."""
+        """Whether its only inner learner does; False if there are several, since their weights differ."""
         return len(self.behind) == 1 and self.inner.mixes
 
     @property
     def revision(self) -> int:  # type: ignore[override]
-        """That of the inner learners' rules."""
+        """The value of the inner learners' rules."""
         return self.inner.revision
 
     def prediction_cache(self, slots: int) -> Array:
@@ -56,7 +56,7 @@ class Wrapper(Learner):
 
     @property
     def uses_unlabelled(self) -> bool:
-        """Whether its only inner learner does; False with several."""
+        """Whether its only inner learner does; False if there are several."""
         return len(self.behind) == 1 and self.inner.uses_unlabelled
 
     def compile_separate_kernels(self) -> None:

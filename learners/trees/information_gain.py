@@ -19,7 +19,7 @@ LEAST_SHARE = 0.01
 SQRT_HALF = 0.7071067811865476
 LN_2 = 0.6931471805599453
 CLEAR = 1e-9
-"""By how much, relative to it, a gain must be above another one to be larger: rounding must not decide."""
+"""Relative margin by which one gain must exceed another to count as larger, so that rounding does not decide."""
 DEVIATIONS = 3.0
 
 
@@ -30,9 +30,9 @@ class Found(NamedTuple):
     """Column, or d + column for an id; -1 if there is none."""
     threshold: float
     gain: float
-    """Of the best column, in bits."""
+    """Gain of the best column, in bits."""
     second: float
-    """Of the second best column; 0, not to split, is always possible."""
+    """Gain of the second best column; at least 0, since not splitting is always possible."""
 
 
 @fragment

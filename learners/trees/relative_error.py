@@ -15,7 +15,7 @@ WHOLE = 3.0
 
 
 class ErrorScale(NamedTuple):
-    """How large errors have been."""
+    """Running size of the errors."""
 
     rows: Counts = field("i8[1]", "errors so far")
     square: Array = field("f8[1]", "fading mean of their squares")

@@ -28,7 +28,7 @@ class Found(NamedTuple):
     gain: float
     """Reduction of the variance by the best column, as a share of the variance."""
     second: float
-    """By the second best column."""
+    """Reduction by the second best column."""
     weight: float
     """Weight of the rows on the left."""
     mean: float

@@ -155,7 +155,7 @@ def trainer(value: Value) -> Callable[..., None]:
 
 @fragment
 def stays_finite(dual: DualVariables, C: float) -> bool:
-    """Whether no coefficients within 0 and C can make the vector overflow, so that steps need no guard.
+    """Whether the vector cannot overflow for any coefficients between 0 and C, so that steps need no guard.
 
     The entries added by a step are bounded by |x| or k(x, z), hence by 1 or the largest k(x, x).
     """

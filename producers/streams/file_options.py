@@ -1,4 +1,4 @@
-"""How files are read where their own text does not say it, or says it wrongly."""
+"""How files are read if their own text does not say how, or says it wrongly."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ LATENCY_SIDES = (PASSTHROUGH, WORKER)
 NAMED, MAPPED = "named", "mapped"
 """Formats of JSON events whose features have names: in `x`, or as top-level fields that a schema reads."""
 FULL_DIGITS = 17
-"""With so many decimals features are not rounded: texts of 16 or 17 digits each."""
+"""With this many decimals features are not rounded: their texts have 16 or 17 digits."""
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ class Run:
 
 @dataclass(frozen=True)
 class BenchCluster:
-    """Where a bench runs: the cluster, properties of all clients, the prefix of its topics, and who runs there."""
+    """Where a benchmark runs: the cluster, properties of all clients, the prefix of its topics, and the programs."""
 
     bootstrap: str
     properties: Mapping[str, Any]

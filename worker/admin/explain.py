@@ -211,7 +211,7 @@ class Wanted(NamedTuple):
 
 
 def _confidence(model: Model, number: int, score: NDArray[np.float64]) -> dict[str, Any]:
-    """How sure a model's prediction is, score f8[1, k], before its label is known; the model is used no more."""
+    """The confidence of a prediction, score f8[1, k], before its label is known. Do not use the model afterwards."""
     emitted, _ = model.monitors.confidence.models[number].emit(score, np.full(1, np.nan))
     probability = {} if emitted.sure is None else {"probability": int(emitted.sure[0]) / MILLION}
     if emitted.threshold is None:
@@ -318,7 +318,7 @@ def _compared(value: bytes, wanted: Wanted) -> Emitted | None:
 
 
 def same_confidence(told: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether both say the same; not every format tells an interval without ends, or an empty set, from none."""
+    """Whether both are the same. Not every format distinguishes an unbounded interval, or an empty set, from none."""
     one, other = ({name: v for name, v in said.items() if v is not None and v != []} for said in (told, wanted))
     return one == other
 

@@ -1,4 +1,4 @@
-"""Whether the input still is what the workers learned from: the same topics, with as many records."""
+"""Check that the input is still what the workers learned from: the same topics, with as many records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CountedState(NamedTuple):
 
 
 NOT_COUNTED = CountedState(-1, NOTHING_KNOWN)
-"""Of a partition without a commit, or with one of an earlier version."""
+"""The value for a partition without a commit, or with a commit by an earlier version."""
 
 
 def last_record(reader: Consumer, settings: WorkerSettings, partition: int) -> CommitRecord | None:

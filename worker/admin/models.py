@@ -65,7 +65,7 @@ class GroupModels:
         return self.plans[-1]
 
     def is_relearning(self, partition: GroupPartition) -> bool:
-        """Whether a partition relearns models of plans that it has still to take."""
+        """Whether a partition relearns models of plans that it has not taken yet."""
         before = next((plan for plan in self.plans if plan.number == partition.plan), self.plans[0])
         return partition.plan < self.newest.number and bool(self.newest.relearned_after(before))
 

@@ -17,7 +17,7 @@ MOST_WAITING = 100_000
 MOST_ROWS = 10_000_000
 """Upper limit of waiting rows: memory for all of them is allocated at the start."""
 MOST_DIGITS = 10
-"""Of a number of rows, or of a time, so that it has 64 bits in ms."""
+"""Maximum number of digits of a number of rows or of a time, so that a time in ms fits into 64 bits."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 AVERAGE, GOSSIP = "average", "gossip"
@@ -31,7 +31,7 @@ NEVER, WHEN_BETTER = "never", "when-better"
 
 CHAMPION_ONLY, EVERY_MODEL = "champion", "all"
 EMITTED = (CHAMPION_ONLY, EVERY_MODEL)
-"""Whose predictions a worker writes."""
+"""The models whose predictions a worker writes."""
 
 NO_COVERAGE, MOST_COVERAGE = 0.0, 0.9999
 """Share of labels that no interval or set is to cover, and the largest one that they can be."""

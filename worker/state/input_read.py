@@ -94,4 +94,4 @@ class InputRead:
 
 
 NOTHING_KNOWN = InputRead()
-"""Of a commit or a snapshot that an earlier version wrote."""
+"""The value for a commit or a snapshot that an earlier version wrote."""

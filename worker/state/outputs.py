@@ -53,7 +53,7 @@ class ChallengerPredictions:
     keys: BytesColumn
     predictions: BytesColumn
     headers: Headers | None = None
-    """As those of the champion's predictions."""
+    """Like those of the champion's predictions."""
 
     @property
     def nbytes(self) -> int:

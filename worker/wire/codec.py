@@ -380,7 +380,7 @@ def _events_one_by_one(X: Floats, y: Floats, first_id: int, names: Sequence[str]
 
 
 def _short(labels: Floats) -> NDArray[np.bool_]:
-    """Where an integer has the same value: not -0.0, and nothing that other readers would round."""
+    """Where an integer has the same value: not -0.0, and no number that other readers would round."""
     short: NDArray[np.bool_] = (np.abs(labels) < LARGEST_SHORT) & (labels == np.floor(labels))
     short &= (labels != 0.0) | ~np.signbit(labels)
     return short

@@ -30,7 +30,7 @@ WINDOW = 1000
 TRUNCATED = "truncated"
 """Header of a rejection that holds only the beginning of its event."""
 FIRST_BYTES = 1024
-"""Bytes that are kept of a value or key that cannot be passed on whole."""
+"""Bytes that are kept of a value or key that is too large to be written whole."""
 SMALL_RECORD = 131_072
 """Size up to which rejections are written whole after the broker has refused a larger one: below any sensible limit,
 and enough for the longest key with the beginning of the value."""

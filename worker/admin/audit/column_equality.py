@@ -12,7 +12,7 @@ WORD_BYTES = 8
 
 
 def same(mine: BytesColumn, theirs: BytesColumn) -> bool:
-    """Whether both columns hold the same strings, wherever they lie in memory; None differs from an empty string."""
+    """Whether both columns hold the same strings, wherever they are in memory; None differs from an empty string."""
     text, starts, lengths = mine.to_buffer()
     other_text, other_starts, other_lengths = theirs.to_buffer()
     if not np.array_equal(lengths, other_lengths):

@@ -1,4 +1,4 @@
-"""Where an audit begins in the outputs of a partition whose input offsets were moved or belong to a new topic.
+"""Find where an audit begins in the outputs of a partition whose input offsets were moved or belong to a new topic.
 
 `driftway snapshot import` may move the committed offset: if it moves back, the same input offsets have outputs twice;
 if it moves forward, some have none. The same happens if somebody sets the offset and a worker continues according to

@@ -39,7 +39,7 @@ class KnownLabels:
                 self._orders = merge_orders(reader, settings.topics.snapshots, partition, deadline)
 
     def reach(self, offset: int) -> bool:
-        """Whether all labels are there that were merged from an input offset on, at which a snapshot may stand."""
+        """Whether all labels that were merged from an input offset on, where a snapshot may be, still exist."""
         found = concatenated(self._orders, offset)
         if found is None:
             return True

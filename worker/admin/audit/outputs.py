@@ -79,7 +79,7 @@ class TopicComparison:
         self._places = {learner: place for place, learner in enumerate(learners)}
 
     def learner(self, identity: RecordIdentity) -> Any:
-        """Whose record it is, where there are several for an offset."""
+        """The model whose record it is, if there are several records for an offset."""
         return None
 
     def require(self, wanted: Sequence[RecordIdentity]) -> None:

@@ -146,7 +146,7 @@ class SnapshotReader:
         return None
 
     def _is_beside_snapshots(self, message: Any) -> bool:
-        """Whether a record is no part of a snapshot and no mark; what it says of plans and predictions is kept.
+        """Whether a record is neither part of a snapshot nor a mark; what it says about plans and predictions is kept.
 
         Raises
         ------

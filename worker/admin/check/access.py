@@ -37,7 +37,7 @@ UNAUTHORIZED = {KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLU
 
 
 class Position(NamedTuple):
-    """Where a group goes on in a partition."""
+    """Where a group continues in a partition."""
 
     low: int
     high: int

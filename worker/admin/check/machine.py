@@ -24,11 +24,11 @@ LEAST_DISK = 200 * MIB
 PROCESS_BYTES, PARTITION_BYTES = 250 * MIB, 4 * MIB
 """Memory of a worker that has no partition yet, and of a partition's clients and queues, about."""
 COPIES = 3
-"""Of a state in memory: the one that learns, the last committed one, and one on its way into a snapshot."""
+"""Copies of a state in memory: the one that learns, the last committed one, and one being written to a snapshot."""
 FILES, FILES_PER_PARTITION = 64, 12
 """Descriptors of a worker, and of a partition's producer and its reader in a cluster of three brokers."""
 WAITING_COLUMNS = 6
-"""Of a row that waits for its label, beside its features and scores: id, offset, times."""
+"""Bytes of a row that waits for its label, in addition to its features and scores: id, offset, times."""
 LIMITS = "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"
 
 
@@ -36,7 +36,7 @@ class Machine(NamedTuple):
     """What there is."""
 
     memory: int | None
-    """Bytes that a worker can get; None: the system does not say."""
+    """Bytes of memory that a worker can use; None: the system does not report it."""
     disk: int | None
     """Free bytes where kernels are kept; None: there is no such folder."""
     files: int

@@ -1,4 +1,4 @@
-"""Whether topics keep records as long as the worker needs them: for a restore, and until labels arrive."""
+"""Check that topics keep records as long as the worker needs them: for a restore, and until labels arrive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ HOUR_MS = 3_600_000
 SLOW_SNAPSHOTS = 10
 """Large states are written up to so many times more rarely than --snapshot-interval."""
 AWAY_MS = 24 * HOUR_MS
-"""How long all workers may be away, for a night or a weekend's day, before rows that they have not read are deleted."""
+"""How long all workers may be stopped, as over a night or a day at the weekend, before rows that they have not read are
+deleted."""
 FOREVER = -1
 
 

@@ -37,7 +37,7 @@ class Reading(Protocol):
 
     @property
     def at_end(self) -> bool:
-        """Whether everything that was there has been read."""
+        """Whether everything that existed at the start has been read."""
 
     def close(self) -> None:
         """Close the clients."""
@@ -77,7 +77,7 @@ class GroupReading:
 
     @property
     def at_end(self) -> bool:
-        """Whether everything that was there has been read."""
+        """Whether everything that existed at the start has been read."""
         return self._watcher.at_end
 
     def refresh(self, seconds: float) -> list[DashboardRow]:
@@ -127,7 +127,7 @@ class GroupView:
 
     @property
     def reading(self) -> bool:
-        """Whether the thread reads."""
+        """Whether the thread is running."""
         return self._thread is not None
 
     def ask(self, view: int = 0, since: int = 0) -> dict[str, Any]:

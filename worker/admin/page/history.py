@@ -79,7 +79,7 @@ class GroupDashboard(Dashboard):
         self._series: dict[tuple[int, str], Series] = {}
         self._alarms: dict[int, deque[tuple[int, str]]] = {}
         self.number = 0
-        """Of the newest point."""
+        """Offset of the newest point."""
 
     def add_point(self, point: dict[str, Any], written_at: float | None = None) -> None:
         super().add_point(point, written_at)

@@ -113,7 +113,7 @@ def _category(found: EventStats, seen: FieldStats) -> tuple[Feature | None, str]
 
 
 def _can_be_written(feature: Feature) -> bool:
-    """Whether a feature survives being written as text: its categories may hold commas and bars."""
+    """Whether a feature can be written as text and parsed again: its categories may contain commas and bars."""
     try:
         return Feature.parse(str(feature)) == feature
     except UsageFailure:

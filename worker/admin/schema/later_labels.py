@@ -15,7 +15,8 @@ from driftway.worker.wire.schema.paths import ROW, Path
 
 LEAST_WAIT = 1000
 MARGIN = 10
-"""How many times the longest wait that was seen an event should wait: a sample shows only the labels that came soon."""
+"""Factor on the longest wait in the sample, for how long events should wait: a sample shows only the labels that came
+early."""
 
 
 @dataclass(frozen=True)

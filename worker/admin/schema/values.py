@@ -101,7 +101,7 @@ def unit_of(low: float, high: float, date: bool = False) -> str:
 
 
 def is_calendar(number: float) -> bool:
-    """Whether a number is a date and a time of day digit by digit, as 202611241230, which counts no unit."""
+    """Whether the digits of a number are a date and a time of day, as in 202611241230, and not a count of some unit."""
     try:
         datetime.strptime(f"{number:.0f}", "%Y%m%d%H%M")  # noqa: DTZ007 - the zone does not matter
     except ValueError:

@@ -13,7 +13,7 @@ from driftway.worker.state.plans.next_plan import begins_anew, goes_on
 from driftway.worker.wire.events import Schema
 
 EMPTY, RELEARNED = "empty", "relearned"
-"""How a model begins that cannot go on with other features."""
+"""How a model starts that cannot continue with other features."""
 
 
 def features_of(schemas: Sequence[Schema | None]) -> tuple[str, ...]:

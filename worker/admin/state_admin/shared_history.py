@@ -1,4 +1,4 @@
-"""Whether a history of plans can be repeated if partitions share models: only unchanged, from the recorded exchanges.
+"""Whether a history of plans can be repeated with shared models: only unchanged, from the recorded exchanges.
 
 Each exchange of a partition is recorded with what its learners received from other partitions (decision 36). So the
 learners of the group can be repeated from one partition's own log. Other learners would have received other models,

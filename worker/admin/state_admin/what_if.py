@@ -57,7 +57,7 @@ class Candidate:
     total: Whole
     figures: EmittedFigures | None = None
     champions: list[str] = field(default_factory=list)
-    """Whose predictions they were, in this order."""
+    """The models of the predictions, in this order."""
     test: EProcess = field(default_factory=EProcess)
     """Whether it is better than the worker."""
     _judged: Judged | None = None

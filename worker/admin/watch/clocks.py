@@ -15,7 +15,7 @@ from driftway.worker.kafka.log_reader.reader import standalone_consumer
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 
 INTERVAL_SECONDS, READ_SECONDS = 10.0, 5.0
-"""How often the commits are read, and how long that may take: they are written among the snapshots."""
+"""How often the commits are read, and how long that may take; they are stored among the snapshots."""
 
 
 class ClockReader:

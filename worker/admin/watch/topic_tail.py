@@ -296,7 +296,7 @@ class NewestPrediction(NamedTuple):
     score: Any
     """A number, or a list of one for each class."""
     label: Any
-    """That of the event, as on the wire; None or NaN if it had none."""
+    """The label of the event, as on the wire; None or NaN if it had none."""
 
 
 def read_prediction(message: Any) -> NewestPrediction:

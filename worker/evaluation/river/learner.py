@@ -128,7 +128,7 @@ class RiverLearner(Learner):
 
     @cached_property
     def sharing(self) -> None:
-        """Nothing: its model is its own."""
+        """Nothing is shared: the model stays within the partition."""
         return None
 
     def identity(self) -> dict[str, Any]:

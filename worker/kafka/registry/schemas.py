@@ -33,7 +33,7 @@ SERIALIZED = "serialized"
 ATTEMPTS_SECONDS, LONGEST_SECONDS = 6.0, 3600.0
 """Bound of a whole answer with all attempts, for each second of a request's timeout, and in any case."""
 MOST_CHARACTERS = 4_000_000
-"""Of a schema; decoding them takes seconds."""
+"""Maximum number of characters of a schema; decoding this many takes seconds."""
 DEEPEST_REFERENCE, MOST_REFERENCES = 50, 500
 """Bounds of the schemas that one refers to, directly or through others."""
 MOST_SHOWN = 60

@@ -37,7 +37,7 @@ def emitted_of(fields: StoredFields) -> str:
 
 @dataclass(frozen=True)
 class Emission:
-    """Whose predictions are written for the rows from an input offset on.
+    """The models whose predictions are written for the rows from an input offset on.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Emission:
 
 
 class Emissions:
-    """Whose predictions are written for each row of a history.
+    """The models whose predictions are written for each row of a history.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from driftway.worker.wire.codec import write_json
 
 @dataclass(frozen=True)
 class NewTopic:
-    """Where a partition went on in a topic that was recreated.
+    """Where a partition continued in a topic that was recreated.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class DelaySimulator:
 
     @property
     def slots(self) -> int:
-        """How many rows wait at most, and the one that comes."""
+        """The maximum number of waiting rows, plus the next row."""
         return self._slots
 
     def arrange(self, X: Array, y: Array) -> DelayedOperations:

@@ -155,7 +155,8 @@ class PendingRows:
         self.more_columns: list[NDArray[Any]] = []
         """What others keep of each row that waits, [W, ...] each; it is saved and loaded with the rows."""
         self.clocks = dict.fromkeys(WRONG_STAMPS, 0) if wait.millis else {}
-        """With a limit in ms: the stamps that those around them contradict so far, and how far the furthest is off."""
+        """With a limit in ms: the number of timestamps so far that do not fit those around them, and the largest
+        error."""
 
     @property
     def waiting(self) -> Integers:

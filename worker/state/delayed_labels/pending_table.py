@@ -18,7 +18,7 @@ RECENT = 1000
 """Number of latest labels whose median and 95th percentile of delays are in accuracy points."""
 EMPTY = -1
 SLACK_SHARE = 10
-"""With a limit in ms, stamps may be apart by this part of it; only then are they compared with others'."""
+"""With a limit in ms: timestamps may differ by this fraction of it before they are compared with others."""
 CONFIRMING_ROWS, CONFIRMING_SHARE, FEWEST = 31, 4, 3
 """So many latest rows are asked whether a later time has come; one in so many of them must say so, but at least 3."""
 TAKEN, UNKNOWN, SAME_AGAIN, CONFLICTING = range(4)

@@ -1,4 +1,4 @@
-"""How sure a partition's predictions are: a calibrator, and intervals or sets, for each learner."""
+"""Confidence of a partition's predictions: a calibrator, and intervals or sets, for each learner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good the predictions were that a partition emitted from some row on, whichever models made them."""
+"""Quality of the predictions that a partition emitted from some row on, regardless of the models that made them."""
 
 from __future__ import annotations
 

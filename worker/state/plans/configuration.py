@@ -109,7 +109,7 @@ class Configuration:
 
 
 AS_OPTIONS = Configuration()
-"""Nothing is said: all is as the workers' options say, as in plans of earlier versions."""
+"""The plan says nothing: the workers' options apply, as in plans of earlier versions."""
 
 
 def changed(present: Configuration, given: Configuration) -> Configuration:

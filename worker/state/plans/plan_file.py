@@ -49,7 +49,7 @@ class PlanHistory:
         return sorted({partition for places in self.taken_at for partition in places})
 
     def places(self, partition: int) -> list[PlanPlace]:
-        """Where a partition takes plans; those that it never took, or that were passed over, are left out."""
+        """Where a partition takes plans. Plans that it never took, or that were not usable, are left out."""
         plans = zip(self.plans, self.taken_at, self.relearned, strict=True)
         return [
             PlanPlace(places[partition], plan, relearned.get(partition))
@@ -156,7 +156,7 @@ def history_of(name: str, objects: Sequence[Any]) -> PlanHistory:
 
 
 def _places(fields: StoredFields) -> dict[int, int]:
-    """Where a plan was taken, or else is to be taken."""
+    """Where a plan was taken or, if not yet, is to be taken."""
     return offsets_of(fields, TAKEN_AT if fields.has(TAKEN_AT) else AT)
 
 

@@ -107,7 +107,7 @@ def _column_keys(one: PlannedState) -> list[tuple[object, ...]] | None:
 
 
 def _with_columns(after: PlannedState, columns: Sequence[int | None] | None) -> WaitingRows:
-    """How the rows that wait continue: a new column has its constant, or 0, and its indicator says that it lacked."""
+    """Convert the waiting rows: a new column gets its constant, or 0, and its indicator says that it was missing."""
     if columns is None:
         return SAME_COLUMNS
     constants = [] if after.imputer is None else after.imputer.constants

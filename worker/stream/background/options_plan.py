@@ -26,7 +26,7 @@ from driftway.worker.state.plans.transition import why_not
 from driftway.worker.state.snapshot import BadSnapshot, Pointer
 
 OTHERS_SECONDS = 5.0
-"""How long a worker that another one has kept from writing waits for the plan of that one before it tries again."""
+"""How long a worker that another worker has kept from writing waits for that worker's plan before it tries again."""
 LOOK_SECONDS = 0.1
 CHANGE = "--plan from-options"
 

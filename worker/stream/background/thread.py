@@ -6,7 +6,7 @@ import threading
 from abc import ABC, abstractmethod
 
 CLOSE_SECONDS = 0.5
-"""How long a worker that ends waits for the thread."""
+"""How long the worker waits for the thread when it ends."""
 
 
 class BackgroundThread(ABC):

@@ -31,7 +31,7 @@ TURN_SECONDS = 1.0
 """Longest time that a batch should take: a slow learner gets smaller ones, so that the worker polls in time."""
 
 GATHER_SECONDS, FEW_ROWS = 0.01, 1000
-"""How long rows gather after a poll that has returned fewer than these, and all there were: see `_gather`."""
+"""How long rows gather after a poll that has returned fewer than these, which were all there were: see `_gather`."""
 SEEK_SECONDS = 10.0
 """Timeout of a seek, pause or resume: each waits for the client's own thread, and has no timeout by itself."""
 

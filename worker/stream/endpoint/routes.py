@@ -18,7 +18,7 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     """Name -> last value of the query's parameters."""
     headers: Mapping[str, str]
-    """By name, each word of which begins with a capital."""
+    """Headers by name; each word of a name begins with a capital."""
     body: bytes = b""
 
 

@@ -88,7 +88,8 @@ class Relearner:
         self.failed: str | None = None
         """Why it cannot go on; the plan is then passed over."""
         self._learning, self._handing = threading.Lock(), threading.Lock()
-        """Of the models, which may be held for the time of a piece, and of what is handed over; taken in this order."""
+        """Locks of the models, which may be held while a piece is learned, and of the handover; acquired in this
+        order."""
         self._handed: deque[Records] = deque()
         self._rows = self._bytes = 0
         self._records = 0

@@ -114,7 +114,7 @@ class Checkpoint:
         self.ends: dict[str, int] = {}
         """Topic -> lower bound for the offsets of the open transaction; set by a restore and by commits."""
         self._largest = LARGEST_RECORD
-        """Bytes up to which the client takes a record."""
+        """Size in bytes of the largest record that the client accepts."""
         self.passes_large = True
         """Whether rejected events are passed on whole up to that size; not once the broker has refused a record for its
         size, since its limit is not known here."""

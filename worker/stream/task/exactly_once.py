@@ -29,7 +29,7 @@ TRANSACTION_TIMEOUT_MS = 60_000
 LOST_SECONDS = 0.5
 """How long offsets may be on their way once a broker has left the cluster, until the coordinator is taken for lost."""
 CONNECT_SECONDS = 0.07
-"""From making a producer to asking for its transactional id; see `_connect`."""
+"""Time from creating a producer to initialising its transactional id; see `_connect`."""
 FIRST_TRY_SECONDS = 0.05
 """First wait for `init_transactions`, doubled each time; it takes 4 ms if the last owner left nothing open."""
 UNDECIDED = (KafkaError.CONCURRENT_TRANSACTIONS, KafkaError._TIMED_OUT)
@@ -133,7 +133,7 @@ class ExactlyOnceCheckpoint(Checkpoint):
         self.close_producer()
 
     def has_lost_coordinator(self, broker_left_at: float) -> bool:
-        """Whether offsets wait for a coordinator that has left the cluster: they may do so for good (librdkafka 5511).
+        """Whether offsets wait for a coordinator that has left the cluster: they may wait forever (librdkafka 5511).
 
         A new producer finds the new coordinator.
         """

@@ -38,7 +38,7 @@ from driftway.worker.wire.registered.varints import varint, zigzag
 from driftway.worker.wire.scanner import NO_TIME
 
 NULL, VALUE, LAST_BLOCK = 0, 2, 0
-"""Bytes in front of what is null, or not; and behind a list's items."""
+"""Bytes before a value that may be null, for null and not null; and after the items of a list."""
 
 
 def integer(value: int) -> bytes:

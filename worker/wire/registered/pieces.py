@@ -23,7 +23,7 @@ MILLION = 1e6
 BACKSLASH = 92
 NUMBER_BYTES = 8
 FIXED = 128
-"""Bytes of a record, at most, apart from texts, scores and what all records have."""
+"""Maximum number of bytes of a record, apart from texts, scores and what all records have in common."""
 SPARE = 32
 LOW_BITS, MORE, SEVEN = np.uint64(0x7F), np.uint64(0x80), np.uint64(7)
 

@@ -29,9 +29,9 @@ MOST_INDEX = 1 << 53
 NUMBERS, ONE_OF, HASH, INDEX, TIME, UNIT = "number", "one-of", "hash", "index", "time", "unit"
 MISSING_WORDS = "missing-words"
 UNITS = ("s", "ms", "us", "ns", "days")
-"""Of a time that is a number since 1970."""
+"""Units of a time that is a number since 1970."""
 BY_SIZE = "by-size"
-"""In place of a unit: the size of each number tells it, as it was before schemas had units."""
+"""Stands for a unit: the unit follows from the size of each number, as before schemas had units."""
 BY_DIGITS = (ONE_OF, HASH, INDEX)
 """Kinds that tell numbers apart that are one and the same float64."""
 NAMES = ".*"

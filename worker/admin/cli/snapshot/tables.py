@@ -196,7 +196,7 @@ def print_why(why: Why) -> None:
 
 
 def confidence_text(said: Mapping[str, Any]) -> str:
-    """How sure a prediction is, in words; as `driftway.worker.admin.audit.diff.confidence_of` has it."""
+    """The confidence of a prediction in words, from `driftway.worker.admin.audit.diff.confidence_of`."""
     parts = [f"probability {said['probability']:.4g}"] if "probability" in said else []
     if "low" in said:
         low, high = ("none" if said[end] is None else f"{said[end]:.6g}" for end in ("low", "high"))

@@ -17,7 +17,7 @@ from driftway.worker.stream.observability.metrics import version
 
 LOGGER = "opentelemetry"
 UNKNOWN_SERVICE = "unknown_service"
-"""How the name begins that the SDK gives a service without one."""
+"""Beginning of the name that the SDK gives to a service without a name."""
 DEFAULT_SERVICE = "driftway"
 QUIET_SECONDS = 60.0
 """Least time between two lines about warnings of the SDK: a collector that is down fails every few seconds."""

@@ -101,7 +101,7 @@ def restore(
 
 
 def _emitted_before(context: RestoreContext, found: RestoreResult, last: LastCommit) -> str | None:
-    """Whose predictions were written before; None if that is not known: at-least-once has no record of a commit."""
+    """The models whose predictions were written before; None if unknown, since at-least-once records no commits."""
     if found.history_start is not None:
         return CHAMPION_ONLY
     if last.record is not None and not last.at_least_once:

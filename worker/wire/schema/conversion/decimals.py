@@ -30,7 +30,7 @@ from driftway.worker.wire.schema.fields import pass_over
 
 Flags = NDArray[np.bool_]
 NO_DECIMAL, ANY_SCALE = -2, -1
-"""In place of a scale: the field is no decimal, or has a scale that the kernel does not read."""
+"""Stands for a scale: the field is not a decimal, or its scale is one that the kernel does not read."""
 MOST_SCHEMAS = 1000
 """Connect schemas whose scales are kept."""
 SCALE_NAME, VALUE_NAME = load_word(b'"scale"'), load_word(b'"value"')

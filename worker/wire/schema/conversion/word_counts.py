@@ -48,7 +48,7 @@ from driftway.worker.wire.schema.conversion.convert import (
 from driftway.worker.wire.schema.fields import pass_over
 
 SLOTS = 1 << 12
-"""Of the table of names that an object has had; objects of more than half as many fields are left to Python."""
+"""Size of the table of names that an object has had; objects with more than half as many fields are left to Python."""
 LOWER_T = 116
 
 
