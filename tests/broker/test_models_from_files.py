@@ -128,7 +128,7 @@ def test_files_that_do_not_fit_are_refused_in_a_sentence(kafka: str, tmp_path: P
         (("--from-file", exported(stage, LEARNER, tmp_path / "same.driftway")), f"there is a model {LEARNER} already"),
         (
             ("--from-file", exported(stage, "arow", tmp_path / "raw.driftway", "--no-standardize")),
-            "the group has a standardiser",
+            "the group standardises the features",
         ),
         (
             ("--from-file", exported(stage, "rls", tmp_path / "rls.driftway", "--task", "regression")),

@@ -259,7 +259,7 @@ def test_ids_are_different_in_every_event_and_never_amounts() -> None:
     assert "# 9 values in 200 events" in toml
     none, toml, _ = checked(orders(lambda row, i: {**row, "order_id": i % 9}))
     assert "id" not in none
-    assert "# id: nothing that is called so is different" in toml
+    assert "# id: no field with such a name is different" in toml
 
 
 def test_a_time_that_does_not_rise_is_not_the_events() -> None:

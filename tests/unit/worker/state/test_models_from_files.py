@@ -166,8 +166,8 @@ MULTI = Target(CLASSIFICATION, 3)
         (model_settings("rls", task="regression"), WHOLE, SETTINGS, "has regression, the group classification with 2"),
         (replace(SETTINGS, target=MULTI), WHOLE, SETTINGS, "with 3 classes, the group classification with 2 classes"),
         (replace(SETTINGS, maps=(Spec.parse("polynomial:degree=2"),)), WHOLE, SETTINGS, "polynomial:degree=2"),
-        (replace(SETTINGS, standardize=False), WHOLE, SETTINGS, "the group has a standardiser .* the file has none"),
-        (SETTINGS, WHOLE, replace(SETTINGS, standardize=False), "the file has a standardiser"),
+        (replace(SETTINGS, standardize=False), WHOLE, SETTINGS, "the group standardises .* the file does not"),
+        (SETTINGS, WHOLE, replace(SETTINGS, standardize=False), "the file standardises"),
         (SETTINGS, named("a", "b"), SETTINGS, "learned from 2 features"),
     ],
 )
