@@ -6,11 +6,11 @@ const byId = (id) => document.getElementById(id);
 let store = new Store(), view = 0, cursor = 0, status = null;
 const charts = {
   quality: new Chart(byId("charts"), "Rolling accuracy", percent,
-    "Of the rolling window, by input offset; no-change and majority over all labels: what needs no features"),
-  loss: new Chart(byId("charts"), "Squared error", number, "Of the rolling window, by input offset; dashed: over all labels", { logarithmic: true }),
+    "Over the rolling window, by input offset; the no-change and majority baselines are over all labels"),
+  loss: new Chart(byId("charts"), "Squared error", number, "Over the rolling window, by input offset; dashed: over all labels", { logarithmic: true }),
   test: new Chart(byId("charts"), "Evidence that a challenger is better", number,
-    "Natural logarithm of the e-value; from 3 on, the dotted line, a challenger is better than the champion at the level of 5 %", { level: -Math.log(LEVEL) }),
-  coverage: new Chart(byId("charts"), "Coverage", percent, "Share of the labels in their interval or set, of the rolling window"),
+    "Natural logarithm of the e-value; from 3 (dotted line) on, a challenger is better than the champion at the 5 % level", { level: -Math.log(LEVEL) }),
+  coverage: new Chart(byId("charts"), "Coverage", percent, "Share of the labels inside their interval or set, over the rolling window"),
 };
 
 function cell(content, attributes) { return element("td", attributes, content === null || content === undefined ? "–" : content); }
@@ -165,7 +165,7 @@ function show() {
   showDelays();
   showRejected();
   showWorker();
-  byId("foot").textContent = `Driftway ${status.version}. Figures of the group are those of its output topics, of this worker those of its metrics.`;
+  byId("foot").textContent = `Driftway ${status.version}. Figures of the group come from its output topics, figures of this worker from its metrics.`;
 }
 
 function say(text, kind) {
