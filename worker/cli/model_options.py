@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 
 DEFAULT_LEARNER = "auto"
-COVERING = "Add prediction intervals (regression) or prediction sets (classification) that contain this share of the "
-"labels, even under drift:"
+COVERING = (
+    "Add prediction intervals (regression) or prediction sets (classification) that contain this share of the labels, "
+    "even under drift:"
+)
 SHARING = (
     "Partitions exchange their linear models. Each partition does so after every N of its own labelled rows, once its "
     "last update is committed. average:rows=100 shares with all partitions, gossip:rows=100 with the next and the "

@@ -81,8 +81,7 @@ def check_kernels(settings: WorkerSettings, commands: Commands) -> Finding:
         return failed(GROUP, check, error)
     if compiled:
         return Finding(GROUP, check, OK, f"all kernels that these options need are compiled, in {FOLDER}")
-    sentence = "not all kernels that these options need are compiled: the first start compiles them, which takes some "
-    "seconds"
+    sentence = "not all kernels that are needed are compiled: the first start compiles them, which takes some seconds"
     return Finding(GROUP, check, WARNING, sentence, commands.warm())
 
 

@@ -38,8 +38,7 @@ def _needed(settings: WorkerSettings) -> tuple[int, str]:
     needed, wait = AWAY_MS + int(1000 * SLOW_SNAPSHOTS * settings.snapshot_interval), settings.model.wait
     if wait is not None and wait.millis > needed:
         return wait.millis, "which is less than events wait for their labels (--label-wait)"
-    return needed, "so workers that were stopped for a day could not continue: rows that they need again would be "
-    "deleted"
+    return needed, "so workers that were stopped for a day could not go on: rows that they need again would be deleted"
 
 
 def check_retention(
