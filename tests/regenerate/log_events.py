@@ -97,6 +97,7 @@ MEANINGS = {
         "commit failed": "a commit failed; `action` says what the worker does about it",
         "last commit failed": "the last commit of a partition that this worker gives up; its next owner starts from "
         "the commit before it",
+        "smaller transactions": "the broker did not take a transaction in time; the next ones have at most `rows` rows",
         "restore failed": "a restore failed; it is tried again unless `action` is `fatal`",
         "unexpected offset": "a record does not have the requested offset; the partition is restored",
         "input lost": "the log no longer has the next offsets",

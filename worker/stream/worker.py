@@ -24,7 +24,7 @@ from confluent_kafka import KafkaException
 
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.deadline import Deadline
-from driftway.worker.kafka.error_handling import ErrorAction, TaskError, classify_failure
+from driftway.worker.kafka.error_handling import ErrorAction, TaskError, TimedOut, classify_failure
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
@@ -138,6 +138,7 @@ class Worker:
     def step(self) -> None:
         """One turn of the loop; see the module's docstring."""
         self.reporter.turned()
+        self.consumer.limit_batch_size([task.size.most for task in self.tasks.values()])
         arrived = self.consumer.poll(self._poll_timeout())
         self._shares.poll()
         if batches := [*((records.partition, records) for records in arrived), *self._labels.poll(arrived)]:
@@ -161,8 +162,7 @@ class Worker:
         """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
         due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
         busy = self._restores or self._commits or any(task.awaits_labels for task in self.tasks.values())
-        idle = IDLE_SECONDS / 10 if busy else IDLE_SECONDS
-        return min(idle, max(0.0, due - time.monotonic()))
+        return min(IDLE_SECONDS / 10 if busy else IDLE_SECONDS, max(0.0, due - time.monotonic()))
 
     # 2. Advancing.
 
@@ -294,6 +294,9 @@ class Worker:
     def _handle_failure(self, task: Task, error: KafkaException | TaskError) -> None:
         """Handle a failed call: stop the worker, or restore the task."""
         action, sentence = self._classify_failure(task, "commit failed", error)
+        if isinstance(error, TimedOut) and task.open_rows:
+            limit = task.size.timed_out(task.open_rows)
+            self.event_log.warning("smaller transactions", partition=task.partition, rows=limit)
         self._restore_again(task, action, sentence)
 
     def _restore_failed(self, task: Task, error: KafkaException | TaskError) -> None:

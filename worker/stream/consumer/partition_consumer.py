@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -129,6 +129,10 @@ class PartitionConsumer:
             self.batch_size = max(1, int(rows * TURN_SECONDS / seconds)) if rows else self.batch_size
         elif (full or rows >= self.batch_size) and seconds < TURN_SECONDS / 2:
             self.batch_size = min(2 * self.batch_size, BATCH_MESSAGES)
+
+    def limit_batch_size(self, most: Iterable[float]) -> None:
+        """Let the next batch have at most so many rows, the least of these numbers."""
+        self.batch_size = int(min([self.batch_size, *most]))
 
     def _drain(self, wait: float) -> PollResult:
         """Poll the client, then do what its callbacks had to defer."""

@@ -64,8 +64,9 @@ QUEUE_BYTES = 16 * 2**20
 """Bytes of outputs in a producer's queue above which the loop waits for deliveries, which linger for 0.1 s."""
 END_SECONDS = 5.0
 """Timeout for the delivery reports of a discarded producer."""
-FLUSH_SECONDS, PROGRESS_SECONDS = 0.5, 5.0
-"""Slice of a flush, and the time that the commit has at least left after each slice that made progress."""
+FLUSH_SECONDS, PROGRESS_SECONDS = 0.5, 20.0
+"""Slice of a flush, and the time that the commit has at least left after each slice that made progress: a broker with a
+quota takes a large request at once, and then nothing for many seconds."""
 
 
 class Step(enum.Enum):

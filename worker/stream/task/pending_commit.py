@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from driftway.worker.kafka.deadline import Deadline
@@ -22,11 +23,17 @@ class PendingCommit:
     request: CommitRequest
     saved: SavedState
     work: WorkDone
+    began_at: float = field(default_factory=time.monotonic)
 
     @property
     def position(self) -> int:
         """The next input offset to read."""
         return self.request.offset
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.began_at
 
     def run(
         self, group_metadata: Any, deadline: Deadline, before_last: Callable[[], None] = lambda: None

@@ -46,6 +46,7 @@ from driftway.worker.stream.task.lifecycle import NEXT, State
 from driftway.worker.stream.task.pending_commit import PendingCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
+from driftway.worker.stream.task.retries import TransactionSize
 from driftway.worker.stream.task.snapshot_schedule import SnapshotSchedule
 from driftway.worker.wire.events import Records
 
@@ -78,22 +79,16 @@ class Task:
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
         self.saved: SavedState = self.model.save()  # read by other threads: only ever replaced whole
-        self.interval_began_at = time.monotonic()
-        """When the commit interval began: with the worker's last commits, whether or not this task was among them."""
+        self.interval_began_at = time.monotonic()  # with the worker's last commits, of this task or of others
         self._schedule = SnapshotSchedule(settings)
-        self._decided = False
-        """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
-        self._relearned_at = 0
-        """The offset after the last row that a restore relearns."""
-        self.held_until = 0.0
-        """Until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`."""
-        self.committing = False
-        """Whether a commit is in flight; outputs are buffered meanwhile."""
+        self._decided = False  # whether a decision of the last restore (a policy, a fallback) is not committed yet
+        self._relearned_at = 0  # the offset after the last row that a restore relearns
+        self.held_until = 0.0  # until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`
+        self.committing = False  # whether a commit is in flight; outputs are buffered meanwhile
         self.in_memory_offset: int | None = None
         """Committed offset of the state kept in memory for the case of a failed commit; None if there is none."""
-        self.count = InputCount()
-        self.snapshot_bytes = 0
-        """Bytes of the last commit's snapshot; 0 if it had none."""
+        self.count, self.size = InputCount(), TransactionSize()
+        self.snapshot_bytes = 0  # of the last commit's snapshot; 0 if it had none
         self.emission = EmissionChanges(settings)
         self._buffered_outputs: list[Outputs] = []
         self._missing_outputs: MissingOutputs | None = None
@@ -173,8 +168,7 @@ class Task:
             records = records.after(relearned)
         if len(records) == 0:
             return None
-        repair = self._missing_outputs
-        missing = 0 if repair is None else int(records.offsets.searchsorted(repair.until))
+        missing = 0 if (repair := self._missing_outputs) is None else int(records.offsets.searchsorted(repair.until))
         repaired = [self._learn(records.before(missing), emit=True)] if missing else []
         if repair is not None and (missing < len(records) or self.position >= repair.until):
             self.count.require(repair.until)
@@ -194,7 +188,8 @@ class Task:
         if self.committing or self._may_not_commit:
             return float("inf")
         wanted = self.checkpoint.open or self._plan_waits
-        outputs = self.interval_began_at + self.settings.commit_interval if wanted else float("inf")
+        interval = self.settings.commit_interval if self.open_rows < self.size.most else 0.0
+        outputs = self.interval_began_at + interval if wanted else float("inf")
         return max(self.held_until, min(outputs, self._snapshot_due_at) if self.snapshot_behind else outputs)
 
     @property
@@ -250,8 +245,7 @@ class Task:
         """
         if self.merger is not None:
             return self.merger.clocks()
-        figures = self.model.delay_metrics()
-        return {figure: figures[figure] for figure in WRONG_STAMPS if figure in figures}
+        return {figure: value for figure, value in self.model.delay_metrics().items() if figure in WRONG_STAMPS}
 
     @property
     def buffered_rows(self) -> int:
@@ -259,10 +253,15 @@ class Task:
         return sum(outputs.rows for outputs in self._buffered_outputs)
 
     @property
+    def open_rows(self) -> int:
+        """Offsets in the open transaction, or in the commit in flight."""
+        return self.position - self.committed - self.buffered_rows
+
+    @property
     def holds_too_much(self) -> bool:
         """Whether so many outputs are buffered that the partition has to wait for its commit in flight."""
         size = sum(outputs.nbytes for outputs in self._buffered_outputs)
-        return self.buffered_rows > MAX_BUFFERED_ROWS or size > MAX_BUFFERED_BYTES
+        return self.buffered_rows > min(MAX_BUFFERED_ROWS, self.size.most) or size > MAX_BUFFERED_BYTES
 
     @property
     def state_bytes(self) -> int:
@@ -299,6 +298,7 @@ class Task:
         KafkaException, TaskError
             The buffered outputs cannot be produced.
         """
+        self.size.committed(commit.position - self.committed, commit.seconds, MAX_BUFFERED_ROWS)
         self.saved, self.committed, self._pointer = commit.saved, commit.position, pointer
         self.in_memory_offset, self._decided, self.count.committed = commit.position, False, commit.request.input_read
         self.snapshot_bytes = len(commit.request.snapshot or b"")

@@ -13,7 +13,9 @@ from driftway.worker.stream.task.retries import (
     MAX_FENCES,
     MAX_PAUSE_SECONDS,
     MIN_FAILURES,
+    QUICK_SECONDS,
     RetryPolicy,
+    TransactionSize,
 )
 from tests.support.clock import Clock
 
@@ -148,3 +150,16 @@ def test_only_fences_in_succession_mean_somebody_else_even_if_commits_succeed_be
         fence()
     seen.reset(1)
     fence()
+
+
+def test_a_transaction_that_is_not_delivered_in_time_is_followed_by_smaller_ones_until_they_are_quick() -> None:
+    size, enough, tries = TransactionSize(), 20_000, 0
+    while size.timed_out(30_000) > 1:
+        tries += 1
+    assert tries < 6, "each takes 20 s or more, and the partition is given up after 300 s"
+    size.committed(1, 2 * QUICK_SECONDS, enough)
+    size.committed(0, 0.0, enough)
+    assert size.most == 1, "a slow commit does not show that more rows are possible, nor does one of few rows"
+    while size.most < float("inf"):
+        assert size.most < enough
+        size.committed(int(size.most), QUICK_SECONDS / 2, enough)

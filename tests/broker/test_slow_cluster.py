@@ -1,0 +1,51 @@
+"""A cluster that takes less than a worker writes: all rows come out, and are not learned again for ever."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from driftway.learners import Spec
+from driftway.worker.kafka.client_config import NATIVE, PYTHON
+from driftway.worker.settings import ModelSettings, WorkerSettings
+from driftway.worker.stream import worker as loop
+from driftway.worker.stream.observability.event_log import EventLog
+from driftway.worker.stream.observability.metrics import WorkerMetrics
+from driftway.worker.stream.worker import Worker
+from driftway.worker.wire.codec import encode_events
+from tests.support.kafka import create_topic, produce, read_all
+from tests.support.process import driftway
+from tests.support.quotas import set_quota
+
+ROWS, BYTES_PER_SECOND, SECONDS = 2000, 15_000, 2.0
+"""Their outputs are 400 kB: in one request, the broker would answer the next one 17 s later."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_a_throttled_worker_makes_progress_with_smaller_transactions(
+    kafka: str, topic: str, group: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], client: str
+) -> None:
+    X = np.random.default_rng(5).normal(size=(ROWS, 3))
+    create_topic(kafka, topic)
+    produce(kafka, topic, encode_events(X, (X[:, 0] > 0).astype(float), 0))
+    monkeypatch.setattr(loop, "COMMIT_SECONDS", SECONDS)
+    monkeypatch.setattr(loop, "LONGEST_COMMIT_SECONDS", 2 * SECONDS)
+    model, slow = ModelSettings((Spec.parse("pa1"),)), {"client.id": f"slow-{topic}"}
+    settings = WorkerSettings(kafka, topic, group, model, stop_at_end=True, client=client, passthrough=slow)
+    metrics = WorkerMetrics(group, topic)
+    set_quota(kafka, slow["client.id"], "producer_byte_rate", BYTES_PER_SECOND)
+    try:
+        Worker(settings, EventLog(), metrics).run()
+    finally:
+        set_quota(kafka, slow["client.id"], "producer_byte_rate", None)
+    taken = metrics.records.labels(group, topic, "0")._value.get()
+    limits = [int(rows) for rows in re.findall(r"smaller transactions .*rows=(\d+)", capsys.readouterr().err)]
+    assert limits, "nothing was throttled"
+    assert limits[0] < ROWS / 2
+    assert taken < 4 * ROWS, "rows are learned again after a commit that timed out"
+    assert len(read_all(kafka, f"{topic}.{group}.predictions")) == ROWS
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
+    assert driftway("audit", *place).code == 0
