@@ -129,7 +129,7 @@ def check(
 def _plan(input_topic: str, partitions: int, group: str | None, outputs: str, **more: Any) -> Plan:
     from driftway.worker.kafka.topics import Topics, output_plan, require_prefix
 
-    require_prefix(outputs, input_topic)
+    require_prefix(outputs, input_topic, group or "")
     plan: Plan = {input_topic: (partitions, {})}
     if group is not None or outputs:
         plan |= output_plan(Topics(input_topic, group or "", outputs, **more), partitions)

@@ -21,9 +21,9 @@ headers; a prediction echoes its id), and an event whose output is refused would
 
 OTHERS_OWN = frozenset(("_schemas", "_confluent-command", "_confluent-license", "_confluent-metrics"))
 """Topics of programs beside Kafka; Kafka's own begin with two underscores."""
-MOST_PREFIX = 230
+MOST_NAME, MOST_PREFIX = 249, 230
+"""Characters that a topic's name may have, and of these the outputs' prefix."""
 PREFIX = re.compile(rf"(?!\.)[A-Za-z0-9._-]{{1,{MOST_PREFIX}}}(?<!\.)")
-"""A topic's name has at most 249 characters."""
 PLAIN_GROUP = re.compile(r"(?!.*-[0-9a-f]{8}$)[A-Za-z0-9_-]{1,100}")
 """A group that topic names can contain unchanged: it has no dot, and does not look like an encoded name."""
 
@@ -137,14 +137,19 @@ class Topics:
         return (*dataclasses.replace(self, watched=True, shared=True, challenged=True).outputs(), self.models)
 
 
-def require_prefix(prefix: str, input_topic: str) -> None:
-    """Check that a prefix makes valid output names.
+def require_prefix(prefix: str, input_topic: str, group: str = "") -> None:
+    """Check that a prefix, or else the names of input and group, make valid output names.
 
     Raises
     ------
     UsageFailure
-        It does not, or an output would be the input.
+        They do not, or an output would be the input.
     """
+    if not prefix and len(longest := Topics(input_topic, group).predictions) > MOST_NAME:
+        raise UsageFailure(
+            f"the output {longest} would have {len(longest)} characters, and a topic's name has at most {MOST_NAME}: "
+            "choose a shorter prefix of the outputs' names with --output-prefix"
+        )
     if prefix and not PREFIX.fullmatch(prefix):
         raise UsageFailure(
             f"--output-prefix {prefix}: topic names have letters, digits, '.', '_' and '-', here at most {MOST_PREFIX}"

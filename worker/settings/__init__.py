@@ -366,7 +366,7 @@ class WorkerSettings:
             raise UsageFailure("packed events have no fields: leave --unknown-fields out")
         if self.promote is not None and self.guarantee != EXACTLY_ONCE:
             raise UsageFailure("--promote needs --guarantee exactly-once: a plan is taken in a transaction")
-        require_prefix(self.outputs, self.input)
+        require_prefix(self.outputs, self.input, self.group)
         for key, why in FORBIDDEN_PROPERTIES.items():
             if key in self.passthrough:
                 raise UsageFailure(f"client property {key} cannot be set for a worker: {why}")

@@ -23,7 +23,7 @@ from driftway.worker.errors import Failure, Unreachable, file_shortage
 from driftway.worker.kafka.client_config import base_properties, without_membership
 from driftway.worker.kafka.error_handling import message_of
 from driftway.worker.kafka.log_reader.reader import standalone_consumer
-from driftway.worker.kafka.topics import partition_counts
+from driftway.worker.kafka.topics import grow_command, partition_counts
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.stream.observability.event_log import JSON, EventLog
 from driftway.worker.stream.observability.open_transactions import PATIENCE_SECONDS, OpenTransactions, ends_of
@@ -80,6 +80,7 @@ class HealthMonitor:
         """Number of partitions of the input; 0: not known yet."""
         self.ends: dict[int, int] = {}
         """Partition -> end of its log at the last query."""
+        self._label_partitions = 0
         self.shares_partitions = 0
         """Partitions of the shares topic at the last query; 0 if nothing is shared, or not queried yet."""
         self.broker_left_at = float("-inf")
@@ -218,6 +219,9 @@ class HealthMonitor:
                     shares = self.settings.topics.shares
                     found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
                     self.shares_partitions = partition_counts(found).get(shares, 0)
+                if labels := self.settings.label_topic:
+                    found = reader.list_topics(labels, timeout=ANSWER_SECONDS)
+                    self.record_label_partitions(partition_counts(found).get(labels, 0))
             except ASKING_ERRORS as error:
                 self.ends_error = message_of(error)
                 self.open_transactions.close()
@@ -251,6 +255,20 @@ class HealthMonitor:
                 unavailable_timeout=self.settings.unavailable_timeout,
                 error=error,
             )
+
+    def record_label_partitions(self, count: int) -> None:
+        """Log, once for each number, that the label topic has more partitions than the input: nobody reads the rest."""
+        if count > self.input_partitions > 0 and count != self._label_partitions:
+            topic, labels = self.settings.input, self.settings.label_topic
+            self.event_log.warning(
+                "labels that nobody reads",
+                topic=labels,
+                partitions=count,
+                input_partitions=self.input_partitions,
+                error=f"each label must be in the partition of its event: {grow_command(topic, count)} gives the input "
+                "as many, and what was written with other partitions must be written again",
+            )
+        self._label_partitions = count
 
     def record_brokers(self, brokers: Collection[int]) -> None:
         """Record the ids of the cluster's live brokers."""

@@ -12,7 +12,7 @@ from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.kafka.error_handling import TopicMissing
 from driftway.worker.kafka.log_reader.reader import committed_offset, watermarks
 from driftway.worker.kafka.log_reader.visibility import first_visible
-from driftway.worker.kafka.topics import grow_command, grow_topics
+from driftway.worker.kafka.topics import create_topics, grow_command, grow_topics, output_plan
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.snapshot_scan import commit_records
 from driftway.worker.state.input_read import NOTHING_KNOWN, InputRead
@@ -69,7 +69,7 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     TaskError, KafkaException
         To be classified by `driftway.worker.kafka.error_handling`.
     """
-    _require_partitions(context)
+    made = _require_partitions(context)
     ended, unreadable = None if context.transactions is None else context.end_hanging(), None
     try:
         record = _newest_record(context)
@@ -87,7 +87,7 @@ def read_last_commit(context: RestoreContext) -> LastCommit:
     )
     _, at_least_once, end = (metadata or "").partition(AT_LEAST_ONCE_SUFFIX)
     read = InputRead.parse(end) if at_least_once or record is None else record.input_read
-    note = joined_notes(ended, note)
+    note = joined_notes(made, joined_notes(ended, note))
     return LastCommit(record, offset, Pointer.parse(metadata), bool(at_least_once), note, read, unreadable)
 
 
@@ -107,17 +107,23 @@ def _newest_record(context: RestoreContext) -> CommitRecord | None:
     return next(iter(found), None)
 
 
-def _require_partitions(context: RestoreContext) -> None:
-    """Require the partition in the outputs, adding it if needed, and in the label topic."""
+def _require_partitions(context: RestoreContext) -> str | None:
+    """Require the partition in the outputs, adding it if needed, and in the label topic.
+
+    Returns
+    -------
+    str or None
+        Which outputs were made anew, because somebody had deleted them; None if none were.
+    """
     settings, partition = context.settings, context.partition
-    for name in context.topics.outputs():
-        _require_partition(context, name)
+    made = [name for name in context.topics.outputs() if _require_partition(context, name)]
     for name in (settings.label_topic,) if settings.label_topic else ():  # an input: never altered here
         if (count := context.partitions_of(name)) <= partition:
             raise TopicMissing(
                 f"label topic {name} has {count} partitions, but none for partition {partition} of {settings.input}: "
                 f"{grow_command(name, context.partitions_of(settings.input))} gives it as many as the input has"
             )
+    return f"made {', '.join(made)} anew: somebody had deleted it" if made else None
 
 
 def _require_readable(context: RestoreContext) -> None:
@@ -127,12 +133,19 @@ def _require_readable(context: RestoreContext) -> None:
         first_visible(context.reader, topic, context.partition, end, context.deadline)
 
 
-def _require_partition(context: RestoreContext, topic: str) -> None:
-    """Require a topic's partition, adding it if needed; without the metadata readers would wait a second."""
-    settings, growth = context.settings, Deadline(GROWTH_SECONDS)
-    count = context.partitions_of(topic)
-    if 0 < count <= context.partition < (needed := context.partitions_of(settings.input)):
-        grow_topics(settings.bootstrap, settings.passthrough, [topic], needed)
+def _require_partition(context: RestoreContext, topic: str) -> bool:
+    """Require a topic's partition, adding it if needed; return whether the topic was made anew.
+
+    Without the metadata readers would wait a second. The topic of snapshots is made only at a start, which claims it.
+    """
+    settings, growth, made = context.settings, Deadline(GROWTH_SECONDS), list[str]()
+    count, needed = context.partitions_of(topic), context.partitions_of(settings.input)
+    if count <= context.partition < needed and (count > 0 or topic != settings.topics.snapshots):
+        if count == 0:
+            plan = {topic: output_plan(context.topics, needed)[topic]}
+            made = create_topics(settings.bootstrap, settings.passthrough, plan)
+        else:
+            grow_topics(settings.bootstrap, settings.passthrough, [topic], needed)
         while (count := context.partitions_of(topic)) <= context.partition and not growth.passed:
             time.sleep(STALE_WAIT_SECONDS)
     if count == 0:
@@ -142,6 +155,7 @@ def _require_partition(context: RestoreContext, topic: str) -> None:
             f"topic {topic} has {count} partitions, but none for partition {context.partition} of "
             f"{settings.input}: give it as many as the input has"
         )
+    return bool(made)
 
 
 def _settled_offset(

@@ -1,0 +1,51 @@
+"""Topics that somebody changes while a worker runs: outputs are deleted, the label topic gets more partitions."""
+
+from __future__ import annotations
+
+import json
+
+from confluent_kafka.admin import NewPartitions
+
+from driftway.worker.wire.codec import read_json
+from tests.support.kafka import END_SECONDS, admin, await_until, create_topic, produce, read_all
+from tests.support.process import Driftway
+
+ROWS = 300
+
+
+def events(first: int, last: int) -> list[bytes]:
+    return [json.dumps({"id": i, "x": [i % 7, i % 3], "y": i % 2}).encode() for i in range(first, last)]
+
+
+def test_deleted_outputs_are_made_anew_and_labels_that_nobody_reads_are_told(
+    kafka: str, topic: str, group: str
+) -> None:
+    labels, client = f"{topic}-labels", admin(kafka)
+    deleted = [f"{topic}.{group}.{name}" for name in ("predictions", "accuracy")]
+    create_topic(kafka, topic)
+    create_topic(kafka, labels)
+    produce(kafka, topic, events(0, ROWS))
+    place = "--input", topic, "--group", group, "--bootstrap", kafka, "--learner", "pa1"
+    late = "--label-topic", labels, "--label-wait", "1s"
+    with Driftway("worker", *place, *late) as worker:
+        await_until(lambda: len(predicted(kafka, deleted[0])) == ROWS, 60, "the first rows predicted")
+        for future in client.delete_topics(deleted).values():
+            future.result(timeout=END_SECONDS)
+        produce(kafka, topic, events(ROWS, 2 * ROWS))
+        worker.await_text("anew: somebody had deleted it")
+        wanted = list(range(ROWS, 2 * ROWS))
+        await_until(lambda: predicted(kafka, deleted[0])[-ROWS:] == wanted, 60, "the rows after that predicted")
+        offsets = predicted(kafka, deleted[0])
+        assert offsets == sorted(set(offsets)), "none of them twice"
+        client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=END_SECONDS)
+        worker.await_text("labels that nobody reads")
+        worker.terminate()
+        assert worker.wait() == 0, worker.story()
+        assert worker.stderr.count("labels that nobody reads") == 1
+
+
+def predicted(kafka: str, topic: str) -> list[int]:
+    """Offsets of the predicted events; none while there is no topic."""
+    if topic not in admin(kafka).list_topics(timeout=10).topics:
+        return []
+    return [read_json(record.value or b"")["offset"] for record in read_all(kafka, topic)]
