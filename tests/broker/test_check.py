@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer
 
+from driftway.worker.kafka.client_config import quiet
 from tests.broker.test_security import NEEDED, PASSWORD, Site, scram
 from tests.support import registered
-from tests.support.kafka import TopicSpec, admin, create_topic, create_topics, produce, read_all, unique
+from tests.support.kafka import TopicSpec, admin, await_until, create_topic, create_topics, produce, read_all, unique
 from tests.support.mending import apply
 from tests.support.process import Driftway, driftway
 from tests.support.registry import Stub
@@ -218,3 +220,16 @@ def test_a_registry_that_does_not_answer_and_one_that_does(kafka: str, topic: st
     checks = {one["check"]: one for one in answered.found}
     assert checks["schema registry"]["status"] == "ok"
     assert "registry 1" in checks["sample"]["sentence"]
+
+
+def test_a_member_that_is_no_worker_is_told(kafka: str, topic: str, group: str) -> None:
+    create_topic(kafka, topic)
+    member = Consumer(quiet({"bootstrap.servers": kafka, "group.id": group, "client.id": "reporting"}))
+    try:
+        member.subscribe([topic])
+        await_until(lambda: member.poll(0.1) or member.assignment(), 60, "a member")
+        found = Checked("--input", topic, "--group", group, "--bootstrap", kafka).wrong(("access",))
+    finally:
+        member.close()
+    assert [(one["check"], one["status"]) for one in found] == [("group", "warning")]
+    assert "client.id reporting" in found[0]["sentence"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.facts import ClusterState
-from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, Finding, failed
+from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
 from driftway.worker.errors import Failure
 from driftway.worker.kafka.client_config import admin_client, base_properties, quiet, without_membership
 from driftway.worker.kafka.deadline import Deadline
@@ -33,6 +33,8 @@ LONGEST_INTERVAL = TRANSACTION_TIMEOUT_MS / 2000
 """Seconds between commits up to which transactions are no longer than by default."""
 PROBE = "check"
 """Ends the transactional id of the probe. It is below the prefix on which a worker needs its right."""
+OURS = "driftway-"
+"""How the client.id of a worker begins, unless a property says otherwise."""
 UNAUTHORIZED = {KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 
 
@@ -78,30 +80,38 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
         if has_input:  # without the right to the group, this client looks for the coordinator until time is up
             with contextlib.closing(open_reader(settings)) as reader, contextlib.suppress(KafkaException):
                 committed_offset(reader, settings.input, 0, Deadline(TRY_SECONDS))
-        allowed = query(lambda: _group_operations(settings), Deadline(TRY_SECONDS))
+        described = query(lambda: _described_group(settings), Deadline(TRY_SECONDS))
     except KafkaException as error:
         if error.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
             return no_right
         return Finding(
             GROUP, check, SKIPPED, f"the coordinator of {group} does not report what is allowed: {_text(error)}"
         )
-    if allowed is not None and "READ" not in allowed:
+    allowed, members = (None, []) if described is None else (described.authorized_operations, described.members)
+    if allowed is not None and "READ" not in {one.name for one in allowed}:
         return no_right
+    own = settings.passthrough.get("client.id")
+    if others := sorted({m.client_id for m in members if m.client_id != own and not m.client_id.startswith(OURS)}):
+        sentence = (
+            f"{group} has members that are no workers, with client.id {', '.join(others)}: nobody predicts the "
+            "partitions that they get. Give that program, or the workers, another group"
+        )
+        return Finding(GROUP, check, WARNING, sentence)
     return Finding(GROUP, check, OK, f"this principal may join {group}")
 
 
-def _group_operations(settings: WorkerSettings) -> frozenset[str] | None:
+def _described_group(settings: WorkerSettings) -> Any:
+    """Return the group's description; None if it does not exist yet."""
     client = admin_client(settings.bootstrap, settings.passthrough)
     asked = client.describe_consumer_groups(
         [settings.group], include_authorized_operations=True, request_timeout=TRY_SECONDS
     )
     try:
-        found = asked[settings.group].result().authorized_operations
+        return asked[settings.group].result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:  # since 4.0 of a group that nobody has joined yet
             return None
         raise
-    return None if found is None else frozenset(one.name for one in found)
 
 
 def check_transactions(settings: WorkerSettings, commands: Commands, replicas: int) -> Finding:
