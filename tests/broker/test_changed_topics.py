@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from confluent_kafka.admin import NewPartitions
 
 from driftway.worker.wire.codec import read_json
@@ -17,9 +18,11 @@ def events(first: int, last: int) -> list[bytes]:
     return [json.dumps({"id": i, "x": [i % 7, i % 3], "y": i % 2}).encode() for i in range(first, last)]
 
 
+@pytest.mark.slow
 def test_deleted_outputs_are_made_anew_and_labels_that_nobody_reads_are_told(
     kafka: str, topic: str, group: str
 ) -> None:
+    """The outputs of the last commit are written again, since a restore does not find them."""
     labels, client = f"{topic}-labels", admin(kafka)
     deleted = [f"{topic}.{group}.{name}" for name in ("predictions", "accuracy")]
     create_topic(kafka, topic)
