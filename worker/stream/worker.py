@@ -294,9 +294,8 @@ class Worker:
     def _handle_failure(self, task: Task, error: KafkaException | TaskError) -> None:
         """Handle a failed call: stop the worker, or restore the task."""
         action, sentence = self._classify_failure(task, "commit failed", error)
-        if isinstance(error, TimedOut) and task.open_rows:
-            limit = task.size.timed_out(task.open_rows)
-            self.event_log.warning("smaller transactions", partition=task.partition, rows=limit)
+        if isinstance(error, TimedOut) and task.size.timed_out(task.open_rows):
+            self.event_log.warning("smaller transactions", partition=task.partition, rows=task.size.most)
         self._restore_again(task, action, sentence)
 
     def _restore_failed(self, task: Task, error: KafkaException | TaskError) -> None:

@@ -23,9 +23,10 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 2.0
 """Pause before the second restore in succession, doubled each time up to a short maximum: the broker may be back."""
 MIN_FAILURES = 3
 """Failures in succession before a partition is given up, however long they took."""
-SHRINK, GROW, QUICK_SECONDS = 8, 2, 5.0
+SHRINK, LEAST_ROWS, GROW, QUICK_SECONDS = 8, 100, 2, 5.0
 """A transaction that is not delivered in time is followed by one with an eighth of its rows, because each attempt takes
-20 s or more; one that takes less than these seconds, by one with twice as many."""
+20 s or more, but not with fewer than LEAST_ROWS: then it was an outage. One that takes less than QUICK_SECONDS is
+followed by one with twice as many."""
 
 
 class TransactionSize:
@@ -38,10 +39,13 @@ class TransactionSize:
         self.most = float("inf")
         """Rows with which a transaction is committed at once; infinite if the broker is fast enough."""
 
-    def timed_out(self, rows: int) -> float:
-        """Record that a transaction of so many rows was not delivered in time; return the new limit."""
-        self.most = max(1, int(min(self.most, rows)) // SHRINK)
-        return self.most
+    def timed_out(self, rows: int) -> bool:
+        """Record that a transaction of so many rows was not delivered in time; return whether the next are smaller."""
+        before = min(self.most, rows)
+        limit = max(LEAST_ROWS, int(before) // SHRINK)
+        if limit < before:
+            self.most = limit
+        return limit < before
 
     def committed(self, rows: int, seconds: float, enough: int) -> None:
         """Record a commit; a limit of `enough` rows or more is none."""
