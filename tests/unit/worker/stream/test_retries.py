@@ -10,10 +10,10 @@ from driftway.worker.stream.task import retries
 from driftway.worker.stream.task.retries import (
     FENCE_WINDOW_SECONDS,
     FENCED_PAUSE_SECONDS,
+    LEAST_ROWS,
     MAX_FENCES,
     MAX_PAUSE_SECONDS,
     MIN_FAILURES,
-    LEAST_ROWS,
     QUICK_SECONDS,
     RetryPolicy,
     TransactionSize,
