@@ -29,10 +29,12 @@ def with_single_blanks(lines: str, quote: str) -> str:
     return found.replace(" \n", "\n").replace("\n ", "\n").removeprefix(BLANK).removesuffix(BLANK)
 
 
-def without_blanks_before_quotes(lines: str, separator: str, quote: str) -> str:
+def without_blanks_before_quotes(lines: str, separator: str, quote: str, escape: str) -> str:
     """Whole lines without the blanks between a separator, or the beginning of a line, and a quote."""
-    cell = re.compile(rf"{quote}[^{quote}\n]*{quote}|(^|{re.escape(separator)})[ \t]+(?={quote})", re.MULTILINE)
-    return cell.sub(lambda part: part[0] if part[1] is None else part[1], lines)
+    inside = rf"[^{quote}{re.escape(escape)}]++|{re.escape(escape)}." if escape else rf"[^{quote}]++|{quote}{quote}"
+    start = rf"(^|{re.escape(separator)})[ \t]*"
+    # Cells in quotes are matched as a whole, since what looks like another one in them is text.
+    return re.sub(rf"{start}({quote}(?:{inside})*+{quote})", r"\1\2", lines, flags=re.MULTILINE | re.DOTALL)
 
 
 class Utf8File(io.RawIOBase):

@@ -5,6 +5,7 @@ RFC 4180 leaves all of it open, and spreadsheets choose by language.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import math
@@ -146,7 +147,7 @@ def dialect_of(path: Path, given: FileOptions) -> Dialect:
         sample.quote,
         sample.escape,
         sample.blanks,
-        sample.blanks_before_quotes,
+        sample.has_blanks_before_quotes(kept),
         sample.newlines,
         max(map(len, kept)),
         tuple(notes),
@@ -183,18 +184,27 @@ class _Sample:
         widths = Counter(len(row) for row in self.rows[1:])
         self.width = widths.most_common(1)[0][0] if widths else len(self.rows[0]) if self.rows else 0
         body = "".join(lines[self.lines_of_header : self.lines_of_header + len(self.rows)])
-        self.blanks_before_quotes = separator != BLANK and f"{separator} {quote}" in body
         self.blanks = body.count(separator) > 0 and body.count(separator) == body.count(f"{separator} ")
 
-    def _reader(self, lines: Sequence[str], escape: str, strict: bool = False) -> Any:
+    def _reader(self, lines: Sequence[str], escape: str, strict: bool = False, skip_blanks: bool = True) -> Any:
         return csv.reader(
             lines,
             delimiter=self.separator,
             quotechar=self.quote,
             escapechar=escape or None,
-            skipinitialspace=True,
+            skipinitialspace=skip_blanks,
             strict=strict,
         )
+
+    def has_blanks_before_quotes(self, lines: Sequence[str]) -> bool:
+        """Whether blanks stand before the quotes of some cells, which are then no quotes to a parser."""
+        if self.separator == BLANK or not any(f"{blank}{self.quote}" in line for line in lines for blank in " \t"):
+            return False
+        with contextlib.suppress(csv.Error):  # a cell of more than 128 KiB
+            for row in self._reader(lines[self.lines_of_header :], self.escape, skip_blanks=False):
+                if any(cell[0] in " \t" and cell.lstrip(" \t").startswith(self.quote) for cell in row if cell):
+                    return True
+        return False
 
     def has_escapes(self, lines: Sequence[str]) -> bool:
         """Whether the rows make sense only if a backslash keeps the next character: as Spark and MySQL write them."""

@@ -174,7 +174,8 @@ class CsvTable(Table):
         if dialect.separator == BLANK:
             held.append(ChangedFile(self.path, dialect.encoding, partial(with_single_blanks, quote=dialect.quote)))
         elif dialect.blanks_before_quotes:
-            change = partial(without_blanks_before_quotes, separator=dialect.separator, quote=dialect.quote)
+            how = {"separator": dialect.separator, "quote": dialect.quote, "escape": dialect.escape}
+            change = partial(without_blanks_before_quotes, **how)
             held.append(ChangedFile(self.path, dialect.encoding, change))
         elif dialect.encoding not in (UTF8, "utf8", "utf-8") or self.path.suffix.lower() in ONLY_HERE:
             held.append(Utf8File(self.path, dialect.encoding))

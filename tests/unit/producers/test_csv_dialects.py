@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import weakref
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -206,12 +205,6 @@ def test_what_cannot_be_read_says_why(tmp_path: Path, text: str, sentence: str) 
     assert sentence in str(failure.value)
 
 
-def test_blanks_may_stand_before_quotes(tmp_path: Path) -> None:
-    (path := tmp_path / "a.csv").write_text('t, u, y\n "a, b",  "c ""d"", e", 0\n"f, "" g", "h" , 1\n i, "", 0\n')
-    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
-    assert [row[name] for row in rows for name in "tu"] == ["a, b", 'c "d", e', 'f, " g', "h", "i", None]
-
-
 def test_marks_between_thousands_tell_the_decimal_mark(tmp_path: Path) -> None:
     for text, values in (
         ("a;y\n1.234,5;0\n1.000;1\n2.000;0\n", [1234.5, 1000, 2000]),
@@ -333,17 +326,6 @@ def test_words_for_missing_values_are_text_among_words(tmp_path: Path) -> None:
     assert states == ["unknown", "none", "NA"]
 
 
-@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
-def test_runs_of_blanks_are_one_separator_wherever_a_chunk_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
-    monkeypatch.setattr(blanks, "CHUNK_CHARACTERS", chunk)
-    path = tmp_path / "cars.data"
-    path.write_text(' 18.0   8  "chevrolet  chevelle"\t1\n\n15.5\t 8  "buick"   0 \n9  4 "vw  1"  1', newline="")
-    with blanks.ChangedFile(path, "utf8", partial(blanks.with_single_blanks, quote='"')) as file:
-        assert file.read() == b'18.0 8 "chevrolet  chevelle" 1\n\n15.5 8 "buick" 0\n9 4 "vw  1" 1'
-
-
 def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,16 +345,6 @@ def test_a_reading_that_ends_early_leaves_no_object_to_the_threads_of_the_parser
         next(blocks)
         del blocks
     assert [reference() for reference in made] == [None] * 5
-
-
-def test_numbers_before_a_tab_and_a_name_are_columns_of_their_own(tmp_path: Path) -> None:
-    """So cars are listed in one of the best-known files of that kind."""
-    path = tmp_path / "cars.data"
-    path.write_text("".join(f'{18 + i}.0   8   {i}.5      {i % 2}.   \t"ford {i}"\n' for i in range(9)))
-    stream = open_stream(str(path), label="c3", drop=("c4",))
-    (block,) = stream.blocks()
-    assert block.X.tolist() == [[18.0 + i, 8.0, i + 0.5] for i in range(9)]
-    assert block.y.tolist() == [float(i % 2) for i in range(9)]
 
 
 @pytest.mark.parametrize("ending", ["data", "dat", "txt", "txt.gz"])

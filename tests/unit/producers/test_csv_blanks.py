@@ -1,0 +1,46 @@
+"""Blanks beside the cells of CSV files, which are no part of them: between aligned columns, and before quotes."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from driftway.producers.streams import blanks, open_events, open_stream
+from driftway.producers.streams.csv_dialect import dialect_of
+from driftway.producers.streams.file_options import FileOptions
+
+
+def test_blanks_may_stand_before_quotes(tmp_path: Path) -> None:
+    (path := tmp_path / "a.csv").write_text('t, u, y\n "a, b",  "c ""d"", e", 0\n"f, "" g", "h" , 1\n i, "", 0\n')
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [row[name] for row in rows for name in "tu"] == ["a, b", 'c "d", e', 'f, " g', "h", "i", None]
+    path.write_text('t,u,y\n"a\nb, ""c"" d", "e, f",0\n5" g,\t"h",1\n"i","",0\n')
+    rows = [json.loads(row) for block in open_events(str(path)).blocks() for row in block]
+    assert [row[name] for row in rows for name in "tu"] == ['a\nb, "c" d', "e, f", '5" g', "h", "i", None]
+    path.write_text('t,y\n"a\nb, ""c"" d",0\n"e",1\n')
+    assert json.loads(next(open_events(str(path)).blocks())[0])["t"] == 'a\nb, "c" d'
+    assert not dialect_of(path, FileOptions()).blanks_before_quotes
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1000])
+def test_runs_of_blanks_are_one_separator_wherever_a_chunk_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(blanks, "CHUNK_CHARACTERS", chunk)
+    path = tmp_path / "cars.data"
+    path.write_text(' 18.0   8  "chevrolet  chevelle"\t1\n\n15.5\t 8  "buick"   0 \n9  4 "vw  1"  1', newline="")
+    with blanks.ChangedFile(path, "utf8", partial(blanks.with_single_blanks, quote='"')) as file:
+        assert file.read() == b'18.0 8 "chevrolet  chevelle" 1\n\n15.5 8 "buick" 0\n9 4 "vw  1" 1'
+
+
+def test_numbers_before_a_tab_and_a_name_are_columns_of_their_own(tmp_path: Path) -> None:
+    """So cars are listed in one of the best-known files of that kind."""
+    path = tmp_path / "cars.data"
+    path.write_text("".join(f'{18 + i}.0   8   {i}.5      {i % 2}.   \t"ford {i}"\n' for i in range(9)))
+    stream = open_stream(str(path), label="c3", drop=("c4",))
+    (block,) = stream.blocks()
+    assert block.X.tolist() == [[18.0 + i, 8.0, i + 0.5] for i in range(9)]
+    assert block.y.tolist() == [float(i % 2) for i in range(9)]
