@@ -117,10 +117,10 @@ def label_array(y: Any) -> NDArray[Any]:
         labels = np.array(y, np.object_)
         if len(kinds := {type(one).__name__ for one in labels.flat if not is_missing(one)}) > 1:
             raise ValueError(f"y mixes labels of the types {', '.join(sorted(kinds))}: give all as one type")
-    if labels.dtype.kind == "O":
-        missing = np.frompyfunc(is_missing, 1, 1)(labels).astype(np.bool_)
-    else:
-        missing = np.ma.getmaskarray(y) if np.ma.is_masked(y) else labels != labels  # noqa: PLR0124
+    one_by_one = np.frompyfunc(is_missing, 1, 1)
+    missing = one_by_one(labels).astype(np.bool_) if labels.dtype.kind == "O" else labels != labels  # noqa: PLR0124
+    if np.ma.is_masked(y):
+        missing = missing | np.ma.getmaskarray(y)
     if labels.ndim and missing.any():
         raise ValueError(
             f"the label of row {np.argwhere(missing)[0][0]} is missing (NaN or None): a model learns from rows with "

@@ -149,6 +149,8 @@ def test_what_numpy_would_turn_into_other_numbers_or_labels_is_refused() -> None
     assert dw.create("arow").fit(np.ma.array(ROWS), Y).n_features_in_ == 2
     with pytest.raises(ValueError, match="the label of row 3 is missing"):
         dw.create("arow").fit(ROWS, np.ma.array(Y, mask=[0, 0, 0, 1]))
+    with pytest.raises(ValueError, match="the label of row 3 is missing"):
+        dw.create("arow").fit(ROWS, np.ma.array(["no", "yes", "no", "yes"], mask=[0, 0, 0, 1], dtype=object))
     with pytest.raises(ValueError, match="y mixes labels of the types int, str"):
         dw.create("arow").fit(ROWS, [1, "1", 1, "1"])
     for y in (times[:, 0], np.array(Y) * 1j):
