@@ -16,8 +16,9 @@ EVENT_KEYS = ("feature", "label", "id", "time", "envelope", "missing", "missing_
 """Keys of a config file's table `event`: how events are read, for every command that has all of these options."""
 EVENT_KEYS_OF_SOME = ("unknown_fields",)
 """Further keys of that table, for those of these commands that have the option."""
-MOST_CHARACTERS = 1 << 20
-"""Most characters of a config file: a wrong name may be that of a large file, or of a device without an end."""
+MOST_CHARACTERS = 1 << 24
+"""Most characters of a config file, far above what a hundred thousand features need: a wrong name may be that of a
+device without an end."""
 OTHER_VARIABLES = (
     "DRIFTWAY_CONFIG",
     "DRIFTWAY_BENCH",
