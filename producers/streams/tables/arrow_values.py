@@ -40,7 +40,6 @@ def values_of(column: Any) -> list[Any]:
 
     A time outside the years 1 to 9999, which is none to any reader of events, becomes text.
     """
-    import pyarrow as pa
     from pyarrow import types
 
     if types.is_dictionary(column.type):
@@ -50,10 +49,6 @@ def values_of(column: Any) -> list[Any]:
     try:
         found: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):  # years, or a time zone that this machine does not know
-        if not types.is_temporal(kind):
-            raise
-        if types.is_timestamp(kind) and kind.tz is not None:
-            column = column.cast(pa.timestamp("us", "UTC"))
         found = [_value_or_text(one) for one in column]
     return [_exact(one) for one in found] if _has_decimals(kind) else found
 
@@ -65,7 +60,7 @@ def _plain(kind: Any) -> Any:
 
     if types.is_float16(kind) or (types.is_decimal(kind) and kind.precision <= EXACT_DIGITS):
         return pa.float64()
-    if types.is_timestamp(kind):
+    if types.is_timestamp(kind) and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
     if types.is_time64(kind):
         return pa.time64("us")
@@ -97,9 +92,18 @@ def _exact(value: Any) -> Any:
 
 
 def _value_or_text(one: Any) -> Any:
+    """A scalar of arrow as a Python value, in which times that Python does not have are text."""
     import pyarrow as pa
+    from pyarrow import types
 
+    kind = one.type
     try:
         return one.as_py()
     except (OverflowError, ValueError):
+        if types.is_struct(kind):
+            return {name: _value_or_text(value) for name, value in one.items()}
+        if types.is_nested(kind):
+            return [_value_or_text(value) for value in one.values]
+        if types.is_timestamp(kind) and kind.tz not in (None, "UTC"):
+            return _value_or_text(one.cast(pa.timestamp(kind.unit, "UTC")))
         return one.cast(pa.string()).as_py()

@@ -94,17 +94,28 @@ def test_values_inside_of_lists_and_structs_are_those_of_columns(tmp_path: Path)
 
 def test_times_that_python_does_not_have_are_text_and_the_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
+    far = 253402300800
     table = {
-        "at": pa.array([0, 253402300800, None], pa.timestamp("s")),
+        "at": pa.array([0, far, None], pa.timestamp("s")),
+        "all": pa.array([[0], [far * 1000, None], None], pa.list_(pa.timestamp("ms"))),
+        "in": pa.array([{"z": 0}, {"z": 3600}, None], pa.struct([("z", pa.timestamp("s", "Nowhere/Land"))])),
+        "ages": pa.array([0, 1 << 60, None], pa.timestamp("ms")),
         "day": pa.array([0, -2_000_000, None], pa.date32()),
         "zone": pa.array([0, 3_600_000_000, None], pa.timestamp("us", "Nowhere/Land")),
     }
     parquet.write_table(pa.table(table), path)
     assert [json.loads(row) for block in open_events(str(path)).blocks() for row in block] == [
-        {"at": "1970-01-01T00:00:00", "day": "1970-01-01", "zone": "1970-01-01T00:00:00+00:00"},
-        {"at": "10000-01-01 00:00:00.000000", "day": "-3506-03-09", "zone": "1970-01-01T01:00:00+00:00"},
-        {"at": None, "day": None, "zone": None},
-    ]
+        {
+            "at": "1970-01-01T00:00:00", "all": ["1970-01-01T00:00:00"], "in": {"z": "1970-01-01T00:00:00+00:00"},
+            "ages": "1970-01-01T00:00:00", "day": "1970-01-01", "zone": "1970-01-01T00:00:00+00:00",
+        },
+        {
+            "at": "10000-01-01 00:00:00.000", "all": ["10000-01-01 00:00:00.000", None],
+            "in": {"z": "1970-01-01T01:00:00+00:00"}, "ages": "<value out of range: 1152921504606846976>",
+            "day": "-3506-03-09", "zone": "1970-01-01T01:00:00+00:00",
+        },
+        dict.fromkeys(table),
+    ]  # fmt: skip
 
 
 def test_intervals_and_views_of_bytes_are_refused(tmp_path: Path) -> None:
