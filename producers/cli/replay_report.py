@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from driftway.worker.errors import shown
+
 if TYPE_CHECKING:
     from driftway.producers.replay import Replay, Report
 
@@ -75,14 +77,14 @@ def progress(work: Replay, quiet: bool) -> Iterator[Callable[[int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]} messages/s"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(work.stream.name, total=_total(work), rate="0")
+        task = bar.add_task(shown(work.stream.name), total=_total(work), rate="0")
 
         def update(rows: int) -> None:
             speed = bar.tasks[0].speed

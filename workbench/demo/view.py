@@ -27,10 +27,11 @@ def live_view(plan: DemoPlan, say: Callable[[str], None]) -> Iterator[Callable[[
     if not sys.stderr.isatty():
         yield _plain(say)
         return
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(stderr=True)
+    from driftway.worker.cli.console import plain_console
+
+    console = plain_console(stderr=True)
     # The table starts with the first progress, so that start-up messages do not run into it.
     screen = Live(console=console, auto_refresh=False)
     started = False

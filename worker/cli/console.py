@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftway.worker.errors import Failure, UsageFailure
+from driftway.worker.errors import Failure, UsageFailure, shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,15 +18,19 @@ WIDTH = 200
 """Least width of tables in columns, whatever the terminal has: a narrower one wraps lines, but no number is cut."""
 
 
-def wide_console(stderr: bool = False) -> Console:
-    """Return a console on standard output (or error) that is at least WIDTH columns wide.
+def plain_console(stderr: bool = False, width: int | None = None) -> Console:
+    """Return a console on standard output (or error) that is as wide as the terminal, or `width` columns.
 
     Text is printed as it is: rich would leave out `[name]`, and write `:name:` as a picture.
     """
     from rich.console import Console
 
-    width = max(WIDTH, Console(stderr=stderr).width)
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
+
+
+def wide_console(stderr: bool = False) -> Console:
+    """Return a plain console that is at least WIDTH columns wide."""
+    return plain_console(stderr, max(WIDTH, plain_console(stderr).width))
 
 
 @contextlib.contextmanager
@@ -35,11 +39,11 @@ def bar(name: str, total: int | None) -> Iterator[Callable[[int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TextColumn
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        job = progress.add_task(name, total=total)
+    columns = TextColumn("{task.description}", markup=False), *Progress.get_default_columns()[1:]
+    with Progress(*columns, console=plain_console(stderr=True), transient=True) as progress:
+        job = progress.add_task(shown(name), total=total)
         yield lambda n: progress.advance(job, n)
 
 

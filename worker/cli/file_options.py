@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from driftway.worker.cli.options import Command, with_options
-from driftway.worker.errors import UsageFailure
+from driftway.worker.errors import UsageFailure, shown
 
 NAMES = ("missing_values", "columns", "separator", "decimal", "encoding", "width")
 
@@ -53,7 +53,7 @@ def given_file_options(given: Mapping[str, Any]) -> dict[str, Any]:
 def tell_notes(opened: Any) -> None:
     """Say what was guessed about a file or left out, on standard error."""
     for note in getattr(opened, "notes", ()):
-        click.echo(f"driftway: {opened.name}: {note}", err=True)
+        click.echo(shown(f"driftway: {opened.name}: {note}"), err=True)
 
 
 def require_other_file(path: str | None, read: Iterable[str]) -> None:

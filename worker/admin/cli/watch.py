@@ -108,12 +108,12 @@ def _show(observation: Watcher, given: dict[str, Any], name: str, asked: list[st
 
 
 def _show_table(observation: Watcher, given: dict[str, Any], seconds: float, name: str, asked: list[str]) -> None:
-    from rich.console import Console
     from rich.live import Live
 
     from driftway.worker.admin.watch.view import silence, table
+    from driftway.worker.cli.console import plain_console
 
-    console = Console(emoji=False)
+    console = plain_console()
     if given["once"]:
         console.print(table(observation.dashboard.rows(), console.width, name, asked=asked))
         return

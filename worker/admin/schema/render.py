@@ -9,6 +9,7 @@ from typing import Any
 from driftway.worker.admin.schema.proposal import FieldChoice, Proposal
 from driftway.worker.admin.schema.scan import EventStats
 from driftway.worker.admin.schema.wording import percent
+from driftway.worker.errors import shown
 
 COLUMN = 34
 """Column at which comments begin, if there is room."""
@@ -144,7 +145,7 @@ def _with(line: str, comment: str) -> str:
 
 
 def _comment(text: str) -> str:
-    return "# " + "".join(character if character.isprintable() else "?" for character in text)
+    return f"# {shown(text)}"
 
 
 def _paths(proposal: Proposal) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from driftway.worker.admin.watch.challengers import of_group, verdict
@@ -52,19 +51,19 @@ def columns(rows: list[DashboardRow], asked: Sequence[str] = ()) -> list[str]:
 def table(
     rows: list[DashboardRow], width: int, title: str | None = None, note: str | None = None, asked: Sequence[str] = ()
 ) -> Table:
-    """A table of one line per row, for a terminal of `width` columns; `note` is shown below.
+    """A table of one line per row, for a console without markup, of `width` columns; `note` is shown below.
 
     No number is truncated: if there is no room, the last metrics are left out, but none that is `asked` for, and
     finally learners' names are folded.
     """
     metrics = columns(rows, asked)
-    measuring = Console(width=10_000, file=io.StringIO())
+    measuring = Console(width=10_000, file=io.StringIO(), markup=False, emoji=False)
     kept = len({*metrics[:1], *asked})
     while len(metrics) > max(1, kept) and measuring.measure(_table(rows, metrics, width)).maximum > width:
         metrics.pop()
     result = _table(rows, metrics, width)
     notes = rejected(rows), *clocks(rows), *together(rows), note
-    result.title, result.caption = title, escape("\n".join(text for text in notes if text)) or None
+    result.title, result.caption = title, "\n".join(text for text in notes if text) or None
     return result
 
 
@@ -94,12 +93,12 @@ def _table(rows: list[DashboardRow], metrics: list[str], width: int) -> Table:
         before = row.partition
         result.add_row(
             str(row.partition) if first else "",
-            escape(row.learner or "-"),
+            row.learner or "-",
             *(place_cells(row) if first else ("", "", "")),
-            *([escape(drift_cell(row)) if first else ""] * len(drifting)),
+            *([drift_cell(row) if first else ""] * len(drifting)),
             *([verdict_cell(row)] * len(tested)),
             *(cell(metric, row.point.get(metric)) for metric in metrics),
-            *([escape(newest_text(row))] * len(newest)),
+            *([newest_text(row)] * len(newest)),
             *([sparkline(means, bounds)] * trend),
         )
     if not rows:

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from driftway.worker.errors import shown
+
 if TYPE_CHECKING:
     from driftway.learners.online_to_batch.procedure import TrainingProgress
 
@@ -21,15 +23,15 @@ def progress_line(name: str) -> Iterator[Callable[[TrainingProgress], None]]:
     from rich.progress import Progress as Line
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
     with Line(*columns, console=Console(stderr=True), transient=True) as line:
-        task = line.add_task(name, total=None)
+        task = line.add_task(shown(name), total=None)
 
         def show(now: TrainingProgress) -> None:
             error = "" if now.error is None else f", error {100.0 * now.error:.2f} %"
             text = (
                 f"{name}: {now.what}, {now.passes:,} passes, {now.remaining:,} left, {now.mistakes:,} mistakes{error}"
             )
-            line.update(task, description=text)
+            line.update(task, description=shown(text))
 
         yield show

@@ -25,7 +25,7 @@ def point(offset: int, partition: int = 0, learner: str = "arow", **more: Any) -
 
 def drawn(rows: list[DashboardRow], width: int) -> str:
     """Return the table as a terminal of `width` columns shows it."""
-    console = Console(width=width, file=io.StringIO(), force_terminal=False)
+    console = Console(width=width, file=io.StringIO(), force_terminal=False, markup=False, emoji=False)
     console.print(table(rows, width))
     return console.file.getvalue()
 
