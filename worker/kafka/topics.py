@@ -177,7 +177,10 @@ def written_for(topics: Collection[str], input_topic: str, group: str | None = N
     ours = re.compile(re.escape(input_topic) + r"\.([A-Za-z0-9_-]+)\.accuracy")
     groups = sorted(match[1] for match in map(ours.fullmatch, topics) if match)
     if not groups:
-        raise UsageFailure(f"there is no topic {input_topic}.GROUP.accuracy: no worker has run on {input_topic} yet")
+        raise UsageFailure(
+            f"no worker has run on {input_topic} yet, or its outputs have other names: a group with a dot in its name "
+            "must be given with --group, a prefix with --output-prefix"
+        )
     if len(groups) > 1:
         raise UsageFailure(f"groups {', '.join(groups)} work on {input_topic}: choose one with --group")
     return Topics(input_topic, groups[0])

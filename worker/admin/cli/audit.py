@@ -125,7 +125,7 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
-    for heading in ("partition", "from", "to", "events", *COUNTED):
+    for heading in ("partition", "from", "to", "records", *COUNTED):
         table.add_column(heading, justify="right")
     for one in accounts:
         row = (one.partition, one.begin, one.end, one.records, one.predictions, one.challengers, one.rejections,
@@ -145,10 +145,11 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
         console.print(f"Rejected: {format_counts(kinds)}; driftway rejected shows them.", soft_wrap=True)
     if kinds and not any(one.predictions for one in accounts):
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
-    events, snapshots = sum(one.records for one in accounts), sum(one.snapshots for one in accounts)
-    labels = sum(one.set_aside for one in accounts)
+    events, snapshots = sum(one.predictions + one.rejections for one in accounts), sum(one.snapshots for one in accounts)
+    later, labels = sum(one.records for one in accounts) - events, sum(one.set_aside for one in accounts)
     console.print(
         f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, "
+        + (f"{later:,} other records are labels, " if later > 0 else "")
         + (f"{labels:,} labels were set aside, " if labels else "")
         + f"and {snapshots:,} snapshots are the recomputed state.",
         soft_wrap=True,

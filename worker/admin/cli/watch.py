@@ -44,8 +44,8 @@ TERMINAL_SECONDS, PLAIN_SECONDS = 0.25, 2.0
 def watch(**given: Any) -> None:
     """Show rolling accuracy, throughput and lag of an input, per partition and learner, until Ctrl-C.
 
-    The column rows counts input offsets up to the newest prediction or rejection; lag counts the offsets after it. The
-    window is the worker's (--metric-window). no-change always predicts the last label, majority always the most
+    The column offsets counts input offsets up to the newest prediction or rejection; lag counts the offsets after it,
+    also of labels that came after the last event. The window is the worker's (--metric-window). no-change always predicts the last label, majority always the most
     frequent label; both are over all rows so far. On a terminal the table is refreshed four times a second; otherwise
     plain lines are printed every two seconds. All sparklines have the same scale, shown above them. Rejections are
     counted by kind, starting with the last 10,000 of each partition. If there are detectors, the table shows the last

@@ -18,6 +18,8 @@ LABELS = ("y", "label", "target", "class")
 """Names of a label, the likeliest first."""
 ISO = re.compile(r"\d{4}-\d\d-\d\d(?P<clock>[Tt ]\d\d:\d\d(:\d\d([.,]\d+)?)?([Zz]|[+-]\d\d(:?\d\d)?)?)?", re.ASCII)
 """Times as `driftway.worker.wire.schema.conversion.times` reads them."""
+OTHER_DATE = re.compile(r"\d{1,4}([./-])\d\d?\1\d{2,4}([ T]\d\d?:\d\d.*)?", re.ASCII)
+"""Dates as people write them, 24.11.2026 or 11/24/26 14:30, of which no feature is made: which part is the day?"""
 EARLIEST, LATEST = 946_684_800.0, 4_102_444_800.0
 """The years 2000 and 2100 in s since 1970; a number between them may be a time."""
 DATE_WORDS = {"birth", "birthdate", "birthday", "born", "date", "dob"}
@@ -81,6 +83,11 @@ def time_in(text: str) -> tuple[float, bool] | None:
     except ValueError:  # 2026-13-45
         return None
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp(), found["clock"] is not None
+
+
+def is_other_date(text: str) -> bool:
+    """Whether a text looks like a date that is not ISO 8601."""
+    return OTHER_DATE.fullmatch(text.strip()) is not None and time_in(text) is None
 
 
 def unit_of(low: float, high: float, date: bool = False) -> str:

@@ -95,7 +95,7 @@ class LogEnds:
 
     @property
     def silent_seconds(self) -> float | None:
-        """Seconds since the broker stopped answering `lately`; None if it answers."""
+        """Seconds since the first request of `lately` that got no answer; None if the broker answers."""
         return None if self._silent_since is None else time.monotonic() - self._silent_since
 
     def of(self, topics: Mapping[str, int], seconds: float = REQUEST_SECONDS) -> dict[PartitionId, int]:
@@ -121,10 +121,11 @@ class LogEnds:
 
     def lately(self, topics: Mapping[str, int]) -> dict[PartitionId, int]:
         """As `of`; while the broker does not answer, the last known end offsets."""
+        asked = time.monotonic()
         try:
             return self.of(topics, LATELY_SECONDS)
         except Unreachable:
-            self._silent_since = time.monotonic() if self._silent_since is None else self._silent_since
+            self._silent_since = asked if self._silent_since is None else self._silent_since
             return {place: end for place, end in self._known.items() if place[0] in topics}
 
 

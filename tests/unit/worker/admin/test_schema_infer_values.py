@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from base64 import b64encode
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -115,3 +115,10 @@ def test_attributes_of_cloud_events_are_fields(share: int) -> None:
         assert table["feature"] == ["amount", *features, "@header.ce_time:time=hour|weekday"]
     assert propose(scan_events(values, headers=[own[:1] for own in headers])).id is None
     assert propose(found, label=Path.parse("@header.ce_type")).options == ({"labels": "a,b"} if share == 1 else {})
+
+
+@pytest.mark.parametrize("written", ["%d.%m.%Y %H:%M", "%m/%d/%y", "%d-%m-%Y"])
+def test_a_date_that_is_not_iso_8601_is_called_one(written: str) -> None:
+    begun = datetime(2026, 3, 1, tzinfo=UTC)
+    _, toml, _ = checked(orders(lambda row, i: {**row, "placed": f"{begun + timedelta(hours=9 * i):{written}}"}))
+    assert "dates that are not ISO 8601: write them as 2026-11-24T14:30:00Z to use them as times" in toml
