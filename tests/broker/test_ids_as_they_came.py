@@ -58,7 +58,10 @@ def test_labels_find_events_by_keys_that_are_binary_numbers(kafka: str, topic: s
     predictions = read_all(kafka, f"{topic}.{group}.predictions")
     assert len({json.loads(one.value)["id"] for one in predictions}) == len(numbers)
     assert json.loads(read_all(kafka, f"{topic}.{group}.accuracy")[-1].value)["rows"] == len(numbers)
-    assert driftway("audit", *common).code == 0
+    audit = driftway("audit", *common)
+    assert audit.code == 0
+    assert "60 events have exactly one prediction or rejection each" in audit.stdout
+    assert "60 other records are labels" in audit.stdout
 
 
 BORN = ("1950-01-15", "1966-06-15", "1968-02-15", "1970-01-10", "1971-07-15", "1973-02-15", "1974-02-15", "1990-05-15")

@@ -145,7 +145,8 @@ def _show(name: str, accounts: list[AuditReport]) -> None:
         console.print(f"Rejected: {format_counts(kinds)}; driftway rejected shows them.", soft_wrap=True)
     if kinds and not any(one.predictions for one in accounts):
         console.print("Not a single event was usable: nothing has been predicted.", soft_wrap=True, style="bold red")
-    events, snapshots = sum(one.predictions + one.rejections for one in accounts), sum(one.snapshots for one in accounts)
+    snapshots = sum(one.snapshots for one in accounts)
+    events = sum(one.predictions + one.rejections for one in accounts)
     later, labels = sum(one.records for one in accounts) - events, sum(one.set_aside for one in accounts)
     console.print(
         f"{name} holds: {events:,} events have exactly one prediction or rejection each, every byte as recomputed, "
