@@ -96,6 +96,12 @@ def test_nothing_is_sent_without_saying_what(kafka: str) -> None:
     produce(kafka, topic, events(50))
     assert worker(kafka, topic, group).code == 0
     done = driftway("rejected", "--input", topic, "--bootstrap", kafka, "--send-again")
-    assert (done.code, done.stderr) == (2, "driftway: --send-again needs at least one --kind\n")
+    assert done.code == 2
+    assert done.stderr.startswith("driftway: --send-again needs at least one --kind; ")
     done = driftway("rejected", "--input", topic, "--bootstrap", kafka)
     assert (done.code, done.stdout) == (0, f"nothing in {topic}.{group}.rejected\n")
+    done = driftway("rejected", "--input", topic, "--bootstrap", kafka, "--kind", "missing")
+    assert (done.code, done.stdout) == (0, f"nothing of kind missing in {topic}.{group}.rejected\n")
+    done = driftway("rejected", "--input", topic, "--bootstrap", kafka, "--kind", "mising")
+    assert done.code == 2
+    assert "there is no kind 'mising'; there are " in done.stderr

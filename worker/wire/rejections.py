@@ -96,6 +96,7 @@ BY_END = {
 """End of a reason -> its kind; checked first, since such a reason begins with a feature's name."""
 OTHER = "features"
 """Kind of reasons that compare an event's features with the schema: x has, x lacks."""
+ALL_KINDS = sorted({*KINDS.values(), *BY_END.values(), OTHER})
 
 
 def headers_of(bad: RejectedEvent, topic: str, partition: int, label_topic: str = "") -> tuple[Header, ...]:

@@ -16,12 +16,26 @@ if TYPE_CHECKING:
 SAMPLES = 1
 
 
+def _known(_: click.Context, __: click.Parameter, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    from driftway.worker.wire.rejections import ALL_KINDS
+
+    for kind in kinds:
+        if kind not in ALL_KINDS:
+            raise click.BadParameter(f"there is no kind {kind!r}; there are {', '.join(ALL_KINDS)}")
+    return kinds
+
+
 @click.command()
 @click.option("--input", required=True, metavar="EVENTS", help="Topic with the events that the workers read.")
 @group_of_outputs
 @client_options
 @click.option(
-    "--kind", "kinds", multiple=True, metavar="KIND", help="Show or send only rejections of this kind. Repeatable."
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    callback=_known,
+    help="Show or send only rejections of this kind. Repeatable.",
 )
 @click.option(
     "--samples",
@@ -37,8 +51,9 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     """List the reasons of rejections, with counts and examples, and send the events again when the cause is fixed.
 
     Each rejection has a kind: null, not-json, not-object, no-x, bad-x, features (they differ from those of the first
-    event), not-a-number, not-finite, inexact, label, late-label, id, key, packed, registry (with a schema registry). A
-    label that cannot be used is set aside (label, late-label), and its event is predicted without it. With
+    event), missing (a feature), not-a-number, not-finite, not-a-time, no-category, inexact, label, late-label, id, key,
+    packed, no-row and deleted (with --envelope), registry (with a schema registry). A label that cannot be used is set
+    aside (label, late-label), and its event is predicted without it. With
     --send-again, events of the kinds given with --kind are written to their partition again, with the same key, value,
     headers and timestamp, and with a header driftway-again that names the event. Each rejection is sent only once,
     however often you run the command. If workers still cannot use the event, they reject it again: that is a new
@@ -59,7 +74,7 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     place = given["bootstrap"], passthrough, topics
     if send_again:
         if not kinds:
-            raise UsageFailure("--send-again needs at least one --kind")
+            raise UsageFailure("--send-again needs at least one --kind; without both, the command lists the kinds")
         from driftway.worker.admin.rejections.send_again import Resender
 
         done = Resender(*place).send(topic.read(*place, counts[topics.rejected]), kinds)
@@ -74,7 +89,8 @@ def rejected(kinds: tuple[str, ...], samples: int, send_again: bool, as_json: bo
     elif groups:
         _show(groups)
     else:
-        click.echo(f"nothing in {topics.rejected}")
+        wanted = f"of kind {' or '.join(kinds)} " if kinds else ""
+        click.echo(f"nothing {wanted}in {topics.rejected}")
 
 
 def _as_object(group: RejectionGroup) -> dict[str, Any]:

@@ -82,7 +82,11 @@ class PlanReader(BackgroundThread):
             planned, given = newest.applied_to(self._settings.model), self._settings.model
             counts = Configuration.of(planned)
             same = (planned.names, counts) == (given.names, Configuration.of(given).over(counts))
-            note = {} if same else {"note": "the options differ from the plan; the plan applies"}
+            note = (
+                {}
+                if same
+                else {"note": "the options differ from the plan; the plan applies, unless --plan from-options is given"}
+            )
             facts = {"learners": planned.names, **newest.configuration.as_dict()}
             self._event_log.event("newest plan", plan=newest.number, **facts, **note)
             if kernels is not None:  # those of other models are not awaited
