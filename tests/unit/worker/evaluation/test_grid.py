@@ -33,8 +33,8 @@ def test_every_value_meets_every_other():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("dfop", "nothing varies"),
-        ("dfop:mu=0.1", "nothing varies"),
+        ("dfop", "no parameter varies"),
+        ("dfop:mu=0.1", "no parameter varies"),
         ("dfop:mu=0.1/", "must differ"),
         ("dfop:mu=0.1/0.1", "must differ"),
         ("dfop:mu", "is not parameter=value"),

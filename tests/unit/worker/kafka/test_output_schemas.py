@@ -80,7 +80,7 @@ def test_no_registry_and_what_is_none(stub: Stub) -> None:
     with pytest.raises(Failure, match="refused: HTTP 404"):
         id_of(stub)
     stub.status, stub.body = 200, {"id": "x", "version": 1, "schema": "{}", "subject": SUBJECT}
-    with pytest.raises(Failure, match="no id of a schema: 'x'"):
+    with pytest.raises(Failure, match="not the id of a schema: 'x'"):
         id_of(stub)
 
 
