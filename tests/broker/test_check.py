@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,7 +125,8 @@ def test_misconfigurations_are_found_and_mended_by_the_commands(
 
     shown = driftway(*config, "check", *options)  # for people
     assert "  ok       owner of the outputs: they belong to" in shown.stdout
-    assert "  ok       sample: 180 events of" in shown.stdout
+    # How many depends on what the worker has committed of events that wait for labels.
+    assert re.search(r"  ok       sample: \d+ events of .* were read, and none would be rejected", shown.stdout), shown.stdout
     other = driftway("check", "--input", f"{topic}x", "--group", group, "--bootstrap", kafka)
     assert other.code == 2
     assert f"error    input: there is no topic {topic}x" in other.stdout

@@ -7,6 +7,7 @@ variables of its own must be started as users start it.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import runpy
@@ -67,7 +68,8 @@ class ForkedProcess:
     def send_signal(self, number: int) -> None:
         """See `subprocess.Popen`."""
         if self.returncode is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # it has ended since then
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """See `subprocess.Popen`."""
