@@ -72,7 +72,7 @@ def closed_port() -> Iterator[int]:
         (("--learner", "dfop:nu=1"), "learner dfop:nu=1: no parameter 'nu'; available: mu, delta, p_max, intercept"),
         (("--learner", "arow", "--learner", "arow"), "the same --learner is given twice"),
         (("-X", "isolation.level=read_uncommitted"), "client property isolation.level cannot be set: aborted records"),
-        (("-X", "transactional.id=mine"), "client property transactional.id cannot be set: it consists of group, topic"),
+        (("-X", "transactional.id=mine"), "client property transactional.id cannot be set: it consists of group"),
         (("-X", "enable.auto.commit=true"), "client property enable.auto.commit cannot be set: offsets are committed"),
         (("-X", "no.such.property=1"), 'client property refused: No such configuration property: "no.such.property"'),
         (("-X", "session.timeout.ms=soon"), "client property refused: Invalid value for configuration property"),
