@@ -7,7 +7,7 @@ import json
 import pytest
 
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.support.crash import CrashingDriftway
 from tests.support.earlier_challengers import EarlierDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario

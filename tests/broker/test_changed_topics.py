@@ -35,16 +35,16 @@ def test_deleted_outputs_are_made_anew_and_labels_that_nobody_reads_are_told(
         for future in client.delete_topics(deleted).values():
             future.result(timeout=END_SECONDS)
         produce(kafka, topic, events(ROWS, 2 * ROWS))
-        worker.await_text("anew: somebody had deleted it")
+        worker.await_text("again: somebody had deleted it")
         wanted = list(range(ROWS, 2 * ROWS))
         await_until(lambda: predicted(kafka, deleted[0])[-ROWS:] == wanted, 60, "the rows after that predicted")
         offsets = predicted(kafka, deleted[0])
         assert offsets == sorted(set(offsets)), "none of them twice"
         client.create_partitions([NewPartitions(labels, 2)])[labels].result(timeout=END_SECONDS)
-        worker.await_text("labels that nobody reads")
+        worker.await_text("labels not read")
         worker.terminate()
         assert worker.wait() == 0, worker.story()
-        assert worker.stderr.count("labels that nobody reads") == 1
+        assert worker.stderr.count("labels not read") == 1
 
 
 def predicted(kafka: str, topic: str) -> list[int]:

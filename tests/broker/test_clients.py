@@ -190,3 +190,27 @@ def test_the_leader_epoch_of_records_is_known(kafka: str, topic: str, client: st
         (found,) = await_until(lambda: fetcher.poll(10, 1.0).records, 30, "records")
     assert found.epoch == 0
     assert found.before(1).epoch is None, "of a part it is not known"
+
+
+@pytest.mark.parametrize("client", [NATIVE, PYTHON])
+def test_a_member_knows_the_ends_of_the_logs_that_it_has_fetched(
+    kafka: str, topic: str, group: str, client: str
+) -> None:
+    create_topic(kafka, topic, 2)
+    produce(kafka, topic, [b"row"] * 300, 1)
+    properties = {"bootstrap.servers": kafka, "group.id": group, "auto.offset.reset": "earliest"}
+    member = client_factory.make_member(client, properties, topic, incremental=False)
+    ends: list[int] = []
+
+    def assigned(partitions: list[int]) -> None:
+        member.assign_paused(partitions)
+        ends.extend(map(member.fetched_end, partitions))
+        member.resume(1)
+
+    member.subscribe(assigned, member.unassign, member.unassign)
+    (found,) = await_until(lambda: member.poll(10, 1.0).records, 30, "records")
+    assert len(found) <= 10
+    assert max(ends) < 0, "nothing has been fetched"
+    assert member.fetched_end(1) == 300
+    assert member.fetched_end(0) < 0
+    member.close()

@@ -8,7 +8,7 @@ import signal
 import numpy as np
 import pytest
 
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.broker.test_endpoint import event, log_of, metrics
 from tests.support.audit import Auditor, Scores, expected_scores
 from tests.support.crash import CrashingDriftway

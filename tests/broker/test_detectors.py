@@ -11,7 +11,7 @@ import pytest
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.kafka.topics import partition_counts
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.broker.test_policies import learn, refused
 from tests.support.alarms import expected_alarms, require_alarms, seen_alarms
 from tests.support.crash import CrashingDriftway

@@ -15,7 +15,7 @@ from driftway.worker.kafka.topics import partition_counts
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import CHAMPION_ONLY, EVERY_MODEL
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import EVERY, PLAIN, change, columns, history, places

@@ -16,7 +16,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import EVERY_MODEL, LabelWait
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from tests.broker.test_emit_all import CHALLENGERS, MODELS, ROWS, has_topic, require, written
 from tests.broker.test_log_decides import SECONDS, Forger

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import read_json
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import SESSION_MS, FaultScenario

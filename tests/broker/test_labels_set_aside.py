@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import encode_events
 from tests.support.crash import CrashingDriftway
 from tests.support.earlier_labels import EarlierDriftway

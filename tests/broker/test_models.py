@@ -14,7 +14,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan
 from driftway.worker.state.plans.plan_file import history_of
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 from tests.support.crash import CrashingDriftway

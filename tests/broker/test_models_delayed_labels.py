@@ -15,7 +15,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.broker.test_models import places

@@ -13,7 +13,7 @@ from driftway.learners.spec import Spec
 from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.schema import EventSchema
 from tests.broker.test_models import EVERY, PLAIN, change, columns, history, models, places

@@ -15,7 +15,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.file_state import FileState
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import PLAIN, change, columns, history, models
 from tests.broker.test_models_monitoring import require_undisturbed, undisturbed

@@ -14,7 +14,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.plans.file_state import FileState
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import EVERY, PLAIN, audit, change, columns, history, models, places
 from tests.broker.test_policies import learn

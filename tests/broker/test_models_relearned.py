@@ -20,7 +20,7 @@ from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import PlanPlace
 from driftway.worker.state.snapshot import Pointer, read_snapshot_header
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records
 from driftway.worker.wire.schema.feature import MissingPolicy

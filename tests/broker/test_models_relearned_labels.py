@@ -18,7 +18,7 @@ from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer, read_snapshot_header
 from driftway.worker.stream.relearning.relearner import owned
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import read_json
 from driftway.worker.wire.events import Records
 from tests.broker.test_models_delayed_labels import EVERY, LEARNER, WAIT, LateScenario, untimed

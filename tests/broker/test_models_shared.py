@@ -13,7 +13,7 @@ from driftway.worker.settings import ModelSettings
 from driftway.worker.state import model_file
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.events import Records
 from tests.broker.test_models import PLAIN, change, columns, history
 from tests.fault.test_share import PARTITIONS, ROWS, feed, took_in

@@ -10,7 +10,7 @@ import pytest
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import JSON, PACKED
 from driftway.worker.wire.packed import decode_predictions
 from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream

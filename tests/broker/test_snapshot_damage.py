@@ -17,7 +17,7 @@ from driftway.worker.state.changelog import record_keys
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.model import Model
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.stream.task.restoring.restore import restore
 from tests.broker.test_policies import (
     EARLIEST,

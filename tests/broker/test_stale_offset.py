@@ -13,7 +13,7 @@ from driftway.learners import Spec
 from driftway.worker.kafka.deadline import Deadline
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.stream.task.restoring import last_commit
 from driftway.worker.stream.task.restoring.restore import restore
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult

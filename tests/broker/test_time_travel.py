@@ -25,7 +25,7 @@ from driftway.worker.state.changelog.record_keys import chunk_key, mark_key
 from driftway.worker.state.model import Model, SavedState
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.codec import encode_events
 from driftway.worker.wire.columns import ListColumn
 from tests.support.audit import bits, placed_score

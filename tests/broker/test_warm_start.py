@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from driftway.cli import main
 from driftway.producers.streams import open_stream
 from driftway.worker.state import model_file
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.codec import encode_events, read_json
 from tests.support.audit import Scores, bits, placed_score
 from tests.support.crash import CrashingDriftway

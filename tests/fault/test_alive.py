@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.broker.test_endpoint import get, metrics
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway

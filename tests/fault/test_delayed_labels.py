@@ -13,7 +13,7 @@ from driftway.worker.kafka.client_config import NATIVE, PYTHON
 from driftway.worker.settings import ModelSettings
 from driftway.worker.settings.option_values import LabelWait
 from driftway.worker.state.model import Model
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.wire.columns import ListColumn
 from driftway.worker.wire.events import Records
 from tests.support.delayed_labels import Outputs, kill_and_succeed, late_stream

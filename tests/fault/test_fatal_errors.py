@@ -14,7 +14,7 @@ from driftway.worker.stream.background.call import GRACE_SECONDS
 from driftway.worker.stream.consumer.partition_consumer import PartitionConsumer
 from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from driftway.worker.stream.worker import COMMIT_SECONDS, Worker
 from tests.support.brokers import own_broker
 from tests.support.crash import KILL, SECOND, FaultyDriftway, take_over

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.support.audit import expected_scores, placed_score
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario

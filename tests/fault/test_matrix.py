@@ -16,7 +16,7 @@ import pytest
 
 from driftway.workbench.broker import LocalKafka
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.support.alarms import require_alarms
 from tests.support.audit import Auditor
 from tests.support.brokers import own_broker

@@ -20,8 +20,8 @@ from driftway.worker.kafka.log_reader.topic_facts import UNKNOWN_IDS
 from driftway.worker.settings import ModelSettings, WorkerSettings
 from driftway.worker.stream.background import restores
 from driftway.worker.stream.background.restores import PendingRestores
-from driftway.worker.stream.task.checkpoint import Step
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.checkpoint import Step
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.stream.worker import COMMIT_SECONDS
 from tests.support.crash import FaultyDriftway
 from tests.support.fault_scenario import LEARNER, FaultScenario

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from driftway.worker.stream.task.checkpoint import Step
-from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
+from driftway.worker.stream.task.committing.checkpoint import Step
+from driftway.worker.stream.task.committing.exactly_once import TRANSACTION_TIMEOUT_MS
 from tests.support.crash import CrashingDriftway
 from tests.support.fault_scenario import SESSION_MS, FaultScenario
 from tests.support.kafka import await_until

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from driftway.worker.kafka.client_config import NATIVE, PYTHON
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.support.delayed_labels import Outputs, kill_and_succeed
 from tests.support.kafka import admin, await_until, create_topic, produce, read_all, unique
 from tests.support.process import Driftway, driftway

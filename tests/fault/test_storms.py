@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.support.brokers import own_broker
 from tests.support.crash import FaultyDriftway
 from tests.support.fault_scenario import FaultScenario

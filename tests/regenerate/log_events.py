@@ -100,7 +100,7 @@ MEANINGS = {
         "smaller transactions": "the broker did not take a transaction in time; the next ones have at most `rows` rows",
         "restore failed": "a restore failed; it is tried again unless `action` is `fatal`",
         "unexpected offset": "a record does not have the requested offset; the partition is restored",
-        "labels that nobody reads": "the label topic has more partitions than the input",
+        "labels not read": "the label topic has more partitions than the input",
         "input lost": "the log no longer has the next offsets",
         "seek refused": "the client could not seek to an offset; it is tried again",
         "unreadable batch": "a batch of the input cannot be decompressed or parsed",

@@ -27,7 +27,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Self
 
-from driftway.worker.stream.task.checkpoint import Step
+from driftway.worker.stream.task.committing.checkpoint import Step
 from tests.support.process import Driftway
 
 KILL, STOP, RAISE, SECOND = "kill", "stop", "raise", "second"

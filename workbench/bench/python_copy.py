@@ -36,7 +36,7 @@ from driftway.worker.kafka.client_config import (
 )
 from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES, by_partition
 from driftway.worker.settings import EXACTLY_ONCE
-from driftway.worker.stream.task.exactly_once import TRANSACTION_TIMEOUT_MS
+from driftway.worker.stream.task.committing.exactly_once import TRANSACTION_TIMEOUT_MS
 
 IDLE_SECONDS = 0.1
 CALL_SECONDS = 30.0

@@ -116,6 +116,9 @@ class Member(Protocol):
     def resume(self, partition: int) -> None:
         """Deliver messages of a paused partition again."""
 
+    def fetched_end(self, partition: int) -> int:
+        """Return the end of an assigned partition's log as of its last fetch; negative if it is not known."""
+
     def metadata(self) -> Any:
         """Return the group metadata by which the broker fences a stale member's commit; for `Sender.send_offsets`."""
 

@@ -24,9 +24,9 @@ from driftway.worker.kafka.topics import (
 from driftway.worker.settings import CONSUMER, EXACTLY_ONCE, ModelSettings, WorkerSettings
 from driftway.worker.state.changelog.ownership import claim_ownership
 from driftway.worker.stream.observability.event_log import EventLog
-from driftway.worker.stream.task.at_least_once import IDEMPOTENT
-from driftway.worker.stream.task.checkpoint import Checkpoint
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.at_least_once import IDEMPOTENT
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
 
 

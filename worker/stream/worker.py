@@ -28,6 +28,7 @@ from driftway.worker.kafka.error_handling import ErrorAction, TaskError, TimedOu
 from driftway.worker.kafka.log_reader.topic_facts import TopicIdReader
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
 from driftway.worker.stream.background.call import GRACE_SECONDS, BackgroundCall, end_process
+from driftway.worker.stream.background.commit_interval import CommitInterval
 from driftway.worker.stream.background.commits import PendingCommits
 from driftway.worker.stream.background.model_changes import ModelChanges
 from driftway.worker.stream.background.restores import PendingRestores
@@ -43,8 +44,8 @@ from driftway.worker.stream.observability.event_log import EventLog
 from driftway.worker.stream.observability.metrics import WorkerMetrics
 from driftway.worker.stream.observability.reporter import Reporter
 from driftway.worker.stream.startup import check_properties, prepare_topics
-from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
-from driftway.worker.stream.task.checkpoint_factory import make_checkpoint
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint, Probe
+from driftway.worker.stream.task.committing.checkpoint_factory import make_checkpoint
 from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.retries import RetryPolicy
 from driftway.worker.stream.task.task import Task
@@ -93,6 +94,7 @@ class Worker:
         self._commits = PendingCommits(ids)
         self._retries = RetryPolicy(settings.unavailable_timeout)
         self._backpressure = Backpressure(self.tasks)
+        self._interval = CommitInterval(self.tasks)
         self.stopping = False
         self._leaving = False
         self._memory = MemoryManager()
@@ -153,16 +155,15 @@ class Worker:
         self._retry_restores()
         self._backpressure.apply(self.consumer, self._await_commits)
         self._model_changes.follow()
-        if any(time.monotonic() >= task.due_at for task in self.tasks.values()):
+        if self._interval.has_passed(self.consumer.member):
             # All at once, even those not due yet: a commit mostly waits for the broker, and they wait in parallel.
             self._begin_commits([task for task in self.tasks.values() if task.needs_commit()], self._commit_deadline())
         self._memory.collect()
 
     def _poll_timeout(self) -> float:
         """Seconds to wait for a first message: at most until a commit is due, and less while calls are in flight."""
-        due = min((task.due_at for task in self.tasks.values()), default=float("inf"))
         busy = self._restores or self._commits or any(task.awaits_labels for task in self.tasks.values())
-        return min(IDLE_SECONDS / 10 if busy else IDLE_SECONDS, max(0.0, due - time.monotonic()))
+        return min(IDLE_SECONDS / 10 if busy else IDLE_SECONDS, self._interval.seconds_left)
 
     # 2. Advancing.
 
@@ -247,8 +248,7 @@ class Worker:
 
     def _begin_commits(self, tasks: Sequence[Task], deadline: Deadline, closing: bool = False) -> None:
         """Start the tasks' commits in parallel under one deadline."""
-        for task in self.tasks.values():
-            task.interval_began_at = time.monotonic()
+        self._interval.begin()
         inline = closing and self.settings.guarantee != EXACTLY_ONCE
         self._commits.submit(tasks, self.consumer.group_metadata(), deadline, closing, inline)
         if self.settings.guarantee != EXACTLY_ONCE:

@@ -19,7 +19,7 @@ from driftway.worker.kafka.error_handling import TimedOut, query, refused_proper
 from driftway.worker.kafka.log_reader.reader import committed_offset, open_reader, watermarks
 from driftway.worker.settings import EXACTLY_ONCE, FAIL, OFFSET_POLICIES, WorkerSettings
 from driftway.worker.state.changelog.ownership import read_owner, require_own
-from driftway.worker.stream.task.exactly_once import (
+from driftway.worker.stream.task.committing.exactly_once import (
     TRANSACTION_TIMEOUT_MS,
     not_yet,
     refused_timeout,
@@ -93,7 +93,7 @@ def check_group(settings: WorkerSettings, commands: Commands, has_input: bool) -
     own = settings.passthrough.get("client.id")
     if others := sorted({m.client_id for m in members if m.client_id != own and not m.client_id.startswith(OURS)}):
         sentence = (
-            f"{group} has members that are no workers, with client.id {', '.join(others)}: nobody predicts the "
+            f"{group} has members that are not workers, with client.id {', '.join(others)}: nobody predicts the "
             "partitions that they get. Give that program, or the workers, another group"
         )
         return Finding(GROUP, check, WARNING, sentence)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from driftway.worker.admin.check.commands import Commands
 from driftway.worker.admin.check.finding import ERROR, OK, SKIPPED, WARNING, Finding, failed
-from driftway.worker.admin.check.sample import Decoded, Meetings, Sample
+from driftway.worker.admin.check.sample import Decoded, LabelMatches, Sample
 from driftway.worker.errors import Failure, UsageFailure
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.wire.registered.framing import REGISTERED_OUTPUTS
@@ -69,7 +69,7 @@ def check_events(sample: Sample, settings: WorkerSettings, commands: Commands, n
     yield from _labels(sample, settings, commands)
     if settings.label_topic:
         yield _label_records(sample.labels, settings, commands)
-    yield from _meetings(sample.meetings, commands)
+    yield from _matches(sample.matches, commands)
 
 
 def _rejections(events: Decoded, settings: WorkerSettings, commands: Commands, new: bool) -> Finding:
@@ -148,7 +148,7 @@ def _label_records(labels: Decoded, settings: WorkerSettings, commands: Commands
     return Finding(GROUP, check, WARNING, sentence, commands.infer_schema(name))
 
 
-def _meetings(found: Meetings, commands: Commands) -> Iterator[Finding]:
+def _matches(found: LabelMatches, commands: Commands) -> Iterator[Finding]:
     """Labels that the worker would set aside, because it looks for their events by another id or in one partition."""
     labels = found.here + found.elsewhere + found.unlike
     if found.elsewhere:

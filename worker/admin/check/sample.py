@@ -71,7 +71,7 @@ class Decoded:
 
 
 @dataclass
-class Meetings:
+class LabelMatches:
     """Which of the sampled labels find their event, by the ids of the sampled events.
 
     Parameters
@@ -121,7 +121,7 @@ class Sample:
     labels: Decoded = field(default_factory=Decoded)
     schema: Schema | None = None
     """Schema of the first partition in which one event could be used, or as the options say."""
-    meetings: Meetings = field(default_factory=Meetings)
+    matches: LabelMatches = field(default_factory=LabelMatches)
 
 
 def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], rows: int, labels: int) -> Sample:
@@ -161,7 +161,7 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
             sample.events.labelled += int(np.isfinite(batch.y).sum())
             sample.events.timed += int((batch.t != NO_TIME).sum())
             sample.events.labels += 0 if batch.labels is None else len(batch.labels)
-            sample.meetings.add_events(settings.input, batch)
+            sample.matches.add_events(settings.input, batch)
             late += _labels_of(settings.input, batch)
         if partition < labels:
             for records in _parts(settings, settings.label_topic, partition, None, each):
@@ -170,7 +170,7 @@ def take_sample(settings: WorkerSettings, positions: Mapping[int, Position], row
                 sample.labels.labels += 0 if batch.labels is None else len(batch.labels)
                 late += _labels_of(settings.label_topic, batch)
         sample.schema = sample.schema or decoder.schema
-    sample.meetings.count(late)
+    sample.matches.count(late)
     return sample
 
 

@@ -30,8 +30,8 @@ from driftway.worker.state.changelog.snapshot_scan import imported_mark
 from driftway.worker.state.input_read import InputRead
 from driftway.worker.state.model_file import ModelFile, pack
 from driftway.worker.state.outputs import Outputs
-from driftway.worker.stream.task.commit_request import CommitRequest
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.commit_request import CommitRequest
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 from driftway.worker.wire.events import Schema
 
 IMPORT_SECONDS = 60.0

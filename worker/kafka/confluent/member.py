@@ -62,6 +62,10 @@ class ConfluentMember(Member):
     def resume(self, partition: int) -> None:
         self._consumer.resume(self._topic_partitions([partition]))
 
+    def fetched_end(self, partition: int) -> int:
+        known = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
+        return -1 if known is None else int(known[1])
+
     def metadata(self) -> Any:
         return self._consumer.consumer_group_metadata()
 

@@ -113,6 +113,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "pause_partitions": (c_int, c_void_p, TOPIC_PARTITION_LIST),
     "resume_partitions": (c_int, c_void_p, TOPIC_PARTITION_LIST),
     "commit": (c_int, c_void_p, TOPIC_PARTITION_LIST, c_int),
+    "get_watermark_offsets": (c_int, c_void_p, c_char_p, c_int32, POINTER(c_int64), POINTER(c_int64)),
     "consumer_close": (c_int, c_void_p),
     "queue_get_consumer": (c_void_p, c_void_p),
     "queue_destroy": (None, c_void_p),

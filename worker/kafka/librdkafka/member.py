@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ctypes import byref, c_int64
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING
@@ -101,6 +102,12 @@ class LibrdkafkaMember(Member):
     def resume(self, partition: int) -> None:
         with self._partition_list([partition]) as places:
             self._library.require(self._library.resume_partitions(self._handle.address, places))
+
+    def fetched_end(self, partition: int) -> int:
+        library, topic, begin, end = self._library, self._topic.encode(), c_int64(), c_int64()
+        places = byref(begin), byref(end)
+        library.require(library.get_watermark_offsets(self._handle.address, topic, partition, *places))
+        return end.value
 
     def metadata(self) -> Any:
         return GroupMetadata(self._library, self._handle.address)

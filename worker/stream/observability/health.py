@@ -261,7 +261,7 @@ class HealthMonitor:
         if count > self.input_partitions > 0 and count != self._label_partitions:
             topic, labels = self.settings.input, self.settings.label_topic
             self.event_log.warning(
-                "labels that nobody reads",
+                "labels not read",
                 topic=labels,
                 partitions=count,
                 input_partitions=self.input_partitions,

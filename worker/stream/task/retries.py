@@ -1,4 +1,4 @@
-"""Track failures per partition: when to retry, with how many rows, and when to give up.
+"""Track failures per partition: when to retry, and when to give up.
 
 A partition whose commit or restore failed is restored: at once the first time, then after growing pauses, until a
 commit succeeds. A fenced partition waits until the group should have reassigned it; if this worker still owns it then,
@@ -23,34 +23,6 @@ FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.1, 2.0
 """Pause before the second restore in succession, doubled each time up to a short maximum: the broker may be back."""
 MIN_FAILURES = 3
 """Failures in succession before a partition is given up, however long they took."""
-SHRINK, LEAST_ROWS, GROW, QUICK_SECONDS = 8, 100, 2, 5.0
-"""A transaction that is not delivered in time is followed by one with an eighth of its rows, because each attempt takes
-20 s or more, but not with fewer than LEAST_ROWS: then it was an outage. One that takes less than QUICK_SECONDS is
-followed by one with twice as many."""
-
-
-class TransactionSize:
-    """How many rows a transaction may have, so that a slow or throttled broker takes it before its deadline.
-
-    Without a limit, the rows of a transaction that was not delivered in time would come again, as many as before.
-    """
-
-    def __init__(self) -> None:
-        self.most = float("inf")
-        """Rows with which a transaction is committed at once; infinite if the broker is fast enough."""
-
-    def timed_out(self, rows: int) -> bool:
-        """Record that a transaction of so many rows was not delivered in time; return whether the next are smaller."""
-        before = min(self.most, rows)
-        limit = max(LEAST_ROWS, int(before) // SHRINK)
-        if limit < before:
-            self.most = limit
-        return limit < before
-
-    def committed(self, rows: int, seconds: float, enough: int) -> None:
-        """Record a commit; a limit of `enough` rows or more is none."""
-        if rows >= self.most and seconds < QUICK_SECONDS:
-            self.most = GROW * self.most if GROW * self.most < enough else float("inf")
 
 
 @dataclass

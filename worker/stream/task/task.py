@@ -26,7 +26,6 @@ import time
 from collections.abc import Sequence
 
 from driftway.worker.errors import Failure
-from driftway.worker.kafka.consumer_columns import BATCH_MESSAGES
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state import snapshot
 from driftway.worker.state.changelog.input_count import InputCount
@@ -39,19 +38,17 @@ from driftway.worker.state.plans.changes import PlanChanges
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.relearning.relearner import Relearning
-from driftway.worker.stream.task.checkpoint import Checkpoint
-from driftway.worker.stream.task.commit_request import CommitRequest
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint
+from driftway.worker.stream.task.committing.commit_request import CommitRequest
+from driftway.worker.stream.task.committing.output_buffer import MAX_BUFFERED_ROWS, OutputBuffer
+from driftway.worker.stream.task.committing.pending_commit import PendingCommit
+from driftway.worker.stream.task.committing.transaction_size import TransactionSize
 from driftway.worker.stream.task.emission_changes import EmissionChanges
 from driftway.worker.stream.task.lifecycle import NEXT, State
-from driftway.worker.stream.task.pending_commit import PendingCommit
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
-from driftway.worker.stream.task.retries import TransactionSize
 from driftway.worker.stream.task.snapshot_schedule import SnapshotSchedule
 from driftway.worker.wire.events import Records
-
-MAX_BUFFERED_ROWS, MAX_BUFFERED_BYTES = 2 * BATCH_MESSAGES, 32 * 2**20
-"""Rows that a partition may learn while its commit is in flight, and bytes of their outputs."""
 
 
 class Task:
@@ -79,18 +76,24 @@ class Task:
         self.position = self.committed = 0
         self._pointer: Pointer | None = None
         self.saved: SavedState = self.model.save()  # read by other threads: only ever replaced whole
-        self.interval_began_at = time.monotonic()  # with the worker's last commits, of this task or of others
+        self.interval_began_at = time.monotonic()
+        """When the commit interval began: with the worker's last commits, whether or not this task was among them."""
         self._schedule = SnapshotSchedule(settings)
-        self._decided = False  # whether a decision of the last restore (a policy, a fallback) is not committed yet
-        self._relearned_at = 0  # the offset after the last row that a restore relearns
-        self.held_until = 0.0  # until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`
-        self.committing = False  # whether a commit is in flight; outputs are buffered meanwhile
+        self._decided = False
+        """Whether a decision of the last restore (a policy, a fallback) has not been committed yet."""
+        self._relearned_at = 0
+        """The offset after the last row that a restore relearns."""
+        self.held_until = 0.0
+        """Until when commits wait, as `time.monotonic`; see `driftway.worker.stream.first_events`."""
+        self.committing = False
+        """Whether a commit is in flight; outputs are buffered meanwhile."""
         self.in_memory_offset: int | None = None
         """Committed offset of the state kept in memory for the case of a failed commit; None if there is none."""
         self.count, self.size = InputCount(), TransactionSize()
-        self.snapshot_bytes = 0  # of the last commit's snapshot; 0 if it had none
+        self.snapshot_bytes = 0
+        """Bytes of the last commit's snapshot; 0 if it had none."""
         self.emission = EmissionChanges(settings)
-        self._buffered_outputs: list[Outputs] = []
+        self.buffer = OutputBuffer()
         self._missing_outputs: MissingOutputs | None = None
         self.merger: LabelMerger | None = None
         """Merges labels of the label topic; None without such a topic, or while nothing is restored."""
@@ -248,20 +251,14 @@ class Task:
         return {figure: value for figure, value in self.model.delay_metrics().items() if figure in WRONG_STAMPS}
 
     @property
-    def buffered_rows(self) -> int:
-        """Rows learned since the commit in flight began."""
-        return sum(outputs.rows for outputs in self._buffered_outputs)
-
-    @property
     def open_rows(self) -> int:
         """Offsets in the open transaction, or in the commit in flight."""
-        return self.position - self.committed - self.buffered_rows
+        return self.position - self.committed - self.buffer.rows
 
     @property
     def holds_too_much(self) -> bool:
         """Whether so many outputs are buffered that the partition has to wait for its commit in flight."""
-        size = sum(outputs.nbytes for outputs in self._buffered_outputs)
-        return self.buffered_rows > min(MAX_BUFFERED_ROWS, self.size.most) or size > MAX_BUFFERED_BYTES
+        return self.buffer.holds_too_much(self.size.most)
 
     @property
     def state_bytes(self) -> int:
@@ -380,7 +377,7 @@ class Task:
         self._schedule.add(len(records), time.monotonic() - started, len(outputs.shares))
         if emit:
             if self.committing:
-                self._buffered_outputs.append(outputs)
+                self.buffer.append(outputs)
             else:
                 self.checkpoint.produce(outputs)
         self.relearning.hand(records)
@@ -390,8 +387,8 @@ class Task:
 
     def _take_buffered(self) -> list[Outputs]:
         """Mark that no commit is in flight; return the outputs buffered meanwhile."""
-        held, self._buffered_outputs, self.committing = self._buffered_outputs, [], False
-        return held
+        self.committing = False
+        return self.buffer.take()
 
     def _snapshot_due(self, saved: SavedState, closing: bool) -> bool:
         """Whether a snapshot is due: at the first and last commit, after a decision, enough work, or enough time."""

@@ -11,8 +11,8 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.model import Model
 from driftway.worker.state.outputs import Outputs
 from driftway.worker.state.snapshot import Pointer
-from driftway.worker.stream.task.checkpoint import Step
-from driftway.worker.stream.task.commit_request import CommitRequest
+from driftway.worker.stream.task.committing.checkpoint import Step
+from driftway.worker.stream.task.committing.commit_request import CommitRequest
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.task import Task
 from tests.unit.worker.rows import model_settings

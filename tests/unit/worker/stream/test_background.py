@@ -15,7 +15,7 @@ from driftway.worker.state.snapshot import Pointer
 from driftway.worker.stream.background import call as calls
 from driftway.worker.stream.background.call import BackgroundCall, await_all
 from driftway.worker.stream.background.commits import PendingCommits
-from driftway.worker.stream.task.commit_request import CommitRequest
+from driftway.worker.stream.task.committing.commit_request import CommitRequest
 from tests.unit.worker.rows import events, records
 from tests.unit.worker.stream.recording_checkpoint import RecordingCheckpoint, fresh
 

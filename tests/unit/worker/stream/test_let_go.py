@@ -15,7 +15,7 @@ from driftway.worker.kafka.confluent.sender import ConfluentSender
 from driftway.worker.kafka.error_handling import TimedOut
 from driftway.worker.settings import EXACTLY_ONCE
 from driftway.worker.stream.output_errors import with_cause
-from driftway.worker.stream.task.checkpoint import discard
+from driftway.worker.stream.task.committing.checkpoint import discard
 
 
 class Large:

@@ -10,13 +10,10 @@ from driftway.worker.stream.task import retries
 from driftway.worker.stream.task.retries import (
     FENCE_WINDOW_SECONDS,
     FENCED_PAUSE_SECONDS,
-    LEAST_ROWS,
     MAX_FENCES,
     MAX_PAUSE_SECONDS,
     MIN_FAILURES,
-    QUICK_SECONDS,
     RetryPolicy,
-    TransactionSize,
 )
 from tests.support.clock import Clock
 
@@ -151,22 +148,3 @@ def test_only_fences_in_succession_mean_somebody_else_even_if_commits_succeed_be
         fence()
     seen.reset(1)
     fence()
-
-
-def test_a_transaction_that_is_not_delivered_in_time_is_followed_by_smaller_ones_until_they_are_quick() -> None:
-    size, enough, tries = TransactionSize(), 20_000, 0
-    while size.timed_out(30_000):
-        tries += 1
-    assert tries < 6, "each takes 20 s or more, and the partition is given up after 300 s"
-    size.committed(LEAST_ROWS, 2 * QUICK_SECONDS, enough)
-    size.committed(LEAST_ROWS - 1, 0.0, enough)
-    assert size.most == LEAST_ROWS, "a slow commit does not show that more rows are possible, nor does one of few rows"
-    while size.most < float("inf"):
-        assert size.most < enough
-        size.committed(int(size.most), QUICK_SECONDS / 2, enough)
-
-
-def test_an_outage_while_few_rows_are_written_makes_no_transaction_smaller() -> None:
-    size = TransactionSize()
-    assert not size.timed_out(LEAST_ROWS)
-    assert size.most == float("inf")

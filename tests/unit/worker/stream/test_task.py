@@ -170,7 +170,7 @@ def test_rows_learned_while_a_commit_is_on_its_way_are_emitted_once(plan: list[t
         else:
             rewind(made, checkpoint)
             assert made.position == made.committed
-        assert made.buffered_rows == 0
+        assert made.buffer.rows == 0
     take(N)
     if checkpoint.open:
         commit(made)
@@ -184,9 +184,9 @@ def test_what_was_held_back_when_a_task_is_let_go_is_not_emitted() -> None:
     made.advance(WHOLE.before(10))
     made.begin_commit()
     made.advance(WHOLE.before(30).after(10))
-    assert made.buffered_rows > 0
+    assert made.buffer.rows > 0
     made.close()
-    assert made.buffered_rows == 0
+    assert made.buffer.rows == 0
     assert not checkpoint.open
 
 

@@ -113,17 +113,17 @@ def _require_partitions(context: RestoreContext) -> str | None:
     Returns
     -------
     str or None
-        Which outputs were made anew, because somebody had deleted them; None if none were.
+        Which outputs were created again, because somebody had deleted them; None if none were.
     """
     settings, partition = context.settings, context.partition
-    made = [name for name in context.topics.outputs() if _require_partition(context, name)]
+    created = [name for name in context.topics.outputs() if _require_partition(context, name)]
     for name in (settings.label_topic,) if settings.label_topic else ():  # an input: never altered here
         if (count := context.partitions_of(name)) <= partition:
             raise TopicMissing(
                 f"label topic {name} has {count} partitions, but none for partition {partition} of {settings.input}: "
                 f"{grow_command(name, context.partitions_of(settings.input))} gives it as many as the input has"
             )
-    return f"made {', '.join(made)} anew: somebody had deleted it" if made else None
+    return f"created {', '.join(created)} again: somebody had deleted it" if created else None
 
 
 def _require_readable(context: RestoreContext) -> None:
@@ -134,7 +134,7 @@ def _require_readable(context: RestoreContext) -> None:
 
 
 def _require_partition(context: RestoreContext, topic: str) -> bool:
-    """Require a topic's partition, adding it if needed; return whether the topic was made anew.
+    """Require a topic's partition, adding it if needed; return whether the topic was created again.
 
     Without the metadata readers would wait a second. The topic of snapshots is made only at a start, which claims it.
     """

@@ -33,7 +33,7 @@ from driftway.worker.state.changelog.new_topic import NewTopic
 from driftway.worker.state.changelog.record_keys import CLAIM_PARTITION, new_topic_key
 from driftway.worker.state.changelog.snapshot_scan import append, mark_new_history
 from driftway.worker.state.input_read import InputRead
-from driftway.worker.stream.task.checkpoint import Checkpoint
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint
 from driftway.worker.stream.task.restoring.last_commit import LastCommit, read_last_commit
 from driftway.worker.stream.task.restoring.output_repair import find_missing_outputs
 from driftway.worker.stream.task.restoring.relearned_models import with_relearned

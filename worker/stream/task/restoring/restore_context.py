@@ -23,8 +23,8 @@ from driftway.worker.state.delayed_labels.merge_order import MergePosition
 from driftway.worker.state.model import Model
 from driftway.worker.state.plans.model_plan import ModelPlan, PlanPlace
 from driftway.worker.state.plans.plan_topic import with_states
-from driftway.worker.stream.task.checkpoint import Checkpoint
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 
 
 class MakeModel(Protocol):

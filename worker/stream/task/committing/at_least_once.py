@@ -16,7 +16,7 @@ from driftway.worker.kafka.interface import Member, OffsetRange
 from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.snapshot import AT_LEAST_ONCE_SUFFIX
-from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint, Probe
 
 IDEMPOTENT = {"enable.idempotence": True}
 """Properties of the producer."""
@@ -28,7 +28,7 @@ class AtLeastOnceCheckpoint(Checkpoint):
     Parameters
     ----------
     settings, partition, probe
-        As `driftway.worker.stream.task.checkpoint.Checkpoint`.
+        As `driftway.worker.stream.task.committing.checkpoint.Checkpoint`.
     member : Member
         Commits the offsets.
     callbacks : mapping

@@ -7,9 +7,9 @@ from typing import Any
 
 from driftway.worker.kafka.interface import Member
 from driftway.worker.settings import EXACTLY_ONCE, WorkerSettings
-from driftway.worker.stream.task.at_least_once import AtLeastOnceCheckpoint
-from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
-from driftway.worker.stream.task.exactly_once import ExactlyOnceCheckpoint
+from driftway.worker.stream.task.committing.at_least_once import AtLeastOnceCheckpoint
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint, Probe
+from driftway.worker.stream.task.committing.exactly_once import ExactlyOnceCheckpoint
 
 
 def make_checkpoint(

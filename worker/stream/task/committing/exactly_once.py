@@ -22,7 +22,7 @@ from driftway.worker.settings import WorkerSettings
 from driftway.worker.state.changelog.commit_record import CommitRecord
 from driftway.worker.state.changelog.hanging_transactions import EndingTransaction
 from driftway.worker.state.changelog.record_keys import commit_record_key
-from driftway.worker.stream.task.checkpoint import Checkpoint, Probe
+from driftway.worker.stream.task.committing.checkpoint import Checkpoint, Probe
 
 TRANSACTION_TIMEOUT_MS = 60_000
 """How long the broker lets a transaction stay open; twice the commit interval where that is longer."""

@@ -1,0 +1,24 @@
+"""Transactions get smaller after one that the broker did not take in time, and larger again."""
+
+from __future__ import annotations
+
+from driftway.worker.stream.task.committing.transaction_size import LEAST_ROWS, QUICK_SECONDS, TransactionSize
+
+
+def test_a_transaction_that_is_not_delivered_in_time_is_followed_by_smaller_ones_until_they_are_quick() -> None:
+    size, enough, tries = TransactionSize(), 20_000, 0
+    while size.timed_out(30_000):
+        tries += 1
+    assert tries < 6, "each takes 20 s or more, and the partition is given up after 300 s"
+    size.committed(LEAST_ROWS, 2 * QUICK_SECONDS, enough)
+    size.committed(LEAST_ROWS - 1, 0.0, enough)
+    assert size.most == LEAST_ROWS, "a slow commit does not show that more rows are possible, nor does one of few rows"
+    while size.most < float("inf"):
+        assert size.most < enough
+        size.committed(int(size.most), QUICK_SECONDS / 2, enough)
+
+
+def test_an_outage_while_few_rows_are_written_makes_no_transaction_smaller() -> None:
+    size = TransactionSize()
+    assert not size.timed_out(LEAST_ROWS)
+    assert size.most == float("inf")
