@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     default=0.1,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two commits. A read_committed consumer sees predictions with this delay.",
+    help="Time between two commits. A read_committed consumer sees predictions with this delay. While a backlog of "
+    "more than a second is read, commits wait for more rows, for a second at most.",
 )
 @click.option(
     "--snapshot-interval",

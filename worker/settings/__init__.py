@@ -290,7 +290,7 @@ class WorkerSettings:
     guarantee : str
         ``exactly-once``, or ``at-least-once`` for brokers without transactions.
     commit_interval : float
-        Seconds between commits, > 0; the latency for read_committed readers.
+        Seconds between commits, > 0; the latency for read_committed readers. While a backlog is read it may be 1 s.
     snapshot_interval : float
         Seconds between snapshots, > 0.
     snapshot_rows : int
