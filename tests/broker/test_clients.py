@@ -213,4 +213,5 @@ def test_a_member_knows_the_ends_of_the_logs_that_it_has_fetched(
     assert max(ends) < 0, "nothing has been fetched"
     assert member.fetched_end(1) == 300
     assert member.fetched_end(0) < 0
+    assert member.fetched_end(7) < 0, "a partition that does not exist, as after the topic was deleted"
     member.close()

@@ -26,6 +26,10 @@ Offsets = Mapping[str, tuple[int, str | None]]
 """Topic -> the offset to commit for a partition, and its commit metadata."""
 
 
+UNKNOWN_END = -1
+"""End of a log of which nothing has been fetched; the client may give another negative number."""
+
+
 NO_BROKERS = "the client has lost all brokers"
 """Text of an error, `_ALL_BROKERS_DOWN`, after which a consumer gets nothing any more and has to be replaced."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, KafkaException, TopicPartition
 
 from driftway.worker.kafka.confluent.consumer import WatchedConsumer, poll_records
-from driftway.worker.kafka.interface import Member, Partitions, PollResult
+from driftway.worker.kafka.interface import UNKNOWN_END, Member, Partitions, PollResult
 
 
 class ConfluentMember(Member):
@@ -63,8 +64,11 @@ class ConfluentMember(Member):
         self._consumer.resume(self._topic_partitions([partition]))
 
     def fetched_end(self, partition: int) -> int:
-        known = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True)
-        return -1 if known is None else int(known[1])
+        place = TopicPartition(self._topic, partition)
+        with contextlib.suppress(KafkaException):  # the topic may have been deleted
+            if (known := self._consumer.get_watermark_offsets(place, cached=True)) is not None:
+                return int(known[1])
+        return UNKNOWN_END
 
     def metadata(self) -> Any:
         return self._consumer.consumer_group_metadata()

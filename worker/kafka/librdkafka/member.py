@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING
 
-from driftway.worker.kafka.interface import Member, Partitions, PollResult
+from driftway.worker.kafka.interface import UNKNOWN_END, Member, Partitions, PollResult
 from driftway.worker.kafka.librdkafka.consumer_queue import ConsumerQueue
 from driftway.worker.kafka.librdkafka.handle import Handle, TopicPartitionList, partitions_of
 from driftway.worker.kafka.librdkafka.library import ANY_PARTITION, ASSIGN, CONSUMER, REBALANCE_CB, Library
@@ -104,10 +104,9 @@ class LibrdkafkaMember(Member):
             self._library.require(self._library.resume_partitions(self._handle.address, places))
 
     def fetched_end(self, partition: int) -> int:
-        library, topic, begin, end = self._library, self._topic.encode(), c_int64(), c_int64()
-        places = byref(begin), byref(end)
-        library.require(library.get_watermark_offsets(self._handle.address, topic, partition, *places))
-        return end.value
+        topic, begin, end = self._topic.encode(), c_int64(), c_int64(UNKNOWN_END)
+        self._library.get_watermark_offsets(self._handle.address, topic, partition, byref(begin), byref(end))
+        return end.value  # unchanged after an error, as for a topic that was deleted
 
     def metadata(self) -> Any:
         return GroupMetadata(self._library, self._handle.address)
