@@ -173,8 +173,10 @@ class HealthMonitor:
         """Start monitoring, when the worker joins the group."""
         self.phase = JOINING
         self.heartbeat(committed=True)
-        threading.Thread(target=self._run, name="health", daemon=True).start()
-        self._thread = threading.Thread(target=self._follow_ends, name="log ends", daemon=True)
+        brokers = CHECK_SECONDS, self._ask_for_brokers, self._record_brokers_answer
+        threading.Thread(target=self._ask_repeatedly, args=brokers, name="health", daemon=True).start()
+        logs = ENDS_SECONDS, self._ask_for_logs, self._record_logs_answer
+        self._thread = threading.Thread(target=self._ask_repeatedly, args=logs, name="log ends", daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -185,50 +187,50 @@ class HealthMonitor:
             with contextlib.suppress(*ASKING_ERRORS):
                 self._ask_for_ends(self._make_reader(), 0.0)
 
-    def _run(self) -> None:
-        """Ask for the brokers until the monitor ends.
+    def _ask_repeatedly(
+        self, seconds: float, ask: Callable[[Consumer], None], record: Callable[[str | None], None]
+    ) -> None:
+        """Ask the cluster until the monitor ends, at such intervals, and record each error, or None.
 
-        A client may know no broker any more, and so not ask at all: after an error another one asks.
+        After an error another client asks. One that knows no broker any more would not ask at all, and one may ask a
+        partition's old leader for as long as that is dead.
         """
         reader: Consumer | None = None
-        while not self._ended.wait(CHECK_SECONDS):
+        while not self._ended.wait(seconds):
             try:
                 reader = reader or self._make_reader()
-                found = reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
-                self.record_brokers(found.brokers)
-                self.input_partitions = partition_counts(found).get(self.settings.input, 0)
+                ask(reader)
             except ASKING_ERRORS as error:
-                self.record_unreachable(message_of(error))
+                record(message_of(error))
                 _close(reader)
                 reader = None
             else:
-                self.record_answer()
-            self.check_loop()
+                record(None)
 
-    def _follow_ends(self) -> None:
-        """Ask for the ends of logs until the monitor ends.
+    def _ask_for_brokers(self, reader: Consumer) -> None:
+        found = reader.list_topics(self.settings.input, timeout=ANSWER_SECONDS)
+        self.record_brokers(found.brokers)
+        self.input_partitions = partition_counts(found).get(self.settings.input, 0)
 
-        A client may ask the old leader of a partition for as long as that is dead, so after an error another one asks.
-        """
-        reader: Consumer | None = None
-        while not self._ended.wait(ENDS_SECONDS):
-            try:
-                reader = reader or self._make_reader()
-                self._ask_for_ends(reader)
-                if self.settings.topics.shared:
-                    shares = self.settings.topics.shares
-                    found = reader.list_topics(shares, timeout=ANSWER_SECONDS)
-                    self.shares_partitions = partition_counts(found).get(shares, 0)
-                if labels := self.settings.label_topic:
-                    found = reader.list_topics(labels, timeout=ANSWER_SECONDS)
-                    self.record_label_partitions(partition_counts(found).get(labels, 0))
-            except ASKING_ERRORS as error:
-                self.ends_error = message_of(error)
-                self.open_transactions.close()
-                _close(reader)
-                reader = None
-            else:
-                self.ends_error = None
+    def _record_brokers_answer(self, error: str | None) -> None:
+        if error is None:
+            self.record_answer()
+        else:
+            self.record_unreachable(error)
+        self.check_loop()
+
+    def _ask_for_logs(self, reader: Consumer) -> None:
+        """Ask for the ends of the input's logs, and for the partitions of the shares and of the label topic."""
+        self._ask_for_ends(reader)
+        if self.settings.topics.shared:
+            self.shares_partitions = _partitions_of(self.settings.topics.shares, reader)
+        if self.settings.label_topic:
+            self.record_label_partitions(_partitions_of(self.settings.label_topic, reader))
+
+    def _record_logs_answer(self, error: str | None) -> None:
+        self.ends_error = error
+        if error is not None:
+            self.open_transactions.close()
 
     def _make_reader(self) -> Consumer:
         given = without_membership(base_properties(self.settings.bootstrap, self.settings.passthrough))
@@ -315,6 +317,11 @@ class HealthMonitor:
         else:
             self.event_log.error("the loop is stuck, stacks of all threads follow", seconds=seconds)
             dump_stacks()
+
+
+def _partitions_of(topic: str, reader: Consumer) -> int:
+    """Return how many partitions a topic has; 0 if it is not there."""
+    return partition_counts(reader.list_topics(topic, timeout=ANSWER_SECONDS)).get(topic, 0)
 
 
 def _close(reader: Consumer | None) -> None:
