@@ -40,7 +40,7 @@ class PlanReader(BackgroundThread):
     settings : WorkerSettings
         The worker's.
     event_log : EventLog
-        Where plans are logged, and those that cannot be.
+        Where plans are logged, and why one is passed over.
     """
 
     def __init__(self, settings: WorkerSettings, event_log: EventLog) -> None:
@@ -79,23 +79,29 @@ class PlanReader(BackgroundThread):
         compiled = 0
         if self.ready and self.ready[-1].number > FIRST:
             newest = self.ready[-1]
-            planned, given = newest.applied_to(self._settings.model), self._settings.model
-            counts = Configuration.of(planned)
-            same = (planned.names, counts) == (given.names, Configuration.of(given).over(counts))
-            note = (
-                {}
-                if same
-                else {"note": "the options differ from the plan; the plan applies, unless --plan from-options is given"}
-            )
-            facts = {"learners": planned.names, **newest.configuration.as_dict()}
-            self._event_log.event("newest plan", plan=newest.number, **facts, **note)
-            if kernels is not None:  # those of other models are not awaited
-                compiled, kernels = kernels.finish(cancelled if same else lambda: True), None
+            as_options = self._is_as_options(newest)
+            self._tell_newest(newest, as_options)
+            if kernels is not None:
+                # Those of the options' models are not awaited if the plan has others.
+                compiled, kernels = kernels.finish(cancelled if as_options else lambda: True), None
             if (more := self._compiled(newest, cancelled)) is not None:
                 return compiled + more
         if kernels is None:
             kernels = KernelPreparation(self._settings.model, self._settings.client, self._event_log)
         return compiled + kernels.finish(cancelled)
+
+    def _is_as_options(self, plan: ModelPlan) -> bool:
+        """Whether a plan has the models and the configuration that the worker's options ask for."""
+        given, planned = self._settings.model, plan.applied_to(self._settings.model)
+        configuration = Configuration.of(planned)
+        return planned.names == given.names and configuration == Configuration.of(given).over(configuration)
+
+    def _tell_newest(self, plan: ModelPlan, as_options: bool) -> None:
+        """Log the plan with which the worker starts."""
+        facts = {"learners": plan.applied_to(self._settings.model).names, **plan.configuration.as_dict()}
+        if not as_options:
+            facts["note"] = "the options differ from the plan; the plan applies, unless --plan from-options is given"
+        self._event_log.event("newest plan", plan=plan.number, **facts)
 
     def _read_present(self) -> None:
         with translated_errors(self._settings), closing(open_reader(self._settings)) as reader:
