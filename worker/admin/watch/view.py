@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from driftway.worker.admin.watch.challengers import of_group, verdict
 from driftway.worker.admin.watch.dashboard import DashboardRow, grouped, scale, sparkline
 from driftway.worker.admin.watch.recent_predictions import COMPUTED, OF_POINTS
+from driftway.worker.cli.console import plain_console
 from driftway.worker.errors import shown
 from driftway.worker.wire.rejections import format_counts
 
@@ -57,11 +56,13 @@ def table(
     finally learners' names are folded.
     """
     metrics = columns(rows, asked)
-    measuring = Console(width=10_000, file=io.StringIO(), markup=False, emoji=False)
-    kept = len({*metrics[:1], *asked})
-    while len(metrics) > max(1, kept) and measuring.measure(_table(rows, metrics, width)).maximum > width:
-        metrics.pop()
+    console = plain_console()
+    unlimited = console.options.update(width=10_000)
+    kept = max(1, len({*metrics[:1], *asked}))
     result = _table(rows, metrics, width)
+    while len(metrics) > kept and console.measure(result, options=unlimited).maximum > width:
+        metrics.pop()
+        result = _table(rows, metrics, width)
     notes = rejected(rows), *clocks(rows), *together(rows), note
     result.title, result.caption = title, "\n".join(text for text in notes if text) or None
     return result
@@ -152,9 +153,10 @@ def lines(rows: list[DashboardRow], note: str | None = None, asked: Sequence[str
         metrics = [f"{name(metric)} {cell(metric, row.point[metric])}" for metric in there]
         drift = [f"drift {drift_cell(row)}"] if row.last_drift else []
         newest = [f"newest {text}"] if (text := newest_text(row)) else []
+        tested = [found.text(OTHER)] if (found := verdict(row.point)) else []
         texts.append(
             f"partition {row.partition}  {row.learner or '-'}  offsets {done}  offsets/s {rate}  lag {lag}  "
-            + "  ".join(drift + ([found.text(OTHER)] if (found := verdict(row.point)) else []) + metrics + newest)
+            + "  ".join([*drift, *tested, *metrics, *newest])
         )
     return texts
 
