@@ -1,19 +1,6 @@
-"""One partition's task: its model, position, checkpoint and lifecycle.
+"""One partition's task: its model, its position, and its commits.
 
-                 assigned            restored            reached C
-    (nothing) ───────────► CREATED ───────────► RESTORING ─────────► RUNNING
-                              ▲                     │                   │
-                              └──── anything failed ┴───────────────────┤
-                                                                        │ revoked, lost
-                                                                        ▼
-                                                                     CLOSED
-
-CREATED: the partition is paused while `driftway.worker.stream.task.restoring.restore` runs in the background.
-RESTORING: rows from the snapshot to the committed offset are learned and not emitted. RUNNING: rows are predicted,
-learned and emitted; if the restore found outputs of committed rows missing, these are emitted first.
-
-A failed commit leads back to CREATED too, and the log says whether it happened. If it did not, the task continues from
-the state of the previous commit, which it keeps in memory; otherwise from the snapshot.
+Its states, and the moves between them, are in `driftway.worker.stream.task.lifecycle`.
 
 A commit mostly waits for the broker, so learning continues meanwhile: `begin_commit` copies the state,
 `PendingCommit.run` executes the commit steps on another thread, and outputs are buffered until `end_commit` produces
@@ -44,7 +31,7 @@ from driftway.worker.stream.task.committing.output_buffer import MAX_BUFFERED_RO
 from driftway.worker.stream.task.committing.pending_commit import PendingCommit
 from driftway.worker.stream.task.committing.transaction_size import TransactionSize
 from driftway.worker.stream.task.emission_changes import EmissionChanges
-from driftway.worker.stream.task.lifecycle import NEXT, State
+from driftway.worker.stream.task.lifecycle import State
 from driftway.worker.stream.task.restoring.output_repair import MissingOutputs
 from driftway.worker.stream.task.restoring.restore_result import RestoreResult
 from driftway.worker.stream.task.snapshot_schedule import SnapshotSchedule
@@ -106,16 +93,8 @@ class Task:
         return Model(self.changes.initial(self.settings.model), self.partition, self.settings.group, plan)
 
     def move(self, state: State) -> None:
-        """Change the state.
-
-        Raises
-        ------
-        RuntimeError
-            The diagram has no such arrow.
-        """
-        if state not in NEXT[self.state]:
-            raise RuntimeError(f"a task cannot go from {self.state.value} to {state.value}")
-        self.state = state
+        """Change the state to one that may follow."""
+        self.state = self.state.followed_by(state)
 
     @property
     def accepts_records(self) -> bool:
@@ -163,22 +142,35 @@ class Task:
         if first := int(records.offsets.searchsorted(self.position)):
             records = records.after(first)
         if self.state is State.RESTORING:
-            relearned = int(records.offsets.searchsorted(self.committed))
-            if relearned:
-                self._learn(records.before(relearned), emit=False)
-            if len(records) > relearned or self.position >= self._relearned_at:
-                self._run()
-            records = records.after(relearned)
+            records = self._relearn(records)
         if len(records) == 0:
             return None
-        missing = 0 if (repair := self._missing_outputs) is None else int(records.offsets.searchsorted(repair.until))
-        repaired = [self._learn(records.before(missing), emit=True)] if missing else []
-        if repair is not None and (missing < len(records) or self.position >= repair.until):
-            self.count.require(repair.until)
+        outputs = list[Outputs]()
+        if self._missing_outputs is not None:
+            records = self._complete_outputs(records, self._missing_outputs, outputs)
+        if len(records):
+            outputs.append(self._learn(records, emit=True))
+        return joined(*outputs)
+
+    def _relearn(self, records: Records) -> Records:
+        """Learn the rows that are committed already, and run once they are all learned; return the rows after them."""
+        relearned = int(records.offsets.searchsorted(self.committed))
+        if relearned:
+            self._learn(records.before(relearned), emit=False)
+        if len(records) > relearned or self.position >= self._relearned_at:
+            self._run()
+        return records.after(relearned)
+
+    def _complete_outputs(self, records: Records, missing: MissingOutputs, outputs: list[Outputs]) -> Records:
+        """Add the missing outputs of committed rows to `outputs`; return the rows after them."""
+        n = int(records.offsets.searchsorted(missing.until))
+        if n:
+            outputs.append(self._learn(records.before(n), emit=True))
+        if n < len(records) or self.position >= missing.until:
+            self.count.require(missing.until)
             self._missing_outputs = None
-            self.emission.go_on(repair.until, self.model)
-        rest = [self._learn(records.after(missing), emit=True)] if missing < len(records) else []
-        return joined(*repaired, *rest)
+            self.emission.go_on(missing.until, self.model)
+        return records.after(n)
 
     @property
     def exchange(self) -> ModelExchange | None:
@@ -274,17 +266,27 @@ class Task:
         """Capture what is to be committed: everything up to `position`."""
         self._take_plans(self.position, committing=True)
         saved = self.model.save(self.position)
-        read, aside = self.count.read, self.model.decoder.set_aside_from
-        due = self._snapshot_due(saved, closing)
-        blob = snapshot.write(self.model, saved, self.position, read=read) if due else None
+        read = self.count.read
+        blob = None
+        if self._snapshot_due(saved, closing):
+            blob = snapshot.write(self.model, saved, self.position, read=read)
         self.committing = True
         merger, exchange = self.merger, self.model.exchange
-        order, lines = (None, {}) if merger is None else (merger.order, merger.lines)
-        rounds, clocks = None if exchange is None else exchange.round_number, self.clocks | lines
         request = CommitRequest(
-            self.committed, self.position, blob, self._pointer, order, rounds, read, clocks, aside,
-            tuple(self.changes.taken), self.model.plan.number, self.settings.model.emit, self.emission.uncommitted,
-        )  # fmt: skip
+            previous=self.committed,
+            offset=self.position,
+            snapshot=blob,
+            pointer=self._pointer,
+            order=None if merger is None else merger.order,
+            rounds=None if exchange is None else exchange.round_number,
+            input_read=read,
+            clocks=self.clocks if merger is None else self.clocks | merger.lines,
+            set_aside_from=self.model.decoder.set_aside_from,
+            places=tuple(self.changes.taken),
+            plan=self.model.plan.number,
+            emit=self.settings.model.emit,
+            emissions=self.emission.uncommitted,
+        )
         return PendingCommit(self.checkpoint, request, saved, self._schedule.work)
 
     def end_commit(self, commit: PendingCommit, pointer: Pointer | None) -> None:
